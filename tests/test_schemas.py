@@ -20,8 +20,8 @@ from dpsql.frontends.admin.check import check_policy_file
 from dpsql.frontends.demo import DEMOS, shipped_policy
 from dpsql.ledger import open_ledger
 from dpsql.ledger.export import FACTS
-from dpsql.policy import load_policy, policy_problems
-from dpsql.policy.shape import json_schema
+from dpsql.policy import Policy, load_policy, policy_problems
+from dpsql.policy.fields import json_schema
 from dpsql.policy.yaml_text import schema_line
 
 __all__ = ["bare_clinic", "clinic", "dpsql"]
@@ -139,7 +139,7 @@ def test_policies_are_accepted_by_the_schema_and_by_check(
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     text = path.read_text(encoding="utf-8")
     assert text.startswith(schema_line("../policy.schema.json") + "\n")
-    jsonschema.validate(instance(text), json_schema(), jsonschema.Draft202012Validator)
+    jsonschema.validate(instance(text), json_schema(Policy), jsonschema.Draft202012Validator)
     findings = check_policy_file(empty_source(path, tmp_path), create_ledger=True)
     assert (findings.problems, findings.status) == ([], 0)
 
@@ -151,7 +151,7 @@ def test_demos_begin_with_the_address_of_the_installed_schema(name: str) -> None
     shipped = shipped_policy(name)
     assert shipped.split("\n")[1:] == text.split("\n")[1:]
     address = shipped.split("\n", 1)[0].partition("$schema=file://")[2]
-    assert json.loads(Path(address).read_text(encoding="utf-8")) == json_schema()
+    assert json.loads(Path(address).read_text(encoding="utf-8")) == json_schema(Policy)
 
 
 @pytest.mark.parametrize(
@@ -173,12 +173,12 @@ def test_what_the_schema_refuses_the_reader_refuses(old: str, new: str) -> None:
     text = shipped_policy("nafld")
     assert text.count(old) == 1
     text = text.replace(old, new)
-    assert not jsonschema.Draft202012Validator(json_schema()).is_valid(instance(text))
+    assert not jsonschema.Draft202012Validator(json_schema(Policy)).is_valid(instance(text))
     assert policy_problems(text)
 
 
 def test_the_schema_takes_row_privacy() -> None:
     text = "dataset: d\nprivacy_unit: row\nbudget: {epsilon: 1, delta: 1e-6}\nledger: sqlite:///l.db\n"
     text += "tables: {t: {columns: {x: {type: real, lower: 0, upper: 1}}}}\n"
-    jsonschema.validate(instance(text), json_schema(), jsonschema.Draft202012Validator)
+    jsonschema.validate(instance(text), json_schema(Policy), jsonschema.Draft202012Validator)
     assert policy_problems(text) == []

@@ -40,13 +40,13 @@ MOST = {
     "noise": (3_300, 15),
     "plan": (2_400, 10),  # unused columns, from engine: 100; what a release reads
     "planning": (1_300, 5),
-    "policy": (3_000, 12),  # bounds of what is stored
+    "policy": (2_900, 12),
     "pricing": (6_300, 24),
     "privacy": (5_000, 26),
     "release": (6_310, 19),  # bars that are rehearsed, error bars as columns (to_arrow(bars=True)): 60
     # edits of the policy keep what does not read them: 100; conversion of format 1: 80; bounds: 100; texts of questions: 150
     "reuse": (3_200, 12),
-    "schemas": (2_000, 18),  # bounds of what is stored
+    "schemas": (2_000, 18),
     "session": (
         4_100,
         19,

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from dpsql.policy.types import names_in_fingerprint
+from dpsql.policy.fields import names_in_fingerprint
 
 ADDED = {"added": True}
 """Metadata of a field that was added to a class after values of the class had been stored: the text omits it while it has its

@@ -23,7 +23,8 @@ from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
 from dpsql.plan.formulas import Element, MeasureFormula, NoisyValue, Number, Operation
 from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts, Type, literal_facts
 from dpsql.policy import PolicyColumn, Table
-from dpsql.policy.types import UNBOUNDED, ContributionBounds, written_as
+from dpsql.policy.fields import written_as
+from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.privacy.mechanisms.contract import Norm
 
 if TYPE_CHECKING:

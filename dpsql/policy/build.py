@@ -1,4 +1,4 @@
-"""Conversion of the file's shape to the policy's own types: values typed by their column, and defaults filled in."""
+"""The policy from what its file gives: values typed by their column, and defaults that depend on other values."""
 
 from __future__ import annotations
 
@@ -8,18 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
-
 from dpsql.policy import values
+from dpsql.policy.fields import Stated
 from dpsql.policy.reach import is_csv
-from dpsql.policy.shape import (
-    AnalystShape,
-    BudgetShape,
-    ColumnShape,
-    CsvShape,
-    PolicyShape,
-    TableShape,
-)
 from dpsql.policy.types import (
     Analyst,
     ContributionBounds,
@@ -44,7 +35,6 @@ from dpsql.privacy.loss import Neighbours
 
 _T = TypeVar("_T")
 DEFAULT_EPSILON = Fraction(1, 10)
-DEFAULT_CONFIDENCE = Fraction(95, 100)
 LEAST_EPSILON = Fraction(1, 1000)
 LEAST_SHARE = 1000
 """A question spends at least the budget's epsilon divided by this number, or `LEAST_EPSILON` if that is less."""
@@ -52,113 +42,114 @@ SELECTION_SHARE = 1000
 """Partition selection of one query takes the budget's delta divided by this number by default."""
 
 
-def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy:
-    """Return the policy that `shape` describes; values that do not fit their column's type go to `problems` and are left out."""
-    unit = None if shape.privacy_unit is None else _as(PrivacyUnit, shape.privacy_unit)
-    budget, prepare, is_word = _budget(shape.budget), shape.prepare, isinstance(shape.timing, str)
+def build_policy(stated: Stated, folder: Path, problems: Problems) -> Policy:
+    """Return the policy that `stated` says; values that do not fit their column's type go to `problems` and are left out."""
+    unit = None if stated["privacy_unit"] is None else PrivacyUnit(**stated["privacy_unit"])
+    budget, timing = _budget(stated["budget"]), stated.get("timing", "plain")
+    tables = _tables(stated, unit is None, problems)
     return _as(
         Policy,
-        shape,
+        stated,
         privacy_unit=unit,
-        neighbours=Neighbours(shape.neighbours),
-        timing=shape.timing if is_word else "constant",
-        constant_seconds=None if isinstance(shape.timing, str) else shape.timing.constant_seconds,
+        source=stated.get("source"),
+        neighbours=Neighbours(stated.get("neighbours", Neighbours.ADD_REMOVE)),
+        timing=timing if isinstance(timing, str) else "constant",
+        constant_seconds=None if isinstance(timing, str) else timing["constant_seconds"],
         budget=budget,
-        per_query=_per_query(shape, budget),
-        analysts={name: _as(Analyst, limit, access=_access(limit, shape)) for name, limit in shape.analysts.items()},
-        session=None if shape.session is None else _as(SessionLimit, shape.session),
-        tables=_tables(shape, unit is None, problems),
-        projects={name: _as(ProjectLimit, limit) for name, limit in shape.projects.items()},
-        reuse=_as(ReusePolicy, shape.reuse),
-        store=_as(StorePolicy, shape.store),
-        prepare=_as(
-            Preparation,
-            prepare,
-            automatic=prepare.when == "auto" or (prepare.when is None and prepare.into is not None),
-        ),
+        per_query=_per_query(stated.get("per_query", {}), budget),
+        analysts={name: _analyst(limit, tables) for name, limit in stated.get("analysts", {}).items()},
+        session=_limit(SessionLimit, stated["session"]) if "session" in stated else None,
+        tables=tables,
+        projects={name: _limit(ProjectLimit, limit) for name, limit in stated.get("projects", {}).items()},
+        reuse=ReusePolicy(**stated.get("reuse", {})),
+        store=StorePolicy(**stated.get("store", {})),
+        prepare=_preparation(stated.get("prepare", {})),
         folder=folder,
     )
 
 
-def _as(kind: type[_T], shape: BaseModel, **computed: Any) -> _T:
-    """Return a value of the policy's type `kind`: its fields are keys of `shape` with their names, or `computed`."""
-    read = type(shape).model_fields
-    names = (entry.name for entry in fields(kind) if entry.name in read and entry.name not in computed)  # type: ignore[arg-type]
-    return kind(**{name: getattr(shape, name) for name in names}, **computed)
+def _as(kind: type[_T], stated: Stated, **computed: Any) -> _T:
+    """Return a value of the policy's type `kind`, whose fields are `computed`, or else as the file says."""
+    names = [entry.name for entry in fields(kind) if entry.name in stated]  # type: ignore[arg-type]
+    return kind(**({name: stated[name] for name in names} | computed))
 
 
-def _budget(shape: BudgetShape) -> DatasetBudget:
-    delta, lifetime = shape.delta or Fraction(0), shape.lifetime
-    in_all = None
-    if lifetime is not None:
-        in_all = LifetimeLimit(lifetime.epsilon, delta if lifetime.delta is None else lifetime.delta)
-    return _as(DatasetBudget, shape, delta=delta, lifetime=in_all)
+def _limit(kind: type[_T], stated: Stated, **computed: Any) -> _T:
+    return _as(kind, {"delta": None, **stated}, **computed)
 
 
-def _access(analyst: AnalystShape, policy: PolicyShape) -> dict[str, TableAccess] | None:
-    """Return the access of an analyst; None if nothing is hidden. Names that the policy lacks are problems (see `check`)."""
-    if analyst.tables is None and not analyst.columns and not analyst.where:
-        return None
-    names = [name for name in policy.tables if analyst.tables is None or name in analyst.tables]
-    return {name: TableAccess(analyst.columns.get(name), analyst.where.get(name)) for name in names}
+def _budget(stated: Stated) -> DatasetBudget:
+    delta, in_all = stated.get("delta", Fraction(0)), stated.get("lifetime")
+    lifetime = None if in_all is None else LifetimeLimit(**{"delta": delta, **in_all})
+    return _as(DatasetBudget, stated, delta=delta, lifetime=lifetime)
 
 
-def _per_query(shape: PolicyShape, budget: DatasetBudget) -> PerQuery:
-    limits = shape.per_query
-    most = min(budget.epsilon, limits.max_epsilon or budget.epsilon)
-    epsilon = limits.epsilon or min(DEFAULT_EPSILON, most)
-    return _as(
-        PerQuery,
-        limits,
-        epsilon=epsilon,
-        min_epsilon=limits.min_epsilon or min(LEAST_EPSILON, budget.epsilon / LEAST_SHARE, epsilon),
-        delta=budget.delta / SELECTION_SHARE if limits.delta is None else limits.delta,
-        confidence=limits.confidence or DEFAULT_CONFIDENCE,
-        bounds=_as(ContributionBounds, limits),
-    )
+def _preparation(stated: Stated | str) -> Preparation:
+    """Return where copies are written, and by whom. A word alone, auto or manual, is what `when` would be."""
+    keys = {"when": stated} if isinstance(stated, str) else stated
+    return _as(Preparation, keys, automatic=keys.get("when", "auto" if "into" in keys else "manual") == "auto")
 
 
-def _bounds_of_table(shape: TableShape, row_privacy: bool) -> ContributionBounds:
-    """Return the bounds of a table; under row privacy max_rows is 1 even if the file does not say so."""
-    bounds = _as(ContributionBounds, shape)
-    return replace(bounds, max_rows=1) if row_privacy and not shape.public and bounds.max_rows is None else bounds
+def _analyst(stated: Stated, tables: Mapping[str, Table]) -> Analyst:
+    """Return an analyst with their access: None if nothing is hidden. Names that the policy lacks are problems (see `check`)."""
+    listed, columns, where = stated.get("tables"), stated.get("columns", {}), stated.get("where", {})
+    if listed is None and not columns and not where:
+        return _limit(Analyst, stated)
+    names = [name for name in tables if listed is None or name in listed]
+    return _limit(Analyst, stated, access={name: TableAccess(columns.get(name), where.get(name)) for name in names})
 
 
-def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[str, Table]:
-    shapes = policy.tables
+def _per_query(stated: Stated, budget: DatasetBudget) -> PerQuery:
+    most_named = stated.get("max_epsilon")
+    most = min(budget.epsilon, most_named or budget.epsilon)
+    epsilon = stated.get("epsilon") or min(DEFAULT_EPSILON, most)
+    least = min(LEAST_EPSILON, budget.epsilon / LEAST_SHARE, epsilon)
+    defaults = {"min_epsilon": least, "delta": budget.delta / SELECTION_SHARE}
+    bounds = _as(ContributionBounds, stated)
+    return _as(PerQuery, defaults | stated, epsilon=epsilon, max_epsilon=most_named, bounds=bounds)
+
+
+def _tables(policy: Stated, row_privacy: bool, problems: Problems) -> dict[str, Table]:
     declared = {
         name: {
-            column: _column(column, column_shape, ("tables", name, "columns", column), problems)
-            for column, column_shape in shape.columns.items()
+            column: _column(column, about, ("tables", name, "columns", column), problems)
+            for column, about in stated.get("columns", {}).items()
         }
-        for name, shape in shapes.items()
+        for name, stated in policy["tables"].items()
     }
-    _imply_key_columns(shapes, declared)
-    return {
+    tables = {
         name: _as(
             Table,
-            shape,
+            stated,
             name=name,
             columns=declared[name],
-            bounds=_bounds_of_table(shape, row_privacy),
-            schema=shape.schema_name,
-            foreign_keys={c: end for c, end in shape.foreign_keys.items() if c not in (shape.unprotected or ())},
-            csv=_csv(shape.csv, policy.csv) if is_csv(shape.source or policy.source or "") else None,
+            bounds=_bounds_of_table(stated, row_privacy),
+            csv=_csv(stated, policy) if is_csv(stated.get("source") or policy.get("source") or "") else None,
         )
-        for name, shape in shapes.items()
+        for name, stated in policy["tables"].items()
     }
+    _imply_key_columns(tables, declared)
+    return {name: replace(table, foreign_keys=_to_units(table)) for name, table in tables.items()}
 
 
-def _csv(of_table: CsvShape | None, common: CsvShape | None) -> CsvDialect:
+def _to_units(table: Table) -> dict[str, tuple[str, str]]:
+    """Return the foreign keys of a table without columns that name further people."""
+    return {column: end for column, end in table.foreign_keys.items() if column not in (table.unprotected or ())}
+
+
+def _bounds_of_table(stated: Stated, row_privacy: bool) -> ContributionBounds:
+    """Return the bounds of a table; under row privacy max_rows is 1 even if the file does not say so."""
+    bounds = _as(ContributionBounds, stated)
+    is_row = row_privacy and not stated.get("public") and bounds.max_rows is None
+    return replace(bounds, max_rows=1) if is_row else bounds
+
+
+def _csv(table: Stated, policy: Stated) -> CsvDialect:
     """Return the dialect with each key from the table, else from the top of the file, else its default."""
-    keys = ("delimiter", "quote", "header", "null", "multiline")
-    settings: dict[str, Any] = {}
-    for shape in (common, of_table):
-        settings |= {key: getattr(shape, key) for key in keys if shape is not None and key in shape.model_fields_set}
-    return CsvDialect(**settings)
+    return CsvDialect(**{**policy.get("csv", {}), **table.get("csv", {})})
 
 
-def key_columns(table: TableShape | Table) -> dict[str, Place]:
+def key_columns(table: Table) -> dict[str, Place]:
     """Return the columns that the keys of a table name, with the place (below the table) where each is named first."""
     named: dict[str, Place] = {column: ("foreign_keys", column) for column in table.foreign_keys}
     sets: list[tuple[Place, tuple[str, ...]]] = [(("primary_key",), table.primary_key)]
@@ -170,90 +161,90 @@ def key_columns(table: TableShape | Table) -> dict[str, Place]:
     return named
 
 
-def _imply_key_columns(shapes: Mapping[str, TableShape], declared: dict[str, dict[str, PolicyColumn]]) -> None:
+def _imply_key_columns(tables: Mapping[str, Table], declared: dict[str, dict[str, PolicyColumn]]) -> None:
     """Add key columns that are not declared: they take the type of the column at the other end of a foreign key, else
     of the columns of the same name in other tables if those agree. Others are not added (and are refused later).
     """
-    missing = [(name, c) for name, shape in shapes.items() for c in key_columns(shape) if c not in declared[name]]
+    missing = [(name, c) for name, table in tables.items() for c in key_columns(table) if c not in declared[name]]
     changed = True
     while changed:
         changed = False
-        for table, column in list(missing):
-            types = _related_types(shapes, declared, table, column)
+        for name, column in list(missing):
+            types = _related_types(tables, name, column)
             if len(types) == 1:
-                declared[table][column] = PolicyColumn(column, types.pop())
-                missing.remove((table, column))
+                declared[name][column] = PolicyColumn(column, types.pop())
+                missing.remove((name, column))
                 changed = True
 
 
-def _related_types(
-    shapes: Mapping[str, TableShape], declared: Mapping[str, Mapping[str, PolicyColumn]], table: str, column: str
-) -> set[str]:
-    ends = [shapes[table].foreign_keys[column]] if column in shapes[table].foreign_keys else []
-    ends += [(n, c) for n, shape in shapes.items() for c, end in shape.foreign_keys.items() if end == (table, column)]
-    ends = ends or [(name, column) for name in shapes if name != table]
-    return {declared[name][c].type for name, c in ends if c in declared.get(name, {})}
+def _related_types(tables: Mapping[str, Table], table: str, column: str) -> set[str]:
+    ends = [tables[table].foreign_keys[column]] if column in tables[table].foreign_keys else []
+    ends += [(n, c) for n, about in tables.items() for c, end in about.foreign_keys.items() if end == (table, column)]
+    ends = ends or [(name, column) for name in tables if name != table]
+    return {tables[name].columns[c].type for name, c in ends if name in tables and c in tables[name].columns}
 
 
-def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> PolicyColumn:
+def _column(name: str, stated: Stated, place: Place, problems: Problems) -> PolicyColumn:
     return _as(
         PolicyColumn,
-        shape,
+        stated,
         name=name,
-        **_bounds(shape, place, problems),
-        domain=_domain(shape, place, problems),
-        outside=_outside(shape, place, problems),
-        source=shape.source_name,
+        **_bounds(stated, place, problems),
+        domain=_domain(stated, place, problems),
+        outside=_outside(stated, place, problems),
     )
 
 
-def _bounds(shape: ColumnShape, place: Place, problems: Problems) -> dict[str, Value | None]:
+def _bounds(stated: Stated, place: Place, problems: Problems) -> dict[str, Value | None]:
+    type_ = stated["type"]
     bounds: dict[str, Value | None] = {"lower": None, "upper": None}
-    for end, raw in (("lower", shape.lower), ("upper", shape.upper)):
+    for end, raw in (("lower", stated.get("lower")), ("upper", stated.get("upper"))):
         if raw is None:
             continue
-        if shape.type in ("text", "boolean"):
-            problems.add((*place, end), f"a {shape.type} column has no {end}; list its values as domain")
+        if type_ in ("text", "boolean"):
+            problems.add((*place, end), f"a {type_} column has no {end}; list its values as domain")
             continue
         try:
-            bounds[end] = values.typed(raw, shape.type)
+            bounds[end] = values.typed(raw, type_)
         except ValueError as error:
             problems.add((*place, end), str(error))
     return bounds
 
 
-def _outside(shape: ColumnShape, place: Place, problems: Problems) -> Value | None:
+def _outside(stated: Stated, place: Place, problems: Problems) -> Value | None:
     """Return the key of the group of values outside, or None if they are dropped."""
-    if not shape.outside:
+    outside, type_ = stated.get("outside"), stated["type"]
+    if not outside:
         return None
     place = (*place, "outside")
-    if shape.type not in ("text", "integer", "date"):
-        problems.add(place, f"a {shape.type} column has no group of other values; text, integer and date columns have")
+    if type_ not in ("text", "integer", "date"):
+        problems.add(place, f"a {type_} column has no group of other values; text, integer and date columns have")
         return None
-    if shape.type != "text" and len(shape.outside) == 1:
-        example = "-1" if shape.type == "integer" else "1900-01-01"
+    if type_ != "text" and len(outside) == 1:
+        example = "-1" if type_ == "integer" else "1900-01-01"
         problems.add(
-            place, f"write the group's value, of type {shape.type} and outside the bounds, such as {{other: {example}}}"
+            place, f"write the group's value, of type {type_} and outside the bounds, such as {{other: {example}}}"
         )
         return None
     try:
-        return values.typed(shape.outside[-1], shape.type)
+        return values.typed(outside[-1], type_)
     except ValueError as error:
         problems.add((*place, "other"), str(error))
         return None
 
 
-def _domain(shape: ColumnShape, place: Place, problems: Problems) -> tuple[Value | None, ...] | None:
-    if shape.domain is None:
+def _domain(stated: Stated, place: Place, problems: Problems) -> tuple[Value | None, ...] | None:
+    domain, type_ = stated.get("domain"), stated["type"]
+    if domain is None:
         return None
-    if shape.type == "real":
+    if type_ == "real":
         problems.add((*place, "domain"), "a real column has no list of values; give lower and upper")
         return None
     listed: list[Value | None] = []
     entered: set[Value | None] = set()
-    for index, raw in enumerate(shape.domain):
+    for index, raw in enumerate(domain):
         try:
-            value = None if raw is None else values.typed(raw, shape.type)
+            value = None if raw is None else values.typed(raw, type_)
         except ValueError as error:
             problems.add((*place, "domain", index), str(error))
             continue

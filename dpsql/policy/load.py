@@ -1,24 +1,31 @@
-"""Reading of a policy: file to text, text to tree, tree to shape, shape to policy; all problems are reported together."""
+"""Reading of a policy: file to text, text to tree, tree to values, these to a policy; all problems are reported together."""
 
 from __future__ import annotations
 
-import copy
 import stat
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from dpsql.errors.exceptions import Error, PolicyRefusal, refuse
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.policy.build import build_policy
+from dpsql.policy.check import check_policy
+from dpsql.policy.fields import KeysOf
 from dpsql.policy.types import Policy
-from dpsql.policy.yaml_text import Origin, Place, Problems, Unreadable, read_yaml
+from dpsql.policy.yaml_text import Origin, Problems, Unreadable, read_yaml
 
 Check = Callable[[Policy, Problems], None]
 """A check that adds what is wrong in a policy to its problems."""
 MOST_BYTES = 1 << 20
-SENTENCES = dict.fromkeys(("model_type", "dict_type"), "a mapping of keys to values is expected here")
-"""The sentences of pydantic's errors that shapes themselves do not word; its own texts speak of Python."""
+_FILLED = {
+    "dataset": "filled",
+    "privacy_unit": None,
+    "budget": {"epsilon": Fraction(10_000), "delta": Fraction(9, 10_000)},
+    "ledger": "sqlite:///filled.db",
+    "tables": {},
+}
+"""Values of required keys with a problem, so that the rest of the file can be checked: they never reach a policy in force."""
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -75,10 +82,6 @@ def refusal(origin: str, problems: list[tuple[str, str]]) -> Error:
 
 
 def _read(text: str, folder: Path, further: Check | None = None) -> tuple[Policy | None, list[tuple[str, str]]]:
-    # pydantic takes longer to import than everything else, and code that only uses the types does not need it
-    from dpsql.policy.build import build_policy
-    from dpsql.policy.check import check_policy
-
     problems = Problems()
     if len(text) > MOST_BYTES:
         return None, [("$", f"the policy is longer than {MOST_BYTES} characters")]
@@ -88,88 +91,9 @@ def _read(text: str, folder: Path, further: Check | None = None) -> tuple[Policy
         return None, [("$", str(error))]
     if not isinstance(tree, dict):
         return None, [("$", "a policy is a mapping of keys (dataset, privacy_unit, budget, ledger, tables, ...)")]
-    shape = _shape(copy.deepcopy(tree), problems)
-    policy = replace(build_policy(shape, folder, problems), origin=Origin(lines=problems.lines))
+    stated = KeysOf(Policy).read(tree, (), problems, _FILLED)
+    policy = replace(build_policy(stated, folder, problems), origin=Origin(lines=problems.lines))
     check_policy(policy, tree, problems)
     if further is not None:
         further(policy, problems)
     return policy, problems.listed()
-
-
-def _shape(tree: dict[str, Any], problems: Problems) -> Any:
-    """Return `tree` as a PolicyShape; misshapen parts are reported and cut out, and the rest is tried again.
-
-    Required keys of the root are filled in if they were cut out or missing, so that the rest can still be checked; such
-    values never reach a policy in force, because a problem has been recorded by then.
-    """
-    from pydantic import ValidationError
-
-    from dpsql.policy.shape import PolicyShape
-
-    fill: dict[str, Any] = {
-        "dataset": "filled",
-        "privacy_unit": "row",
-        "budget": {"epsilon": "10000", "delta": "0.0009"},
-        "ledger": "sqlite:///filled.db",
-        "tables": {},
-    }
-    cut: set[Place] = set()
-    while True:
-        places: list[Place] = []
-        try:
-            return PolicyShape.model_validate(tree)
-        except ValidationError as error:
-            for item in error.errors():
-                place = _place(item["loc"])
-                if item["type"] == "missing":
-                    if place not in cut:
-                        problems.add(place, "is missing")
-                    place = place if len(place) == 1 else place[:-1]
-                else:
-                    problems.add(place, _sentence(item, place))
-                    place = next((place[:i] for i, part in enumerate(place) if isinstance(part, int)), place)
-                cut.add(place)
-                places.append(place)
-        if not _is_cut(tree, places, fill):
-            return PolicyShape.model_validate(fill)
-
-
-def _place(loc: tuple[int | str, ...]) -> Place:
-    """Return the place of an error; pydantic marks a bad key of a mapping by a last part `[key]`."""
-    return loc[:-1] if loc and loc[-1] == "[key]" else loc
-
-
-def _is_cut(tree: dict[str, Any], places: list[Place], fill: dict[str, Any]) -> bool:
-    """Cut `places` out of the tree, or what contains them if they are not in it. Return False if nothing could be cut: then
-    validation would find the same again."""
-    while places:
-        if sum(_cut(tree, place, fill) for place in places):
-            return True
-        places = [place[:-1] for place in places if len(place) > 1]
-    return False
-
-
-def _cut(tree: dict[str, Any], place: Place, fill: dict[str, Any]) -> bool:
-    """Remove a place, or fill it in if the root needs it. Return whether the tree changed."""
-    if len(place) == 1 and place[0] in fill:
-        key = str(place[0])
-        before, tree[key] = tree.get(key), fill[key]
-        return before is not fill[key]
-    node: Any = tree
-    for part in place[:-1]:
-        node = node.get(part) if isinstance(node, dict) else None
-    if not isinstance(node, dict) or not place or place[-1] not in node:
-        return False
-    del node[place[-1]]
-    return True
-
-
-def _sentence(item: Any, place: Place) -> str:
-    from dpsql.policy.shape import keys_at
-
-    kind = item["type"]
-    if kind == "extra_forbidden":
-        return f"unknown key {place[-1]}{did_you_mean(str(place[-1]), keys_at(place[:-1]))}"
-    if kind == "value_error":
-        return str(item["ctx"]["error"])
-    return SENTENCES.get(kind, "the value has another form than the policy's pages say")

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpsql.policy.types import UNBOUNDED, Policy, PolicyColumn, Table, fingerprint
+from dpsql.policy.fields import fingerprint
+from dpsql.policy.types import UNBOUNDED, Policy, PolicyColumn, Table
 
 _NO_KEYS: dict[str, Any] = {"columns": {}, "primary_key": (), "unique": (), "max_multiplicity": {}, "foreign_keys": {}}
 """Columns have marks of their own; keys decide only the price and the caps, which are parts of a block."""

@@ -7,27 +7,36 @@ privacy unit by exactly one path of foreign keys, every name exists, and bounds 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import date, datetime
-from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpsql.policy import values
+from dpsql.policy.fields import (
+    LEFT_OUT_AT_DEFAULT,
+    Entries,
+    KeysOf,
+    PolicyKey,
+    WordOr,
+    also,
+    fingerprint,
+    key,
+    keys_of,
+    option,
+    written_as,
+)
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.policy.yaml_text import Origin
+from dpsql.privacy.accounting.ledger_units import EVERY
+from dpsql.privacy.accounting.registry import ACCOUNTANTS
 from dpsql.privacy.loss import Neighbours
-from dpsql.privacy.mechanisms.registry import ANNEXES
+from dpsql.privacy.mechanisms.registry import ANNEXES, askable
 
 # --- contribution bounds ----------------------------------------------------------------------------------------------
-
-
-# Contribution bounds: the most that one privacy unit may add to answers (privacy.md 2 and 4).
 
 
 _Bound = TypeVar("_Bound", int, Fraction)
@@ -40,15 +49,19 @@ class ContributionBounds:
     `max_rows` bounds its rows in one table, `max_groups` the groups in which it appears, `max_rows_per_group` its rows in one
     group: rows beyond these are dropped. `max_total` (in the unit of the summed value) and `max_count` (rows) bound its
     SUM and its COUNT over all groups together: a sum beyond them is scaled down. `max_values` bounds the distinct values that
-    it contributes to a COUNT(DISTINCT x), over all groups together: its other values are left out.
+    it contributes to a values.COUNT(DISTINCT x), over all groups together: its other values are left out.
     """
 
-    max_rows: int | None = None
-    max_groups: int | None = None
-    max_rows_per_group: int | None = None
+    max_rows: int | None = option(None, values.COUNT, "the most rows one privacy unit contributes")
+    max_groups: int | None = option(None, values.COUNT, "the most groups one privacy unit appears in")
+    max_rows_per_group: int | None = option(None, values.COUNT, "the most rows of one unit in one group")
     max_total: Fraction | None = None
-    max_count: int | None = None
-    max_values: int | None = None
+    max_count: int | None = option(None, values.COUNT, "the most one privacy unit adds to a COUNT; more is scaled down")
+    max_values: int | None = option(
+        None,
+        values.COUNT,
+        "the most different values one privacy unit brings to a values.COUNT(DISTINCT); others are left out",
+    )
 
     @property
     def drops_rows_by_group(self) -> bool:
@@ -76,72 +89,19 @@ def smallest(*bounds: _Bound | None) -> _Bound | None:
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-_NAMES = "names of bounds in fingerprints"
-
-
 TABLE_BOUNDS = ("max_rows", "max_groups", "max_rows_per_group", "max_count", "max_values")
 """Bounds that a table of a policy may have."""
-ADDED_BOUNDS = frozenset({"max_values"})
-"""Bounds that were added after releases had been stored: fingerprints leave them out if they are not set."""
 
 
-def written_as(*names: str) -> dict[str, tuple[str, ...]]:
-    """Return the metadata of a dataclass field for contribution bounds, of which the dataclass uses only `names`.
-
-    Fingerprints (`Policy.meaning`, `canonical_text`) write those bounds as if each were a field of the dataclass, so that
-    names of stored releases do not depend on the representation of bounds.
-    """
-    return {_NAMES: names}
-
-
-def names_in_fingerprint(kind: Any) -> dict[str, tuple[str, ...]]:
-    """Return the fields of a dataclass that hold contribution bounds (`written_as`), each with the bounds that it writes."""
-    return {entry.name: entry.metadata[_NAMES] for entry in fields(kind) if _NAMES in entry.metadata}
-
-
-# --- Fingerprints of a policy: SHA-256 of the names and values of its fields ---
-
-LEFT_OUT_AT_DEFAULT = {"left_out": True}
-"""Metadata of a field that was added after fingerprints were stored: policies that do not use it keep their fingerprint."""
-
-
-def fingerprint(value: object) -> str:
-    """Return the SHA-256 (hex) of a policy, or of parts of one."""
-    text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-_NOT_SAID = ("description", "folder", "origin", "rows", "row_count", "asker", "unprotected")
-"""Fields on which the meaning of answers does not depend."""
-
-
-def canonical(value: object) -> object:
-    """Return `value` in the form of JSON. Scalars become text; a column's type distinguishes the number 1 from the text "1"."""
-    if isinstance(value, Mapping):
-        return {json.dumps(canonical(key)): canonical(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [canonical(item) for item in value]
-    fields = getattr(value, "__dataclass_fields__", None)
-    if fields is not None:
-        bounds = names_in_fingerprint(type(value))
-        written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
-        written = {name: part for name, part in written.items() if part is not None or name not in ADDED_BOUNDS}
-        written |= {
-            name: getattr(value, name) for name, field_ in fields.items()
-            if name not in (*_NOT_SAID, *bounds)
-            and not (field_.metadata.get("left_out") and getattr(value, name) == field_.default)
-        }  # fmt: skip
-        return {name: canonical(part) for name, part in written.items()}
-    value = value.value if isinstance(value, Enum) else value
-    return None if value is None else str(value)
+def _keys(*names: str) -> dict[str, PolicyKey]:
+    """Return the keys of contribution bounds, which a mapping of the policy file has beside its other keys."""
+    return {name: declared for name, declared in keys_of(ContributionBounds).items() if name in names}
 
 
 # --- The owner's policy as frozen values: protected tables, the privacy unit, bounds of values, and budgets ---
 
 
-Value = int | Fraction | str | bool | date | datetime
-"""A value of a column: integer, real, text, boolean, date or timestamp."""
-
+Value = values.Value
 COLUMN_TYPES = ("integer", "real", "text", "boolean", "date", "timestamp")
 DEFAULT_SCHEMAS = ("main", "public")
 """The schema names that mean tables for which the policy names no schema."""
@@ -152,31 +112,44 @@ _Named = TypeVar("_Named")
 class PrivacyUnit:
     """The column whose values identify the privacy units; foreign keys lead from the rows of other tables to their unit."""
 
-    table: str
-    column: str
+    table: str = field(metadata=key(values.NAME))
+    column: str = field(metadata=key(values.NAME))
 
 
 @dataclass(frozen=True)
 class LifetimeLimit:
     """The limit for all windows of a budget together."""
 
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: Fraction = field(metadata=key(values.EPSILON))
+    delta: Fraction = field(metadata=key(values.DELTA, "that of one window if left out", optional=True))
 
 
 @dataclass(frozen=True)
 class DatasetBudget:
-    """The limit of the privacy loss of the whole dataset; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure".
+    """The limit of the privacy loss of the whole dataset.
 
-    `every`: the limits of the dataset, analysts and projects hold for each window of this length
-    (`privacy.accounting.ledger_units`); None: they hold for all questions ever. `lifetime` limits all windows together (or None).
+    `delta` is 0 only under the accountant "pure". `every`: the limits of the dataset, analysts and projects hold for each window
+    of this length (`privacy.accounting.ledger_units`); None: they hold for all questions ever. `lifetime` limits all windows
+    together (or None).
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    accountant: str
-    every: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
-    lifetime: LifetimeLimit | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    epsilon: Fraction = field(metadata=key(values.EPSILON))
+    delta: Fraction = field(
+        metadata=key(values.DELTA, "needed under zcdp; under pure only private keys use it", optional=True)
+    )
+    accountant: str = option("zcdp", values.one_of(*ACCOUNTANTS))
+    every: str | None = option(
+        None,
+        values.one_of(*EVERY),
+        "a budget of its own for each of these; one for all time if left out",
+        left_out=True,
+    )
+    lifetime: LifetimeLimit | None = option(
+        None,
+        KeysOf(LifetimeLimit),
+        "with every: the limit of all windows together; no limit if left out",
+        left_out=True,
+    )
 
     @property
     def is_limited(self) -> bool:
@@ -188,23 +161,36 @@ class DatasetBudget:
 class PerQuery:
     """Defaults and limits of one query.
 
-    `epsilon` is charged if a query names none; `max_epsilon` is the most and `min_epsilon` the least it may name;
-    `delta` goes to partition selection (0: private keys are refused); `mechanism` is "auto" or a word of the registry;
-    `confidence` is the confidence of the error bars; `max_public_groups` is the most groups in a grid of public keys;
-    `timeout_seconds` stops the engine. Groups with a noisy count of fewer than `min_units` privacy units are not shown
-    (None: all groups are).
+    Private keys are refused if `delta`, that of partition selection, is 0. `mechanism` is "auto" or a word of the registry.
+    `timeout_seconds` stops the engine.
     """
 
-    epsilon: Fraction
-    max_epsilon: Fraction | None
-    delta: Fraction
-    mechanism: str
-    confidence: Fraction
-    timeout_seconds: int
-    max_public_groups: int
-    min_epsilon: Fraction = Fraction(0)
-    bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
-    min_units: int | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    epsilon: Fraction = field(
+        metadata=key(values.EPSILON, "charged when a query names none; 0.1 when left out", optional=True)
+    )
+    max_epsilon: Fraction | None = field(metadata=key(values.EPSILON, "the most a query may name", optional=True))
+    delta: Fraction = field(
+        metadata=key(values.DELTA, "for partition selection; a thousandth of the budget's when left out", optional=True)
+    )
+    mechanism: str = option("auto", values.one_of("auto", *(mechanism.word for mechanism in askable())))
+    confidence: Fraction = option(
+        Fraction(95, 100), values.CONFIDENCE, "of the error bars; 0.95 when left out", optional=True
+    )
+    timeout_seconds: int = option(300, values.SECONDS)
+    max_public_groups: int = option(1_000_000, values.COUNT, "the longest grid of public keys")
+    min_epsilon: Fraction = option(
+        Fraction(0),
+        values.EPSILON,
+        "the least a query spends; the smaller of 0.001 and a thousandth of the budget's",
+        optional=True,
+    )
+    bounds: ContributionBounds = field(
+        default=UNBOUNDED,
+        metadata=also(written_as("max_groups", "max_rows_per_group"), **_keys("max_groups", "max_rows_per_group")),
+    )
+    min_units: int | None = option(
+        None, values.COUNT, "groups with fewer units, by a noisy count, are not shown; all if left out", left_out=True
+    )
 
 
 @dataclass(frozen=True)
@@ -226,9 +212,26 @@ class Analyst:
     `access`: the tables that exist for the analyst; None for all tables, with all columns and rows.
     """
 
-    epsilon: Fraction
-    delta: Fraction | None
-    access: Mapping[str, TableAccess] | None = field(default=None, hash=False, metadata=LEFT_OUT_AT_DEFAULT)
+    epsilon: Fraction = field(metadata=key(values.EPSILON))
+    delta: Fraction | None = field(metadata=key(values.DELTA, optional=True))
+    access: Mapping[str, TableAccess] | None = field(
+        default=None,
+        hash=False,
+        metadata=also(
+            LEFT_OUT_AT_DEFAULT,
+            tables=PolicyKey(values.TABLE_NAMES, "the tables that exist for them; all if left out"),
+            columns=PolicyKey(
+                Entries(values.NAME, values.NAMES),
+                "table to the columns that exist for them; all of a table left out",
+                default=(),
+            ),
+            where=PolicyKey(
+                Entries(values.NAME, values.PROSE),
+                "protected table to a condition in SQL: other rows do not exist for them",
+                default=(),
+            ),
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -238,65 +241,65 @@ class ProjectLimit:
     `members`: the analysts who, besides the owner, may charge the project; None: all analysts.
     """
 
-    epsilon: Fraction
-    delta: Fraction | None
-    members: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    epsilon: Fraction = field(metadata=key(values.EPSILON))
+    delta: Fraction | None = field(metadata=key(values.DELTA, optional=True))
+    members: tuple[str, ...] | None = option(
+        None, values.LOGINS, "analysts who may charge it; all if left out", left_out=True
+    )
 
 
 @dataclass(frozen=True)
 class ReusePolicy:
-    """The rules by which stored releases answer instead of a new charge.
+    """The rules by which stored releases answer instead of a new charge."""
 
-    `default` is the dp.reuse of a session that sets none: "off", "on" or "derive". `shared`: a release answers all
-    analysts, else only the one who was charged for it. `more_accurate`: a stored release with less noise than
-    requested answers too.
-    """
-
-    default: str = "on"
-    shared: bool = True
-    more_accurate: bool = True
+    default: str = option("on", values.one_of("off", "on", "derive"), "dp.reuse of a session that sets none")
+    shared: bool = option(True, values.TRUTH, "a release answers every analyst, else only the one charged")
+    more_accurate: bool = option(True, values.TRUTH, "a release with less noise than asked for answers too")
 
 
 @dataclass(frozen=True)
 class StorePolicy:
-    """The most megabytes of stored answers: of the questions of one analyst, and in all; and the most days and megabytes of the
-    texts of questions. The oldest are removed first."""
+    """How much is stored beside the ledger. The oldest is removed first."""
 
-    analyst_mb: int = 256
-    answers_mb: int = 2048
-    question_days: int = 90
-    questions_mb: int = 64
+    analyst_mb: int = option(256, values.COUNT, "most megabytes of answers to one analyst's questions")
+    answers_mb: int = option(2048, values.COUNT, "most megabytes of stored answers in all")
+    question_days: int = option(90, values.COUNT, "how many days the texts of questions stay")
+    questions_mb: int = option(64, values.COUNT, "most megabytes of the texts of questions")
 
 
 @dataclass(frozen=True)
 class SessionLimit:
     """The budget of one session (one connection)."""
 
-    epsilon: Fraction
-    delta: Fraction | None
+    epsilon: Fraction = field(metadata=key(values.EPSILON))
+    delta: Fraction | None = field(metadata=key(values.DELTA, optional=True))
 
 
 @dataclass(frozen=True)
 class PolicyColumn:
     """One column; `type` is one of `COLUMN_TYPES`.
 
-    `lower` and `upper` come together or not at all (closed interval, typed by the column's type). `domain` lists the
-    public keys in the order written; None among them means that NULL is a key. `max_total` is the most that one
-    privacy unit adds to a SUM of the column, over all groups together, in the column's unit (None: whatever its rows add up to).
-    `source` is the column's name in the header of CSV files if it differs from `name`.
-    `outside` is the key of the group of all values outside the domain or the bounds (None: they belong to no group).
+    `lower` and `upper` come together or not at all (closed interval, typed by the column's type). None in `domain` means that
+    NULL is a key. `max_total` is in the column's unit and holds over all groups together. `outside` is the key of the group of
+    all values outside the domain or the bounds (None: they belong to no group).
     """
 
     name: str
-    type: str
-    lower: Value | None = None
-    upper: Value | None = None
-    domain: tuple[Value | None, ...] | None = None
-    nullable: bool = True
-    description: str = ""
-    max_total: Fraction | None = None
-    outside: Value | None = None
-    source: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    type: str = field(metadata=key(values.one_of(*COLUMN_TYPES)))
+    lower: Value | None = option(None, values.BOUND, "values below are clamped to it")
+    upper: Value | None = option(None, values.BOUND, "values above are clamped to it")
+    domain: tuple[Value | None, ...] | None = option(None, values.DOMAIN, "public keys, in the order of answers")
+    nullable: bool = option(True, values.TRUTH)
+    description: str = option("", values.PROSE)
+    max_total: Fraction | None = option(
+        None, values.AMOUNT, "the most one privacy unit adds to a SUM of the column; more is scaled down"
+    )
+    outside: Value | None = option(
+        None, values.OUTSIDE, "of a group key: values that are no public key are dropped, or form one more group"
+    )
+    source: str | None = option(
+        None, values.PROSE, "its name in the header of CSV files, where that is another one", name="from", left_out=True
+    )
 
     @property
     def source_name(self) -> str:
@@ -308,16 +311,18 @@ class PolicyColumn:
 class CsvDialect:
     """The dialect of the CSV files of a table.
 
-    `quote` is "" if no character quotes; `header` names the columns in the order of the files, or is None if the first
-    line of each file does; `null` are the texts that mean NULL; `multiline`: quoted cells may contain line breaks, so that
-    a record may span several lines.
+    `quote` is "" if no character quotes; `header` is None if the first line of each file names the columns.
     """
 
-    delimiter: str = ","
-    quote: str = '"'
-    header: tuple[str, ...] | None = None
-    null: tuple[str, ...] = ("",)
-    multiline: bool = False
+    delimiter: str = option(",", values.DELIMITER, "one character between cells")
+    quote: str = option('"', values.QUOTE, 'one character around cells that hold delimiters, or "none"')
+    header: tuple[str, ...] | None = option(
+        None, values.HEADER, "true: the first line of each file names its columns; or their names in order"
+    )
+    null: tuple[str, ...] = option(("",), values.NULL_TEXTS, "texts that mean NULL; the empty text")
+    multiline: bool = option(
+        False, values.TRUTH, "quoted cells may hold line breaks; such files are read by dpsql prepare alone"
+    )
 
 
 @dataclass(frozen=True)
@@ -337,19 +342,36 @@ class Table:
     """
 
     name: str
-    public: bool
-    columns: Mapping[str, PolicyColumn] = field(hash=False)
-    source: str | None = None
-    primary_key: tuple[str, ...] = ()
-    unique: tuple[tuple[str, ...], ...] = ()
-    max_multiplicity: Mapping[tuple[str, ...], int] = field(default_factory=dict, hash=False)
-    foreign_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
-    bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as(*TABLE_BOUNDS))
-    description: str = ""
-    csv: CsvDialect | None = None
-    schema: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
-    append_only: bool = field(default=False, metadata=LEFT_OUT_AT_DEFAULT)
-    unprotected: tuple[str, ...] | None = None
+    public: bool = option(False, values.TRUTH)
+    columns: Mapping[str, PolicyColumn] = option({}, Entries(values.NAME, KeysOf(PolicyColumn)))
+    source: str | None = option(None, values.PROSE, "schema.table, or a file glob, when different")
+    primary_key: tuple[str, ...] = option((), values.NAMES)
+    unique: tuple[tuple[str, ...], ...] = option((), values.NAME_SETS)
+    max_multiplicity: Mapping[tuple[str, ...], int] = option(
+        {}, Entries(values.NAME_SET, values.COUNT), "public tables: columns to the most rows that agree on them"
+    )
+    foreign_keys: Mapping[str, tuple[str, str]] = option(
+        {}, Entries(values.NAME, values.REFERENCE), "column to parent.column"
+    )
+    bounds: ContributionBounds = field(
+        default=UNBOUNDED, metadata=also(written_as(*TABLE_BOUNDS), **_keys(*TABLE_BOUNDS))
+    )
+    description: str = option("", values.PROSE)
+    csv: CsvDialect | None = option(None, KeysOf(CsvDialect), "how this table's CSV files are written")
+    schema: str | None = option(
+        None, values.NAME, "the schema in which analysts see it, when not public", left_out=True
+    )
+    append_only: bool = option(
+        False,
+        values.TRUTH,
+        "rows only come, in new files of a glob: a prepared copy takes them from these alone",
+        left_out=True,
+    )
+    unprotected: tuple[str, ...] | None = option(
+        None,
+        values.FURTHER_NAMES,
+        "columns that name further people, of whom rows of others tell; [] if no column does",
+    )
     rows: tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None = field(default=None, compare=False, repr=False)
     row_count: int | None = field(default=None, compare=False, repr=False)
 
@@ -390,13 +412,21 @@ class Table:
 class Preparation:
     """The writer and the place of prepared copies. `automatic`: a server writes them by itself; else only `dpsql prepare` does.
 
-    `into`: a schema of the PostgreSQL server that holds the data, or a folder (path or URL) that Spark writes to; None if
-    copies are DuckDB files. `role`: the role that writes into the schema, None for the role of the source.
+    `into` is None if copies are DuckDB files; `role` is None for the role of the source.
     """
 
-    automatic: bool = False
-    into: str | None = None
-    role: str | None = None
+    automatic: bool = field(default=False, metadata=also({}, when=PolicyKey(values.one_of("auto", "manual"))))
+    into: str | None = option(
+        None, values.PROSE, "a schema of the PostgreSQL server that holds the data, or a folder (path or URL) for Spark"
+    )
+    role: str | None = option(None, values.NAME, "the role that writes there, if the source's own may not")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Every question is answered at one time."""
+
+    constant_seconds: Fraction = field(metadata=key(values.DELAY, "an answer that is not there by then is a fault"))
 
 
 @dataclass(frozen=True)
@@ -413,27 +443,64 @@ class Policy:
     `timing` is "plain", "padded" or "constant": every question is answered after `constant_seconds` (else None).
     """
 
-    dataset: str
-    source: str | None
-    privacy_unit: PrivacyUnit | None
-    neighbours: Neighbours
-    budget: DatasetBudget
-    per_query: PerQuery
-    ledger: str
-    analysts: Mapping[str, Analyst] = field(hash=False)
-    session: SessionLimit | None
-    tables: Mapping[str, Table] = field(hash=False)
-    description: str = ""
-    projects: Mapping[str, ProjectLimit] = field(default_factory=dict, hash=False)
-    reuse: ReusePolicy = ReusePolicy()
-    store: StorePolicy = field(default=StorePolicy(), metadata=LEFT_OUT_AT_DEFAULT)
-    timing: str = "plain"
+    dataset: str = field(metadata=key(values.NAME))
+    source: str | None = field(
+        metadata=key(values.PROSE, "duckdb:///file.duckdb, postgresql://..., spark://... or a file glob", optional=True)
+    )
+    privacy_unit: PrivacyUnit | None = field(metadata=key(WordOr(values.ROW, KeysOf(PrivacyUnit))))
+    neighbours: Neighbours = field(metadata=key(values.one_of(*(n.value for n in Neighbours)), optional=True))
+    budget: DatasetBudget = field(metadata=key(KeysOf(DatasetBudget)))
+    per_query: PerQuery = field(metadata=key(KeysOf(PerQuery), optional=True))
+    ledger: str = field(metadata=key(values.PROSE, "sqlite:///file.db or postgresql://..."))
+    analysts: Mapping[str, Analyst] = field(
+        hash=False, metadata=key(Entries(values.LOGIN, KeysOf(Analyst)), optional=True)
+    )
+    session: SessionLimit | None = field(metadata=key(KeysOf(SessionLimit), optional=True))
+    tables: Mapping[str, Table] = field(
+        hash=False,
+        metadata=also(
+            key(Entries(values.NAME, KeysOf(Table))), csv=PolicyKey(KeysOf(CsvDialect), "how all CSV files are written")
+        ),
+    )
+    description: str = option("", values.PROSE)
+    projects: Mapping[str, ProjectLimit] = option(
+        {}, Entries(values.LOGIN, KeysOf(ProjectLimit)), "what a project may spend, whoever asks"
+    )
+    reuse: ReusePolicy = option(ReusePolicy(), KeysOf(ReusePolicy))
+    store: StorePolicy = option(StorePolicy(), KeysOf(StorePolicy), left_out=True)
+    timing: str = option(
+        "plain",
+        WordOr(values.one_of("plain", "padded"), KeysOf(Timing)),
+        "padded: a response takes one of few round times",
+    )
     constant_seconds: Fraction | None = None
-    data_version: str | None = None
-    witness: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
-    log_sql: bool | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
-    mechanisms: tuple[str, ...] = field(default=tuple(ANNEXES), metadata=LEFT_OUT_AT_DEFAULT)
-    prepare: Preparation = field(default=Preparation(), metadata=LEFT_OUT_AT_DEFAULT)
+    data_version: str | None = option(
+        None, values.PROSE, "the owner's name for the state of the data; changed when the data change"
+    )
+    witness: str | None = option(
+        None,
+        values.PROSE,
+        "file:///FOLDER or postgresql://... on another machine, for the ledger's head",
+        left_out=True,
+    )
+    mechanisms: tuple[str, ...] = option(
+        tuple(ANNEXES),
+        values.some_of(*ANNEXES),
+        "rare mechanisms that questions may use; all if left out, none of them with []",
+        left_out=True,
+    )
+    log_sql: bool | None = option(
+        None,
+        values.TRUTH,
+        "true: texts of questions are in audit log and traces too; false: they are nowhere",
+        left_out=True,
+    )
+    prepare: Preparation = option(
+        Preparation(),
+        WordOr(values.one_of("auto", "manual"), KeysOf(Preparation)),
+        "auto: a server prepares copies by itself",
+        left_out=True,
+    )
     folder: Path = field(default=Path("."), compare=False)
     origin: Origin = field(default=Origin(), compare=False, repr=False)
     asker: str | None = None

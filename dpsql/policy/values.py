@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Any
 
 from dpsql.errors.suggestions import did_you_mean
+from dpsql.policy.fields import ListOf, Plain
 from dpsql.privacy.loss import exact_number
 
-if TYPE_CHECKING:
-    from dpsql.policy.types import Value
+Value = int | Fraction | str | bool | date | datetime
+"""A value of a column: integer, real, text, boolean, date or timestamp."""
 
 MOST_EPSILON = Fraction(10_000)
 LEAST_EPSILON = Fraction(1, 10**9)
@@ -156,13 +158,6 @@ def reference(raw: object) -> tuple[str, str]:
     if not dot or not all(re.fullmatch(NAME_PATTERN, part, re.ASCII) for part in (table, column)):
         raise ValueError(f"a target written table.column is expected here, not {quoted(text)}")
     return table, column
-
-
-def list_of_analysts(raw: object) -> object:
-    """Return a list (of analysts' names, read one by one with `login`), or None, unchanged."""
-    if raw is None or isinstance(raw, list):
-        return raw
-    raise ValueError("a list of analysts' names is expected here, such as [research, bi]")
 
 
 def names(raw: object) -> tuple[str, ...]:
@@ -352,3 +347,67 @@ def header(raw: object) -> tuple[str, ...] | None:
 def null_texts(raw: object) -> tuple[str, ...]:
     """Return the texts that mean NULL."""
     return tuple(_text(item, "a text that means NULL") for item in (raw if isinstance(raw, list) else [raw]))
+
+
+def row(raw: object) -> None:
+    """Return None for the privacy unit `row`."""
+    if raw != "row":
+        raise ValueError("write row, or {table: ..., column: ...}")
+
+
+# --- kinds of values: how they are read, and what JSON Schema says of them ------------------------------------------------
+
+
+def _number_kind(reader: Callable[[object], object], **limits: Any) -> Plain:
+    """Return the kind of a number, or of its text, because YAML 1.1 tools read 1e-6 as text."""
+    pattern = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
+    return Plain(reader, {"type": ["number", "string"], **limits, "pattern": pattern})
+
+
+def _text_kind(reader: Callable[[object], object], pattern: str) -> Plain:
+    return Plain(reader, {"type": "string", "pattern": f"^{pattern}$"})
+
+
+def one_of(*words: str) -> Plain:
+    """Return the kind of values that are one of `words`."""
+    return Plain(partial(choice, words), {"type": "string", "enum": list(words)})
+
+
+def some_of(*words: str) -> Plain:
+    """Return the kind of lists of some of `words`."""
+    schema = {"type": "array", "items": {"type": "string", "enum": list(words)}, "uniqueItems": True}
+    return Plain(partial(choices, words), schema)
+
+
+_NAME_LIST = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+_NAME_OR_LIST = {"anyOf": [{"type": "string"}, _NAME_LIST]}
+_SCALAR = {"type": ["string", "number", "boolean"]}
+_NULL_OR_SCALAR = {"type": ["string", "number", "boolean", "null"]}
+_OTHER = {"type": "object", "properties": {"other": _SCALAR}, "required": ["other"], "additionalProperties": False}
+
+EPSILON = _number_kind(epsilon, exclusiveMinimum=0, maximum=int(MOST_EPSILON))
+DELTA = _number_kind(delta, minimum=0, exclusiveMaximum=0.001)
+CONFIDENCE = _number_kind(confidence, minimum=0.5, exclusiveMaximum=1)
+AMOUNT = _number_kind(amount, exclusiveMinimum=0, maximum=int(MOST_AMOUNT))
+DELAY = _number_kind(delay, minimum=0.01, maximum=3600)
+COUNT = Plain(count, {"type": "integer", "minimum": 1, "maximum": MOST_COUNT})
+SECONDS = Plain(seconds, {"type": "integer", "minimum": 1, "maximum": 86400})
+TRUTH = Plain(boolean, {"type": "boolean"})
+PROSE = Plain(prose, {"type": "string", "minLength": 1, "maxLength": MOST_TEXT})
+NAME = _text_kind(name, NAME_PATTERN)
+LOGIN = _text_kind(login, LOGIN_PATTERN)
+LOGINS = ListOf(LOGIN, "a list of analysts' names is expected here, such as [research, bi]")
+REFERENCE = _text_kind(reference, rf"{NAME_PATTERN}\.{NAME_PATTERN}")
+NAMES = Plain(names, _NAME_OR_LIST)
+FURTHER_NAMES = Plain(further_names, {"anyOf": [{"type": "string"}, {**_NAME_LIST, "minItems": 0}]})
+TABLE_NAMES = Plain(table_names, _NAME_OR_LIST)
+NAME_SETS = Plain(name_sets, {"type": "array", "items": _NAME_OR_LIST, "minItems": 1})
+NAME_SET = _text_kind(name_set, rf"{NAME_PATTERN}( *, *{NAME_PATTERN})*")
+DELIMITER = Plain(delimiter, {"type": "string", "maxLength": 1})
+QUOTE = Plain(quote, {"type": "string", "maxLength": 4})
+HEADER = Plain(header, {"anyOf": [{"const": True}, _NAME_LIST]})
+NULL_TEXTS = Plain(null_texts, {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]})
+BOUND = Plain(scalar, _SCALAR)
+DOMAIN = Plain(scalars, {"type": "array", "items": _NULL_OR_SCALAR, "minItems": 1, "uniqueItems": True})
+OUTSIDE = Plain(outside, {"anyOf": [{"enum": ["drop", "other"]}, _OTHER]})
+ROW = Plain(row, {"const": "row"})

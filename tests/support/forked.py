@@ -30,7 +30,7 @@ COMMAND_LINE = (
 )  # fmt: skip
 """Modules that most commands need."""
 LIBRARIES = (
-    "pytest", "duckdb", "numpy", "pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet", "pydantic", "click", "yaml",
+    "pytest", "duckdb", "numpy", "pyarrow.compute", "pyarrow.dataset", "pyarrow.parquet", "click", "yaml",
     "sqlalchemy.dialects.sqlite", "sqlglot.optimizer", "sqlglot.dialects.duckdb", "sqlglot.dialects.postgres",
     "multiprocessing.forkserver", "concurrent.futures.thread", "asyncio", "http.server", "xml.etree.ElementTree",
 )  # fmt: skip

@@ -116,7 +116,8 @@ def schemas() -> dict[str, dict[str, Any]]:
     from dpsql.exports.description import FORMAT, Description
     from dpsql.frontends.batch.statements import SummaryObject
     from dpsql.frontends.rendering.formats import PlanObject, ReleaseObject
-    from dpsql.policy.shape import json_schema
+    from dpsql.policy import Policy
+    from dpsql.policy.fields import json_schema
     from dpsql.pricing.explain import PlannedOutput
     from dpsql.session.explanation import ColumnError, PlannedGroups
 
@@ -131,7 +132,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     explain = plan.document("EXPLAIN (`dpsql explain --format json`)", PlanObject)
     explain["$defs"] |= outputs.definitions
     return {
-        "policy": json_schema(),
+        "policy": json_schema(Policy),
         "explain": explain,
         "run-summary": Schema().document("A run of files of queries (`dpsql run --json`)", SummaryObject),
         "release": Schema().document("An answer (`dpsql query --format json`)", ReleaseObject),

@@ -101,10 +101,8 @@ class _NoPandas:
 
 
 def _start_quickly(arguments: list[str]) -> None:
-    """Hide pandas from this process (only the data sets of the demo use its frames), let pydantic not search all distributions
-    for plugins, and look for garbage seldom: imports make many objects and hardly any garbage. A server, which lives long, looks
-    as often as Python does."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
+    """Hide pandas from this process (only the data sets of the demo use its frames), and look for garbage seldom: imports make
+    many objects and hardly any garbage. A server, which lives long, looks as often as Python does."""
     if "demo" not in arguments:
         sys.meta_path.insert(0, _NoPandas())
     if "serve" not in arguments:

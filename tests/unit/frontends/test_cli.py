@@ -24,7 +24,7 @@ from dpsql.session.session import Session
 
 Run = Callable[..., Outcome]
 BY_REGION = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
-HEAVY = ("pyarrow", "duckdb", "sqlglot", "numpy", "sqlalchemy", "pydantic", "rich", "prompt_toolkit")
+HEAVY = ("pyarrow", "duckdb", "sqlglot", "numpy", "sqlalchemy", "yaml", "rich", "prompt_toolkit")
 MOST_LOADED = 340
 """Modules of dpsql that one question loads at most, of more than 430."""
 
@@ -46,7 +46,7 @@ def test_a_query_loads_what_it_needs(clinic: Clinic) -> None:
     """Each of these takes a noticeable part of the command's time, pandas (installed here) half of it."""
     unneeded = (
         "pandas", "asyncio", "sqlalchemy", "prompt_toolkit", "pyarrow.dataset", "pyarrow.parquet", "altair", "rich",
-        "dpsql_audit", "xml", "http.client", "multiprocessing", "urllib.request", "pydantic.v1",
+        "dpsql_audit", "xml", "http.client", "multiprocessing", "urllib.request", "pydantic",
         "dpsql.frontends.cli.serve", "dpsql.frontends.pgwire", "dpsql.disclosure", "dpsql.tuning", "dpsql.exports",
     )  # fmt: skip
     script = ("import sys, atexit; from dpsql.frontends.cli import main; "

@@ -32,7 +32,7 @@ from dpsql.frontends.pgwire.limits import (
 from dpsql.frontends.pgwire.settings import MOST_OWN, Settings
 from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS
 from dpsql.policy import load_policy
-from dpsql.policy.types import canonical
+from dpsql.policy.fields import canonical
 from dpsql.session.opening import open_session
 
 
