@@ -75,6 +75,7 @@ SLOW_FILES = frozenset(
         "unit/release/error_bars/test_extremes.py",
         "unit/reuse/test_stored_pairs.py",
         "unit/session/test_watches.py",
+        "unit/tuning/test_policy_fit.py",
         "unit/tuning/test_tuning.py",
         "unit/tuning/test_ways.py",
     }

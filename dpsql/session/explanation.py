@@ -35,6 +35,7 @@ from dpsql.session.budget import ChargeShare
 
 _MOST_OUTPUTS = 12
 _MOST_TILES = 50
+_PRICE = "price: "
 _LATER = "error bar comes with the answer"
 _SEVERAL = "chosen; EXPLAIN VERBOSE shows its rank error"
 
@@ -116,6 +117,11 @@ class PrivacyPlan:
     def price(self) -> str:
         """The charge in words."""
         return describe_loss(self.charged)
+
+    @property
+    def share(self) -> str:
+        """The charge as a share of the budget, in words."""
+        return next((line.removeprefix(_PRICE) for line in self.further if line.startswith(_PRICE)), self.price)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -252,8 +258,8 @@ def _times_narrower(planned: Planned, options: Options, policy: Policy, accounta
 def price_line(price: ChargeShare | None, stored: bool) -> str:
     """Return the line that says what the question would cost now."""
     if price is None:
-        return "price: nothing, stored releases answer" if stored else "price: nothing"
-    return f"price: {price.before()}"
+        return f"{_PRICE}nothing, stored releases answer" if stored else f"{_PRICE}nothing"
+    return f"{_PRICE}{price.before()}"
 
 
 def workload_lines(planned: Planned) -> tuple[str, ...]:

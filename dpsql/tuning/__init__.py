@@ -90,26 +90,26 @@ class Tuning:
         self, session: Session, sql: str, *, epsilon: Fraction | None = None, groups: int | None = None
     ) -> None:
         """`epsilon`: the price of the histograms, by default the session's option; `groups`: the number of groups of the answer,
-        if keys are private. Raises Refusal tune_blocks, tune_results, tune_distinct, tune_rows, tune_nothing, and what planning a
+        if keys are private. Raises Refusal fit_blocks, fit_results, fit_distinct, fit_rows, fit_nothing, and what planning a
         question raises."""
         statement = session.planner.parse(sql, None)
         if statement.query is None:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(sql)
         if session.policy.privacy_unit is None:
-            raise refuse("tune_rows").placed_in(sql)
+            raise refuse("fit_rows").placed_in(sql)
         planned = session.plan(statement, options=replace(session.options, cut_totals=False, choose_values=False))
         if len(planned.plan.blocks) != 1:
-            raise refuse("tune_blocks", count=len(planned.plan.blocks)).placed_in(sql)
+            raise refuse("fit_blocks", count=len(planned.plan.blocks)).placed_in(sql)
         (self.block,) = planned.plan.blocks
         if planned.plan.results:
-            raise refuse("tune_results").placed_in(sql)
+            raise refuse("fit_results").placed_in(sql)
         if not owned(self.block.source, session.policy):
-            raise refuse("tune_distinct").placed_in(sql)
+            raise refuse("fit_distinct").placed_in(sql)
         self.question = planned
         self.session = session
         self.policy = session.planner.bound_policy(statement)[0]
         if rows_per_unit(self.block.source, self.policy) == 1:
-            raise refuse("tune_nothing").placed_in(sql)
+            raise refuse("fit_nothing").placed_in(sql)
         self._groups = groups
         policy = _with_rows(session.policy, self.block)
         self.rows = rows_per_unit(self.block.source, _with_rows(self.policy, self.block))

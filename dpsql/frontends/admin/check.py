@@ -172,7 +172,7 @@ def _dropped_rows(policy: Policy) -> list[str]:
             continue
         notes.append(
             f"note: {name} has max_rows: 1, so that one row of each {column} counts and further ones are left out; if "
-            f"{column} never repeats there, say primary_key: [{column}], else raise max_rows (dpsql tune measures what is lost)"
+            f"{column} never repeats there, say primary_key: [{column}], else raise max_rows (dpsql fit measures what is lost)"
         )
     return notes
 
@@ -456,13 +456,19 @@ def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
 
 def _lost_releases(policy: Policy, ledger: Ledger) -> list[str]:
     """Return how many stored releases the present policy makes unusable, with the tables and columns that are not what they
-    were when they were read."""
+    were when they were read. Measurements of `dpsql fit` read another policy, so that they are not lost."""
     releases = open_releases(ledger)
     try:
-        lost = [names for about in releases.descriptions() if (names := changed(policy, about.get("reads", {})))]
+        read = [about.get("reads", {}) for about in releases.descriptions()]
     finally:
         releases.close()
-    by_name = Counter(name for names in lost for name in names)
+    lost = [(names, reads) for reads in read if (names := changed(policy, reads))]
+    if lost:
+        from dpsql.tuning.policy_fit import without_bounds
+
+        fitted = without_bounds(policy)
+        lost = [(names, reads) for names, reads in lost if changed(fitted, reads)]
+    by_name = Counter(name for names, _ in lost for name in names)
     named = ", ".join(f"{name} ({count})" for name, count in sorted(by_name.items()))
     sentence = "stored releases read what the policy has changed since, and answer no question under it any more"
     return [f"note: {len(lost)} {sentence}: {named}"] if lost else []

@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from dpsql.errors import exceptions as errors
 from dpsql.errors.exceptions import (
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dpsql.sql.lexer import SqlText
     from dpsql.sql.parse import Parameters
     from dpsql.tuning import Advice
+    from dpsql.tuning.policy_fit import PolicyFit
 
 __all__ = [
     "BINARY",
@@ -136,7 +137,7 @@ def connect(
     keep_incidents()
     session = open_session(policy, analyst=analyst, project=project, source=source, create_ledger=create_ledger)
     if not session.policy.prepare.automatic or source is not None or isinstance(policy, Policy):
-        return Connection(session)
+        return Connection(session, source=source)
     from dpsql.frontends.python.background_copies import keep_prepared
 
     return Connection(session, keep_prepared(Path(policy), session))
@@ -156,8 +157,10 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, session: Session, ended: Callable[[], None] | None = None) -> None:
-        """`session` is closed with the connection; `ended` is called before that."""
+    def __init__(self, session: Session, ended: Callable[[], None] | None = None, source: Any = None) -> None:
+        """`session` is closed with the connection; `ended` is called before that; `source`: the rows that were given instead of
+        the policy's own source."""
+        self._source = source
         self._session: Session | None = session
         self._ended = ended
         self._process = os.getpid()
@@ -186,16 +189,30 @@ class Connection:
         """Return the privacy plan and price of a query; nothing is charged and data is not touched."""
         return self.session.explain(*_adapted(operation, parameters))
 
-    def tune(self, operation: str, *, epsilon: str | None = None, groups: int | None = None) -> Advice:
-        """Return contribution bounds recommended for a query, from a measurement that is charged (docs/tune.md).
+    @overload
+    def fit(self, operation: None = None, *, epsilon: str | None = None) -> PolicyFit: ...
+
+    @overload
+    def fit(self, operation: str, *, epsilon: str | None = None, groups: int | None = None) -> Advice: ...
+
+    def fit(
+        self, operation: str | None = None, *, epsilon: str | None = None, groups: int | None = None
+    ) -> PolicyFit | Advice:
+        """Return which bounds, domains and caps of the policy do not suit the data, or with a query the contribution bounds
+        recommended for it, from a measurement that is charged (docs/fit.md). The whole policy is for its owner alone.
 
         `epsilon`: the cost allowed, as text or a number; `groups`: how many groups the answer has, if keys are private.
         """
         from dpsql.privacy.loss import exact_number
         from dpsql.tuning import tune
+        from dpsql.tuning.policy_fit import fit_policy
 
         cost = None if epsilon is None else exact_number(str(epsilon))
-        return tune(self.session, operation, epsilon=cost, groups=groups)
+        if operation is not None:
+            return tune(self.session, operation, epsilon=cost, groups=groups)
+        if self.session.analyst is not None:
+            raise refuse("fit_owner")
+        return fit_policy(self.session.policy, epsilon=cost, source=self._source)
 
     def watch(
         self, threshold: float | str, *, hits: int = 1, name: str = "default", questions: Sequence[str] = ()

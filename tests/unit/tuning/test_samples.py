@@ -54,7 +54,7 @@ def spent(connection: dpsql.Connection) -> list[str]:
 def test_advice_is_free_and_says_what_explain_says(connection: dpsql.Connection) -> None:
     before = spent(connection)
     connection.execute("SET dp.assume_rows = 20000")
-    (table,) = connection.tune(SKEWNESS.format(", 50, 'mean'")).samples
+    (table,) = connection.fit(SKEWNESS.format(", 50, 'mean'")).samples
     assert (table.samples, table.combined) == (50, "mean")
     now = next(choice for choice in table.choices if choice.samples == 50)
     (explained,) = connection.explain(SKEWNESS.format(", 50, 'mean'")).outputs
@@ -68,7 +68,7 @@ def test_advice_is_free_and_says_what_explain_says(connection: dpsql.Connection)
 
 def test_the_median_is_recommended_where_there_are_rows_enough_for_it(connection: dpsql.Connection) -> None:
     connection.execute("SET dp.assume_rows = 20000")
-    (table,) = connection.tune(SKEWNESS.format("")).samples
+    (table,) = connection.fit(SKEWNESS.format("")).samples
     best = table.recommended
     assert best is not None and (best.recommended, best.samples) == ("median", table.enough)
     assert best.rank_error <= 0.25 < best.rank_error * (1 + 5 / best.samples)
@@ -80,18 +80,18 @@ def test_the_median_is_recommended_where_there_are_rows_enough_for_it(connection
 
 def test_the_mean_is_recommended_of_as_many_samples_as_have_rows(connection: dpsql.Connection) -> None:
     connection.execute("SET dp.assume_rows = 400")
-    (table,) = connection.tune(SKEWNESS.format("")).samples
+    (table,) = connection.fit(SKEWNESS.format("")).samples
     best = table.recommended
     assert best is not None and (best.recommended, best.samples, best.rows) == ("mean", 40, 10)
     connection.execute("SET dp.assume_rows = 19")
-    (small,) = connection.tune(SKEWNESS.format("")).samples
+    (small,) = connection.fit(SKEWNESS.format("")).samples
     assert small.recommended is None
 
 
 def test_a_smaller_epsilon_asks_for_more_samples(connection: dpsql.Connection) -> None:
-    (one,) = connection.tune(SKEWNESS.format("")).samples
+    (one,) = connection.fit(SKEWNESS.format("")).samples
     connection.execute("SET dp.epsilon = 0.5")
-    (half,) = connection.tune(SKEWNESS.format("")).samples
+    (half,) = connection.fit(SKEWNESS.format("")).samples
     assert half.enough > 1.8 * one.enough
 
 
@@ -99,7 +99,7 @@ def test_the_command_prints_it_and_charges_nothing(policy: Path) -> None:
     with dpsql.connect(policy, create_ledger=True):
         pass
     runner = CliRunner()
-    asked = ["tune", "-p", str(policy), "--set", "assume_rows=20000", SKEWNESS.format("")]
+    asked = ["fit", "-p", str(policy), "--set", "assume_rows=20000", SKEWNESS.format("")]
     text = runner.invoke(cli, asked)
     assert text.exit_code == 0 and "<- recommended: the median" in text.output
     assert "any value" in text.output and "nothing was charged" in text.output
@@ -116,6 +116,6 @@ def test_it_is_free_beside_other_aggregates_and_with_min_units(
     """If each unit has one row, there is no bound to measure; a count of units that is only a condition gets no advice."""
     connection.execute(f"SET dp.min_units = {least}")
     before = spent(connection)
-    advice = connection.tune(SKEWNESS.format(", 50, 'mean'").replace(" FROM", f"{more} FROM"))
+    advice = connection.fit(SKEWNESS.format(", 50, 'mean'").replace(" FROM", f"{more} FROM"))
     assert [table.samples for table in advice.samples] == [50] and advice.price == "nothing"
     assert spent(connection) == before

@@ -156,7 +156,7 @@ def test_tuning_tells_its_price_first_and_is_charged_once(session: Session) -> N
 
 def test_from_python_tune_returns_settings(folder: Path) -> None:
     with dpsql.connect(folder / "shop.yaml") as connection:
-        advice = connection.tune("SELECT SUM(amount) FROM orders", epsilon="0.5")
+        advice = connection.fit("SELECT SUM(amount) FROM orders", epsilon="0.5")
     assert set(advice.settings) == {"max_total", "max_rows"}
 
 
@@ -226,12 +226,12 @@ def test_change_one_doubles_the_sensitivity_of_histograms() -> None:
 
 
 @pytest.mark.parametrize(("name", "sql", "slug"), [
-    ("hospital_rows", "SELECT COUNT(*) FROM visits", "tune_rows"),
-    ("hospital", "SELECT COUNT(*) FROM patients", "tune_nothing"),
-    ("hospital", "SELECT (SELECT COUNT(*) FROM visits), (SELECT COUNT(*) FROM labs)", "tune_blocks"),
-    ("hospital", "SELECT region FROM regions", "tune_blocks"),
-    ("hospital", "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits) AS v", "tune_distinct"),
-    ("hospital", "SELECT SUM(cost) FROM visits WHERE cost IN (SELECT 1.0)", "tune_results"),
+    ("hospital_rows", "SELECT COUNT(*) FROM visits", "fit_rows"),
+    ("hospital", "SELECT COUNT(*) FROM patients", "fit_nothing"),
+    ("hospital", "SELECT (SELECT COUNT(*) FROM visits), (SELECT COUNT(*) FROM labs)", "fit_blocks"),
+    ("hospital", "SELECT region FROM regions", "fit_blocks"),
+    ("hospital", "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits) AS v", "fit_distinct"),
+    ("hospital", "SELECT SUM(cost) FROM visits WHERE cost IN (SELECT 1.0)", "fit_results"),
     ("hospital", "SHOW dp.budget", "not_a_query"),
 ])  # fmt: skip
 def test_refused_questions_cannot_be_tuned(name: str, sql: str, slug: str) -> None:
@@ -297,11 +297,11 @@ def test_max_groups_is_advised_for_counted_units_and_private_keys() -> None:
 def test_command_asks_before_it_charges(folder: Path) -> None:
     """The price is shown with a question; without a yes nothing is charged; --epsilon counts as a yes."""
     runner = CliRunner()
-    asked = ["tune", "-p", str(folder / "shop.yaml"), BY_REGION]
+    asked = ["fit", "-p", str(folder / "shop.yaml"), BY_REGION]
     with open_session(folder / "shop.yaml") as opened:
         before = opened.budget().spent
         said = runner.invoke(cli, asked, input="n\n")
-        assert "measuring costs rho" in said.stderr and "measure?" in said.stderr and said.stdout == ""
+        assert "price of measuring: " in said.stderr and "measure?" in said.stderr and said.stdout == ""
         assert said.exit_code == 0 and said.stderr.endswith("nothing was measured, nothing was charged\n")
         assert opened.budget().spent == before
         told = runner.invoke(cli, [*asked[:3], "--epsilon", "0.7", BY_REGION])
@@ -309,5 +309,5 @@ def test_command_asks_before_it_charges(folder: Path) -> None:
         assert opened.budget().spent != before
     facts = json.loads(runner.invoke(cli, [*asked[:3], "--epsilon", "0.7", "-f", "json", BY_REGION]).stdout)
     assert set(facts["settings"]) == {"max_count", "max_total", "max_rows"}
-    assert "max_rows" in runner.invoke(cli, ["tune", "--help"]).stdout
+    assert "max_rows" in runner.invoke(cli, ["fit", "--help"]).stdout
     assert runner.invoke(cli, [*asked[:3], "--epsilon", "much", BY_REGION]).exit_code == 2

@@ -119,9 +119,9 @@ def test_of_few_people_none_is_recommended_and_the_number_that_auto_takes_is_tol
 def test_the_command_line_shows_the_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spending(tmp_path, 3_000).close()
     monkeypatch.chdir(tmp_path)
-    shown = CliRunner().invoke(cli, ["tune", "-p", "policy.yaml", "--epsilon", "1", SUM]).output
+    shown = CliRunner().invoke(cli, ["fit", "-p", "policy.yaml", "--epsilon", "1", SUM]).output
     assert "ways to bound SUM(amount)" in shown and shown.count("<- suits") == 1
     assert "max_total = auto takes about 7" in shown and "privacy units with values" in shown
-    written = CliRunner().invoke(cli, ["tune", "-p", "policy.yaml", "--epsilon", "1", "-f", "json", SUM]).stdout
+    written = CliRunner().invoke(cli, ["fit", "-p", "policy.yaml", "--epsilon", "1", "-f", "json", SUM]).stdout
     (ways,) = json.loads(written[written.index("{") : written.rindex("}") + 1])["ways"]
     assert [way["name"] for way in ways["ways"]] == ["policy", "number", "auto"]

@@ -1,0 +1,270 @@
+"""`dpsql fit`: bounds, domains and caps that suit the data, or one question, from a small private measurement."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dpsql.frontends.cli.options import (
+    COUNT,
+    analyst_option,
+    open_session_from_options,
+    option,
+    policy_option,
+    settings_of,
+)
+from dpsql.frontends.rendering.terminal import say, say_json, say_line, standard_output
+
+if TYPE_CHECKING:
+    from dpsql.session.explanation import PrivacyPlan
+    from dpsql.session.session import Session
+    from dpsql.tuning import Advice
+    from dpsql.tuning.choices import ChoiceTable, WayTable
+    from dpsql.tuning.policy_fit import PolicyFit
+    from dpsql.tuning.samples import SampleTable
+
+
+@click.command()
+@policy_option()
+@option("--apply", "Write the proposal into the policy.")
+@option("--table tables", "Only this protected table.", "TABLE", multiple=True)
+@option("--epsilon", "The epsilon of the measurement; with it, no confirmation is asked for.", "EPSILON")
+@option("-f --format", "The format of the output.", ("text", "json"), default="text")
+@analyst_option
+@option("--set settings", "With SQL: options of the question.", "NAME=VALUE", multiple=True)
+@option("--groups", "With SQL: the number of groups of the answer, for private keys.", COUNT, metavar="N")
+@click.argument("sql", required=False)
+def fit(
+    *, policy: Path, apply: bool, tables: tuple[str, ...], epsilon: str | None, format: str, analyst: str | None,
+    settings: tuple[str, ...], groups: int | None, sql: str | None,
+) -> None:  # fmt: skip
+    """Find bounds, domains and caps that do not suit the data; with SQL, the contribution bounds that suit a question.
+
+    One small private measurement, charged like any question; its price is shown first. It counts, per column, the persons
+    with a value below or above the bounds, outside the domain, missing or unreadable, and those with more rows than
+    max_rows. What it proposes follows from these noisy counts alone; --apply writes it into the policy. Measuring
+    again over the same data is free.
+
+    With SQL it recommends max_rows, max_total, max_count and max_groups for that question: each with its expected error,
+    which is bias from the part that is cut off, and noise. For SAMPLE_AGGREGATE it shows, for free, the expected errors of
+    the median and the mean for several numbers of samples.
+    """
+    from dpsql.privacy.loss import exact_number
+
+    try:
+        exact_epsilon = None if epsilon is None else exact_number(epsilon)
+    except ValueError:
+        raise click.BadParameter(f"{epsilon!r} is no number", param_hint="--epsilon") from None
+    if sql is not None:
+        if apply or tables:
+            raise click.UsageError("--apply and --table are for the whole policy: leave SQL out")
+        with open_session_from_options(policy, analyst, settings_of(None, None, settings)) as session:
+            _fit_question(session, sql, exact_epsilon, groups, format)
+        return
+    if settings or groups or analyst:
+        raise click.UsageError("--set, --groups and --analyst are for one question: write its SQL")
+    _fit_policy(policy, exact_epsilon, tables, format, apply)
+
+
+def _is_confirmed(plan: PrivacyPlan, session: Session, epsilon: Fraction | None) -> bool:
+    """Show the price, and return whether to measure: asked for unless the epsilon was stated."""
+    say(f"price of measuring: {plan.share}", err=True)
+    say(f"left: {session.left_text()}", err=True)
+    if epsilon is not None or click.confirm("measure?", err=True, default=False):
+        return True
+    say("nothing was measured, nothing was charged", err=True)
+    return False
+
+
+def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: int | None, format: str) -> None:
+    from dpsql.tuning import Advice, Tuning, free_advice
+
+    samples, nothing_else = free_advice(session, sql)
+    if nothing_else:
+        _write(Advice((), "nothing", "", 0.0, 0.0, (), samples), format)
+        say("nothing was measured, nothing was charged", err=True)
+        return
+    tuning = Tuning(session, sql, epsilon=epsilon, groups=groups)
+    if not _is_confirmed(tuning.plan, session, epsilon):
+        return
+    advice = replace(tuning.measure(), samples=samples)
+    _write(advice, format)
+    say(f"charged: {advice.price}; receipt {advice.receipt}", err=True)
+
+
+def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
+    from dpsql.errors.audit_log import audit
+    from dpsql.errors.suggestions import did_you_mean
+    from dpsql.frontends.admin.policy_edit import policy_diff, replace_policy
+    from dpsql.policy import load_policy
+    from dpsql.tuning.policy_fit import Fitting
+
+    policy = load_policy(place)
+    protected = [name for name in policy.tables if policy.is_protected(name)]
+    for name in tables:
+        if name not in protected:
+            raise click.BadParameter(
+                f"no protected table is {name}{did_you_mean(name, protected)}", param_hint="--table"
+            )
+    fitting = Fitting(policy, epsilon=epsilon, tables=tables)
+    try:
+        if not _is_confirmed(fitting.plan(), fitting.session, epsilon):
+            return
+        fitted = fitting.measure()
+    finally:
+        fitting.close()
+    text, difference = policy_diff(place, [(proposal.place, proposal.value) for proposal in fitted.proposals])
+    if format == "json":
+        proposals = [{**asdict(proposal), "value": _plain(proposal.value)} for proposal in fitted.proposals]
+        say_json({**asdict(fitted), "proposals": proposals, "diff": difference})
+    else:
+        write_policy_fit(fitted)
+        say(f"\n{difference}" if difference else "nothing to propose")
+    say(f"charged: {fitted.price}; receipt {fitted.receipt}; the same measurement again is free", err=True)
+    if apply and difference:
+        replace_policy(place, text)
+        audit("owner", act="fit", dataset=policy.dataset, changes=len(fitted.proposals))
+        say(f"{place} is changed; next: dpsql check -p {place}", err=True)
+    elif difference:
+        say(
+            "read each change: a bound is what can be, and a code such as 999 is no value; --apply writes all of them",
+            err=True,
+        )
+
+
+_KINDS = ("below", "above", "outside", "missing", "unreadable", "rows")
+
+
+def write_policy_fit(fitted: PolicyFit) -> None:
+    """Print for each table how many persons each bound, domain and cap cuts off, then the proposals."""
+    from dpsql.frontends.rendering.tables import draw
+
+    for table, persons in fitted.persons.items():
+        say(f"{table}: about {persons:,.0f} {fitted.unit}; each count +/- {fitted.bar:,.0f} or more (95 %)")
+        cells: dict[str, dict[str, str]] = {}
+        for finding in fitted.findings:
+            if finding.table == table:
+                cell = f"{finding.persons:,.0f} ({finding.share:.1%})" if finding.persons else "-"
+                cells.setdefault(finding.column or "(rows)", {})[finding.kind] = cell
+        kinds = [kind for kind in _KINDS if any(kind in row for row in cells.values())]
+        names = ["column", *("over max_rows" if kind == "rows" else kind for kind in kinds)]
+        columns = [list(cells), *([row.get(kind, "") for row in cells.values()] for kind in kinds)]
+        if kinds:
+            draw(names, columns, [False] + [True] * len(kinds), standard_output())
+        say("")
+    say(f"-: none, or so few that noise hides them: up to about {fitted.least:,.0f} {fitted.unit} in one place")
+    for proposal in fitted.proposals:
+        table, *column, name = (part for part in proposal.place[1:] if part != "columns")
+        say_line(f"proposed: {'.'.join([table, *column])} {name} {_value_text(proposal.value)}: {proposal.why}")
+
+
+def _plain(value: object) -> object:
+    """Return a proposed value as JSON has it."""
+    if isinstance(value, Fraction):
+        return float(value)
+    return value if isinstance(value, (bool, int, list)) else str(value)
+
+
+def _value_text(value: object) -> str:
+    return f"with {', '.join(value)} added" if isinstance(value, list) else str(_plain(value)).lower()
+
+
+def _write(advice: Advice, format: str) -> None:
+    if format == "json":
+        say_json({**asdict(advice), "settings": advice.settings})
+        return
+    for samples in advice.samples:
+        write_samples(samples)
+    if advice.receipt:
+        write_advice(advice)
+
+
+def write_samples(table: SampleTable) -> None:
+    """Print how exact the median and the mean would be with each number of samples."""
+    from dpsql.frontends.rendering.tables import draw
+
+    say(f"samples for {table.statistic} (now the {table.combined} of {table.samples})")
+    names = ["samples", "rows in each", "median off by", "mean +/-", ""]
+    rows = [
+        (
+            str(choice.samples), _short(choice.rows),
+            f"{choice.rank_error:.0%} of the samples" if choice.rank_error < 0.5 else "any value", f"{choice.mean_error:.3g}",
+            f"<- recommended: the {choice.recommended}" if choice.recommended else "",
+        )
+        for choice in table.choices
+    ]  # fmt: skip
+    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 4 + [False], standard_output())
+    if table.recommended is None:
+        say("no recommendation: groups of dp.assume_rows rows are too small for samples")
+    say("")
+
+
+def write_advice(advice: Advice) -> None:
+    """Print the tables, the recommendations last."""
+    from dpsql.frontends.rendering.tables import draw
+
+    say(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
+    for table in advice.tables:
+        say(f"\n{table.setting} for {table.of}" + ("" if table.now is None else f" (now {table.now:.10g})"))
+        draw(*_columns(table), standard_output())
+        if table.why:
+            say(f"no recommendation: {table.why}")
+    for ways in advice.ways:
+        write_ways(ways)
+    say("")
+    for note in advice.notes:
+        say(f"note: {note}")
+    for name, value in advice.settings.items():
+        say(f"recommended: {name} {value:.10g}")
+
+
+_WORDS_OF_WAYS = {
+    "policy": "max_rows of the policy",
+    "number": "max_total of the table above",
+    "auto": "max_total = auto",
+}
+
+
+def write_ways(table: WayTable) -> None:
+    """Print which way of bounding a sum is recommended."""
+    from dpsql.frontends.rendering.tables import draw
+
+    say(f"\nways to bound {table.output}")
+    names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden units", ""]
+    rows = [
+        (
+            _WORDS_OF_WAYS[candidate.name],
+            _short(candidate.bound),
+            f"{candidate.lost:.1%}",
+            *map(_short, (candidate.bias, candidate.noise, candidate.together, candidate.hidden)),
+            "<- suits" if candidate.recommended else "",
+        )
+        for candidate in table.ways
+    ]
+    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [False] + [True] * 6 + [False], standard_output())
+    if table.why:
+        say(f"no recommendation: {table.why}")
+    say(
+        f"max_total = auto takes about {table.enough:,} privacy units with values; of fewer, its bound may be the policy's own"
+    )
+
+
+def _short(value: float) -> str:
+    """Format a number with three digits and without an exponent."""
+    return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
+
+
+def _columns(table: ChoiceTable) -> tuple[list[str], list[list[str]], list[bool]]:
+    names = [table.setting, "lost", "bias", "noise", "together", ""]
+    rows = [
+        (
+            f"{choice.value:.10g}", f"{choice.lost:.1%}", _short(choice.bias), _short(choice.noise),
+            _short(choice.together), "<- recommended" if choice.recommended else "",
+        )
+        for choice in table.choices
+    ]  # fmt: skip
+    return names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 5 + [False]

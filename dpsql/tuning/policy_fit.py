@@ -1,0 +1,448 @@
+"""How well a policy fits its data: persons beyond each bound, outside each domain, without a value, and above each cap.
+
+Everything is one question, composed as text: histograms of persons, each over a per-person aggregation whose result is in one of
+a few public bins. One person is in one bin of each histogram, so that each histogram has sensitivity 1 however many rows a person
+has (privacy.md 3 and 4). The text is bound, priced, reserved, measured and stored like any other; what is proposed follows from
+the released numbers alone.
+
+The question is asked of the policy without its bounds, domains and keys (`without_bounds`): rows above `max_rows`, values outside
+of a domain, and texts that are no numbers would otherwise be no rows or no values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpsql.errors.custodian_log import registering
+from dpsql.errors.exceptions import refuse
+from dpsql.policy.source_kinds import source_kind
+from dpsql.policy.types import UNBOUNDED, ContributionBounds, Policy, PolicyColumn, Table
+from dpsql.session.opening import open_session
+from dpsql.tuning.choices import HALF_WIDTH, least_count
+from dpsql.tuning.ladders import Ladder, literal, proposed_ends, value_ladder
+
+if TYPE_CHECKING:
+    from dpsql.privacy.mechanisms.contract import Noise
+    from dpsql.release.release import Release
+    from dpsql.session.explanation import PrivacyPlan
+    from dpsql.session.session import Session
+
+FEW = Fraction(1, 100)
+"""The share of persons that a bound may cut off before another one is proposed."""
+MOST_DOUBLINGS = 20
+"""Histograms of rows reach 2**20 rows of one person, fewer where the rows of joined tables multiply."""
+_TEXTS = "dp_texts_of_"
+"""Before the name of a table: the same rows with their values as texts, in which a value that cannot be read is not missing."""
+_TEXT_TYPES = ("CHAR", "TEXT", "STRING", "JSON")
+NULLS, OUTSIDE, UNREADABLE = 1, 2, 3
+"""Bins of persons by what they have a row with; bin 0: nothing of that."""
+
+
+# --- the question -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PersonHistogram:
+    """Persons in bins. `about`: "rows", "missing", "outside", "highest", "lowest" (values), "value" (of a table with one row for
+    each person), or "labels", values outside of a domain by themselves. `bins`: the number of bins; 0: they are private."""
+
+    table: str
+    column: str
+    about: str
+    bins: int
+    text: str
+    ladder: Ladder | None = None
+    edges: tuple[int, ...] = ()
+
+
+def without_bounds(policy: Policy, *, texts: bool = True) -> Policy:
+    """Return the policy with all rows and all values of its protected tables, for questions that count persons in public bins.
+
+    Bounds of values, domains and the claims that nothing is missing or repeated are dropped, and `max_rows` is very large:
+    nothing is left out before it is counted. Keys by which a table reaches its person stay: joins rest on them. Each table of
+    files has a second one with the same rows, whose values are texts, unless not `texts`.
+    """
+    joins = {name: policy.unit_joins(name) for name in policy.tables}
+    parents = {hop[2] for hops in joins.values() for hop in hops}
+    most = 2 ** min(MOST_DOUBLINGS, 29 // max((len(hops) + 1 for hops in joins.values()), default=1))
+    tables = dict(policy.tables)
+    for name, table in policy.tables.items():
+        if table.public:
+            continue
+        columns = {key: _without_bounds(column) for key, column in table.columns.items()}
+        keys = (table.primary_key, table.unique) if name in parents else ((), ())
+        rows = ContributionBounds(max_rows=1 if policy.privacy_unit is None else most)
+        tables[name] = replace(table, columns=columns, primary_key=keys[0], unique=keys[1], bounds=rows)
+        # A server's columns have the types of the policy, or are refused.
+        if texts and not source_kind(policy.source).is_server:
+            tables[_TEXTS + name] = _with_texts(tables[name], policy)
+    return replace(policy, tables=tables)
+
+
+def _without_bounds(column: PolicyColumn) -> PolicyColumn:
+    return replace(column, lower=None, upper=None, domain=None, nullable=True, outside=None, max_total=None)
+
+
+def _with_texts(table: Table, policy: Policy) -> Table:
+    """Return the table under its second name, with texts except in the columns that lead to its person."""
+    linking = {hop[1] for hop in policy.unit_path(table.name)} | {policy.unit_column(table.name)}
+    columns = {key: column if key in linking else replace(column, type="text") for key, column in table.columns.items()}
+    links = dict(table.foreign_keys)
+    unit = policy.privacy_unit
+    if unit is not None and table.name == unit.table:
+        links[unit.column] = (unit.table, unit.column)
+    source = table.source or (table.name if table.schema is None else f"{table.schema}.{table.name}")
+    if policy.source is not None and table.source is None and policy.table_source(table.name) != source:
+        source = policy.source  # the files of the whole policy
+    return replace(
+        table, name=_TEXTS + table.name, columns=columns, source=source, foreign_keys=links, primary_key=(), unique=()
+    )
+
+
+class _Questions:
+    """The histograms of the tables of a policy, as texts."""
+
+    def __init__(self, session: Session, policy: Policy) -> None:
+        """`session`: of `without_bounds(policy)`."""
+        self.session, self.policy = session, policy
+
+    def of_table(self, table: Table) -> Iterator[PersonHistogram]:
+        """Yield the histograms of a protected table: rows, then those of each column that is no key."""
+        by_row = self.policy.privacy_unit is None
+        if by_row:
+            yield self._counted(table, "", "rows", 1, "0", "MAX")
+        else:
+            most = self.session.policy.tables[table.name].bounds.max_rows or 1
+            edges = _row_edges(table, most)
+            cases = " ".join(f"WHEN n <= {edge} THEN {index}" for index, edge in enumerate(edges[:-1]))
+            text = (
+                f"SELECT CASE {cases} ELSE {len(edges) - 1} END AS bin FROM (SELECT {self._unit(table)} AS unit, COUNT(*) AS n"
+                f" FROM {self._rows(table.name)} GROUP BY {self._unit(table)}) AS counted"
+            )
+            yield PersonHistogram(table.name, "", "rows", len(edges), text, edges=edges)
+        keys = {hop[1] for hop in self.policy.unit_path(table.name)} | {self.policy.unit_column(table.name)}
+        keys |= {*table.primary_key, *table.foreign_keys}
+        for column in table.columns.values():
+            if column.name not in keys:
+                yield from self._of_column(table, column)
+
+    def _of_column(self, table: Table, column: PolicyColumn) -> Iterator[PersonHistogram]:
+        name, single = f'"{column.name}"', table.bounds.max_rows == 1
+        ladder = value_ladder(column)
+        has_texts = self._is_text(table, column)
+        if has_texts or ladder is None or not single:
+            yield self._missing(table, column, has_texts)
+        if column.domain is not None:
+            listed = ", ".join(literal(value, column.type) for value in column.domain if value is not None)
+            inside = f"{name} IN ({listed})" if listed else "FALSE"
+            outside = f"CASE WHEN {name} IS NULL OR {inside} THEN 0 ELSE {OUTSIDE} END"
+            yield self._counted(table, column.name, "outside", OUTSIDE + 1, outside, "MAX")
+            if column.type in ("text", "integer") and self.session.options.delta:
+                yield self._labels(table, column, f"NOT {inside}" if listed else "TRUE")
+        elif ladder is not None:
+            last = len(ladder.steps)
+            ranked = f"CASE WHEN {name} IS NULL THEN {{}} {ladder.cases(name)} ELSE {last + 1} END"
+            if single:
+                yield self._counted(table, column.name, "value", last + 2, ranked.format(0), "MAX", ladder)
+            else:
+                yield self._counted(table, column.name, "lowest", last + 2, ranked.format(last + 1), "MIN", ladder)
+                yield self._counted(table, column.name, "highest", last + 2, ranked.format(0), "MAX", ladder)
+
+    def _missing(self, table: Table, column: PolicyColumn, has_texts: bool) -> PersonHistogram:
+        name = f'"{column.name}"'
+        if not has_texts:
+            return self._counted(
+                table, column.name, "missing", 2, f"CASE WHEN {name} IS NULL THEN {NULLS} ELSE 0 END", "MAX"
+            )
+        read = f"TRY_CAST({name} AS {_CASTS[column.type]}) IS NULL"
+        value = f"CASE WHEN {name} IS NULL THEN {NULLS} WHEN {read} THEN {UNREADABLE} ELSE 0 END"
+        texts = self.session.policy.tables[_TEXTS + table.name]
+        return replace(self._counted(texts, column.name, "missing", UNREADABLE + 1, value, "MAX"), table=table.name)
+
+    def _labels(self, table: Table, column: PolicyColumn, outside: str) -> PersonHistogram:
+        """Return the histogram of values outside of a domain; a person with several has the last of them."""
+        value, where = f'"{column.name}"', f"WHERE {outside}"
+        if self.policy.privacy_unit is None:
+            text = f"SELECT {value} AS bin FROM {self._rows(table.name)} {where}"
+        else:
+            unit = self._unit(table)
+            text = f"SELECT {unit} AS unit, MAX({value}) AS bin FROM {self._rows(table.name)} {where} GROUP BY {unit}"
+        return PersonHistogram(table.name, column.name, "labels", 0, text)
+
+    def _counted(
+        self, table: Table, column: str, about: str, bins: int, value: str, chosen: str, ladder: Ladder | None = None
+    ) -> PersonHistogram:
+        """Return a histogram of persons by the largest or smallest (`chosen`) bin of their rows."""
+        if self.policy.privacy_unit is None:
+            text = f"SELECT {value} AS bin FROM {self._rows(table.name)}"
+        else:
+            unit = self._unit(table)
+            text = f"SELECT {unit} AS unit, {chosen}({value}) AS bin FROM {self._rows(table.name)} GROUP BY {unit}"
+        return PersonHistogram(table.name, column, about, bins, text, ladder)
+
+    def _is_text(self, table: Table, column: PolicyColumn) -> bool:
+        """Return whether the source has texts where the policy has another type."""
+        if column.type == "text" or _TEXTS + table.name not in self.session.policy.tables:
+            return False
+        types = self.session.context.engine.source(_TEXTS + table.name).types
+        return any(word in types[column.name].upper() for word in _TEXT_TYPES)
+
+    def _rows(self, name: str) -> str:
+        """Return the table, joined with those by which it reaches its person."""
+        text = f'"{name}" AS s0'
+        for index, (_, column, parent, key) in enumerate(self.session.policy.unit_joins(name)):
+            text += f' JOIN "{parent}" AS s{index + 1} ON s{index}."{column}" = s{index + 1}."{key}"'
+        return text
+
+    def _unit(self, table: Table) -> str:
+        policy = self.session.policy
+        return f's{len(policy.unit_joins(table.name))}."{policy.unit_column(table.name)}"'
+
+
+_CASTS = {
+    "integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
+}  # fmt: skip
+
+
+def _row_edges(table: Table, most: int) -> tuple[int, ...]:
+    """Return the upper edges of the bins of rows: powers of two and the table's own `max_rows`."""
+    return tuple(sorted({*(2**power for power in range(most.bit_length())), table.bounds.max_rows or 1}))
+
+
+# --- the answer ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FitFinding:
+    """A count about a column (of the table's rows if `column` is ""). `kind`: "rows", "below", "above", "outside", "missing"
+    or "unreadable"; `persons`: how many have a row of that kind, 0 if noise hides them; `bar`: half width of a 95 % error bar."""
+
+    table: str
+    column: str
+    kind: str
+    persons: float
+    share: float
+    bar: float
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One change of the policy: the place in its file, the value there (a list: values that are added to it), and why."""
+
+    place: tuple[str, ...]
+    value: object
+    why: str
+
+
+@dataclass(frozen=True)
+class PolicyFit:
+    """What the measurement says of a policy. `unit`: "persons", or "rows" under row privacy; `persons`: about how many each table
+    has; `least`: how many noise may hide in one bin; `price` and `receipt` of the charge."""
+
+    findings: tuple[FitFinding, ...]
+    proposals: tuple[Proposal, ...]
+    unit: str
+    persons: dict[str, float]
+    bar: float
+    least: float
+    price: str
+    receipt: str
+
+
+class Fitting:
+    """The measurement of how well a policy fits its data: `plan` first, then `measure`. Close it in the end."""
+
+    def __init__(
+        self, policy: Policy, *, epsilon: Fraction | None = None, tables: Sequence[str] = (), source: Any = None
+    ) -> None:
+        """`epsilon`: the price of the whole measurement, by default that of one question; `tables`: only these; `source`: the
+        rows to read instead of the policy's own source, as of `open_session`.
+
+        Raises fit_tables, and what planning a question raises.
+        """
+        chosen = [table for name, table in policy.tables.items() if not table.public and (not tables or name in tables)]
+        if not chosen:
+            raise refuse("fit_tables")
+        self.policy = policy
+        self.session = open_session(without_bounds(policy, texts=source is None), source=source)
+        try:
+            if epsilon is not None:
+                self.session.set_option("epsilon", str(float(epsilon)))
+            questions = _Questions(self.session, policy)
+            self.histograms = tuple(part for table in chosen for part in questions.of_table(table))
+            statement = self.session.parse(
+                " UNION ALL ".join(_select(*part) for part in enumerate(self.histograms)), None
+            )
+            self.planned = self.session.plan(
+                statement, options=replace(self.session.options, target_error=None, bounds=UNBOUNDED)
+            )
+        except BaseException:
+            self.close()
+            raise
+
+    def plan(self) -> PrivacyPlan:
+        """Return the price of the measurement; nothing is charged and no data is read."""
+        return self.session.explain_planned(self.planned)
+
+    def measure(self, request_id: str | None = None) -> PolicyFit:
+        """Measure (charged), and compute what follows from the released counts (free)."""
+        release = self.session.answer(self.planned, request_id)
+        with registering(charged=release.receipt.is_paid):
+            return _Fitted(self, release).result()
+
+    def close(self) -> None:
+        """Close the session of the measurement."""
+        self.session.close()
+
+
+def _select(index: int, histogram: PersonHistogram) -> str:
+    """Return the select of one histogram: its number, bin, label and count of persons."""
+    if histogram.bins:
+        return f"SELECT {index} AS histogram, bin, NULL AS label, COUNT(*) AS persons FROM ({histogram.text}) AS h GROUP BY bin"
+    return f"SELECT {index}, 0, CAST(bin AS VARCHAR), COUNT(*) FROM ({histogram.text}) AS h GROUP BY bin"
+
+
+@dataclass
+class _Fitted:
+    """The findings and proposals that follow from a release."""
+
+    fitting: Fitting
+    release: Release
+    counts: dict[int, dict[int, float]] = field(default_factory=dict)
+    labels: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    findings: list[FitFinding] = field(default_factory=list)
+    proposals: list[Proposal] = field(default_factory=list)
+    persons: dict[str, float] = field(default_factory=dict)
+
+    def result(self) -> PolicyFit:
+        """Return what follows from the release."""
+        histograms = self.fitting.histograms
+        for number, bin_, label, persons in self.release.rows():
+            histogram = histograms[int(number)]
+            if histogram.bins:
+                self.counts.setdefault(int(number), {})[int(bin_)] = float(persons)
+            elif label is not None:
+                self.labels.setdefault((histogram.table, histogram.column), []).append(str(label))
+        for index, histogram in enumerate(histograms):
+            if histogram.about == "rows":
+                self._rows(index, histogram)
+        for index, histogram in enumerate(histograms):
+            if histogram.about == "outside":
+                self._outside(index, histogram)
+            elif histogram.about in ("missing", "value"):
+                self._missing(index, histogram)
+            if histogram.ladder is not None:
+                self._ends(index, histogram, histogram.ladder)
+        receipt, least = self.release.receipt, max(map(self._least, range(len(histograms))))
+        return PolicyFit(
+            tuple(self.findings), tuple(self.proposals), self.unit, self.persons, self._bar(1), least,
+            receipt.price or receipt.charged,
+            self.release.receipt_id,
+        )  # fmt: skip
+
+    def _clear(self, index: int) -> list[float]:
+        """Return the counts of a histogram's bins, 0 where noise alone may be all of it."""
+        return [count if count >= self._least(index) else 0.0 for count in self._counts(index)]
+
+    def _counts(self, index: int) -> list[float]:
+        counts = self.counts.get(index, {})
+        return [counts.get(position, 0.0) for position in range(self.fitting.histograms[index].bins)]
+
+    def _noise(self, index: int) -> Noise:
+        return self.fitting.planned.price.blocks[index].noise.terms[0].noise
+
+    def _least(self, index: int) -> float:
+        return least_count(self._noise(index), max(1, self.fitting.histograms[index].bins))
+
+    def _bar(self, bins: int) -> float:
+        """Return the half width of a 95 % error bar of the sum of some bins; all histograms have the same noise."""
+        return float(HALF_WIDTH * self._noise(0).standard_deviation() * math.sqrt(max(1, bins)))
+
+    def _find(self, index: int, kind: str, bins: range) -> float:
+        """Add a finding about some bins of a histogram, and return the share of persons in them.
+
+        Bins are added from the bound to the next one after the last that is not empty: beyond it they hold noise alone, as far as
+        nobody is there. If all are empty each by itself, they may still not be so together.
+        """
+        histogram, counts, clear = self.fitting.histograms[index], self._counts(index), self._clear(index)
+        filled = [position for position in bins if clear[position]]
+        near = list(bins)
+        if filled:
+            near = near[near.index(filled[0]) - 1 :] if kind == "below" and filled[0] > near[0] else near
+            near = near if kind == "below" else near[: near.index(filled[-1]) + 2]
+        persons, everybody = sum(counts[position] for position in near), self.persons.get(histogram.table, 0.0)
+        if not filled and persons < self._least(index) * math.sqrt(len(near)):
+            persons = 0.0
+        share = min(1.0, persons / everybody) if everybody else 0.0
+        self.findings.append(FitFinding(histogram.table, histogram.column, kind, persons, share, self._bar(len(near))))
+        return share
+
+    def _propose(self, histogram: PersonHistogram, name: str, value: object, why: str) -> None:
+        columns = ("columns", histogram.column) if histogram.column else ()
+        self.proposals.append(Proposal(("tables", histogram.table, *columns, name), value, why))
+
+    def _rows(self, index: int, histogram: PersonHistogram) -> None:
+        table, counts = self.fitting.policy.tables[histogram.table], self._clear(index)
+        self.persons[histogram.table] = everybody = sum(counts)
+        if self.fitting.policy.privacy_unit is None or not everybody:
+            return
+        cap, edges = table.bounds.max_rows or 1, histogram.edges
+        share = self._find(index, "rows", range(edges.index(cap) + 1, len(edges)))
+        enough = next(edge for position, edge in enumerate(edges) if sum(counts[position + 1 :]) <= FEW * everybody)
+        if share > FEW and enough > cap:
+            self._propose(histogram, "max_rows", enough, f"{share:.1%} of the {self.unit} have more than {cap} rows")
+        elif 2 * enough <= cap:
+            why = f"nearly everybody has at most {enough} rows, and a smaller max_rows means less noise"
+            self._propose(histogram, "max_rows", enough, why)
+
+    def _outside(self, index: int, histogram: PersonHistogram) -> None:
+        share = self._find(index, "outside", range(OUTSIDE, OUTSIDE + 1))
+        if labels := sorted(self.labels.get((histogram.table, histogram.column), ())):
+            why = f"{share:.1%} of the {self.unit} have a value outside the domain"
+            self._propose(histogram, "domain", labels, why)
+
+    def _missing(self, index: int, histogram: PersonHistogram) -> None:
+        if histogram.about == "missing":
+            self._absent(index, histogram, NULLS)
+            if histogram.bins > UNREADABLE:
+                self._find(index, "unreadable", range(UNREADABLE, UNREADABLE + 1))
+        elif not any(same_column(histogram, other) and other.about == "missing" for other in self.fitting.histograms):
+            self._absent(index, histogram, 0)
+
+    def _absent(self, index: int, histogram: PersonHistogram, position: int) -> None:
+        share = self._find(index, "missing", range(position, position + 1))
+        if share and not self.fitting.policy.tables[histogram.table].columns[histogram.column].nullable:
+            self._propose(histogram, "nullable", True, f"{share:.1%} of the {self.unit} lack a value")
+
+    def _ends(self, index: int, histogram: PersonHistogram, ladder: Ladder) -> None:
+        """Find and propose by a histogram of values, whose bin 0 holds persons without a value."""
+        column = self.fitting.policy.tables[histogram.table].columns[histogram.column]
+        if histogram.about != "highest" and column.lower is not None:
+            self._find(index, "below", range(1, ladder.low + 1))
+        if histogram.about != "lowest" and column.upper is not None:
+            self._find(index, "above", range(ladder.high + 2, len(ladder.steps) + 2))
+        for name, value, why in proposed_ends(ladder, column, histogram.about, self._clear(index)[1:], FEW, self.unit):
+            self._propose(histogram, name, value, why)
+
+    @property
+    def unit(self) -> str:
+        """Return the word for what is counted."""
+        return "rows" if self.fitting.policy.privacy_unit is None else "persons"
+
+
+def fit_policy(policy: Policy, *, epsilon: Fraction | None = None, source: Any = None) -> PolicyFit:
+    """Measure and propose in one step; see `Fitting`."""
+    fitting = Fitting(policy, epsilon=epsilon, source=source)
+    try:
+        return fitting.measure()
+    finally:
+        fitting.close()
+
+
+def same_column(histogram: PersonHistogram, other: PersonHistogram) -> bool:
+    """Return whether two histograms are about one column."""
+    return (histogram.table, histogram.column) == (other.table, other.column)
