@@ -41,7 +41,7 @@ MOST = {
     "noise": (3_300, 15),
     "plan": (2_400, 10),  # unused columns, from engine: 100; what a release reads
     "planning": (1_300, 5),
-    "policy": (2_900, 12),
+    "policy": (2_950, 12),  # unprotected, timezone: 60
     "pricing": (6_300, 24),
     "privacy": (5_000, 26),
     "release": (6_310, 19),  # bars that are rehearsed, error bars as columns (to_arrow(bars=True)): 60

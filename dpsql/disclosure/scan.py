@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsql.engine.contract import Engine
+from dpsql.engine.query import zone_of
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
@@ -99,7 +100,7 @@ def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: 
     columns = [
         column
         for column, entry in about.columns.items()
-        if entry.type != "text" and (everything or stored[column] in _TEXTS)
+        if entry.type != "text" and (everything or zone_of(stored[column])[0] in _TEXTS)
     ]
     if not columns and about.csv is None:
         return 0, []
@@ -205,7 +206,9 @@ class _Reading:
         items, sums = ["1 AS n0"], ["coalesce(sum(n0), 0) AS n0"]
         for number, column in enumerate(columns):
             stored = f"s0.{text.identifier(column)}"
-            filled = f"{stored} IS NOT NULL" + (f" AND trim({stored}) <> ''" if source.types[column] in _TEXTS else "")
+            filled = f"{stored} IS NOT NULL" + (
+                f" AND trim({stored}) <> ''" if zone_of(source.types[column])[0] in _TEXTS else ""
+            )
             unreadable = f"{filled} AND {self._typed(column)} IS NULL"
             for letter, condition in (("f", filled), ("u", unreadable)):
                 items.append(f"CASE WHEN {condition} THEN 1 ELSE 0 END AS {letter}{number}")

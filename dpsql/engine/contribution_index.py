@@ -311,7 +311,13 @@ class ContributionIndex:
         (which depend on bounds), the foreign keys to the unit, max_rows, the CSV format, and whether the table is append-only."""
         if table not in self._shapes:
             chain = [self._policy.tables[name] for name in (table, *self._parents(table))]
-            columns = [tuple((c.name, c.type, *filter(None, [c.source])) for c in t.columns.values()) for t in chain]
+            columns = [
+                tuple(
+                    (c.name, c.type, *filter(None, [c.source, c.timezone and f"in {c.timezone}"]))
+                    for c in t.columns.values()
+                )
+                for t in chain
+            ]
             stored = [kept_integers(column) for column in chain[0].columns.values()]
             integers = [
                 (name, t.lower, t.upper, t.centre, t.grid) for columns_of in stored for name, t in columns_of.items()

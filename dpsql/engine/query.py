@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,10 +31,25 @@ class EngineQuery:
 
 @dataclass(frozen=True)
 class Source:
-    """The location of a policy's table: `sql` is the qualified name or scan of the engine, `types` its columns' types."""
+    """The location of a policy's table: `sql` is the qualified name or scan of the engine, `types` its columns' types (see also
+    `in_zone`)."""
 
     sql: str
     types: dict[str, str]
+
+
+_ZONED = re.compile(r"(.*) AT TIME ZONE ([\w/+-]+)", re.DOTALL)
+
+
+def in_zone(engine_type: str, zone: str | None) -> str:
+    """Return an engine's type of points of time as that of a column whose points of time are read by the clock of `zone`."""
+    return engine_type if zone is None else f"{engine_type} AT TIME ZONE {zone}"
+
+
+def zone_of(engine_type: str) -> tuple[str, str | None]:
+    """Return an engine's own type, and the zone that `in_zone` added (None: none)."""
+    zoned = _ZONED.fullmatch(engine_type)
+    return (engine_type, None) if zoned is None else (zoned[1], zoned[2])
 
 
 @dataclass(frozen=True)

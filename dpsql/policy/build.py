@@ -112,7 +112,7 @@ def _per_query(stated: Stated, budget: DatasetBudget) -> PerQuery:
 def _tables(policy: Stated, row_privacy: bool, problems: Problems) -> dict[str, Table]:
     declared = {
         name: {
-            column: _column(column, about, ("tables", name, "columns", column), problems)
+            column: _column(column, about, policy.get("timezone"), ("tables", name, "columns", column), problems)
             for column, about in stated.get("columns", {}).items()
         }
         for name, stated in policy["tables"].items()
@@ -184,11 +184,17 @@ def _related_types(tables: Mapping[str, Table], table: str, column: str) -> set[
     return {tables[name].columns[c].type for name, c in ends if name in tables and c in tables[name].columns}
 
 
-def _column(name: str, stated: Stated, place: Place, problems: Problems) -> PolicyColumn:
+def _column(name: str, stated: Stated, timezone: str | None, place: Place, problems: Problems) -> PolicyColumn:
+    """Return a column; `timezone` is that of the whole file."""
+    temporal = stated["type"] in ("date", "timestamp")
+    if "timezone" in stated and not temporal:
+        why = f"a {stated['type']} column has no points of time; date and timestamp columns have"
+        problems.add((*place, "timezone"), why)
     return _as(
         PolicyColumn,
         stated,
         name=name,
+        timezone=stated.get("timezone", timezone) if temporal else None,
         **_bounds(stated, place, problems),
         domain=_domain(stated, place, problems),
         outside=_outside(stated, place, problems),

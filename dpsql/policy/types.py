@@ -281,7 +281,8 @@ class PolicyColumn:
 
     `lower` and `upper` come together or not at all (closed interval, typed by the column's type). None in `domain` means that
     NULL is a key. `max_total` is in the column's unit and holds over all groups together. `outside` is the key of the group of
-    all values outside the domain or the bounds (None: they belong to no group).
+    all values outside the domain or the bounds (None: they belong to no group). Points of time are timestamps with a zone, and
+    texts with an offset.
     """
 
     name: str
@@ -300,6 +301,18 @@ class PolicyColumn:
     source: str | None = option(
         None, values.PROSE, "its name in the header of CSV files, where that is another one", name="from", left_out=True
     )
+    timezone: str | None = option(
+        None,
+        values.TIME_ZONE,
+        "the zone by whose clock points of time are read; that of the file, else UTC",
+        left_out=True,
+    )
+
+    @property
+    def remark(self) -> str:
+        """The description, and the zone by whose clock points of time are read."""
+        clock = None if self.timezone is None else f"points of time by the clock of {self.timezone}"
+        return "; ".join(filter(None, (self.description, clock)))
 
     @property
     def source_name(self) -> str:
@@ -459,7 +472,11 @@ class Policy:
     tables: Mapping[str, Table] = field(
         hash=False,
         metadata=also(
-            key(Entries(values.NAME, KeysOf(Table))), csv=PolicyKey(KeysOf(CsvDialect), "how all CSV files are written")
+            key(Entries(values.NAME, KeysOf(Table))),
+            csv=PolicyKey(KeysOf(CsvDialect), "how all CSV files are written"),
+            timezone=PolicyKey(
+                values.TIME_ZONE, "the zone by whose clock all points of time are read; UTC if left out"
+            ),
         ),
     )
     description: str = option("", values.PROSE)

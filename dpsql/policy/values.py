@@ -8,6 +8,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
 from typing import Any
+from zoneinfo import available_timezones
 
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.fields import ListOf, Plain
@@ -173,6 +174,16 @@ def further_names(raw: object) -> tuple[str, ...]:
 def table_names(raw: object) -> tuple[str, ...]:
     """Return one table name or a list of them."""
     return _each_once(raw, "table")
+
+
+def time_zone(raw: object) -> str:
+    """Return the name of a time zone, such as Europe/Berlin, as the tz database spells it."""
+    text = _text(raw, "the name of a time zone, such as Europe/Berlin,")
+    zones = available_timezones()
+    if text not in zones or not re.fullmatch(r"[A-Za-z]+(/[A-Za-z0-9_+-]+)+|UTC", text):
+        near = did_you_mean(text, sorted(zones)) if zones else "; Python finds no time zones here: pip install tzdata"
+        raise ValueError(f"the name of a time zone, such as Europe/Berlin, is expected here{near}")
+    return text
 
 
 def _each_once(raw: object, kind: str) -> tuple[str, ...]:
@@ -400,6 +411,7 @@ LOGINS = ListOf(LOGIN, "a list of analysts' names is expected here, such as [res
 REFERENCE = _text_kind(reference, rf"{NAME_PATTERN}\.{NAME_PATTERN}")
 NAMES = Plain(names, _NAME_OR_LIST)
 FURTHER_NAMES = Plain(further_names, {"anyOf": [{"type": "string"}, {**_NAME_LIST, "minItems": 0}]})
+TIME_ZONE = Plain(time_zone, {"type": "string"})
 TABLE_NAMES = Plain(table_names, _NAME_OR_LIST)
 NAME_SETS = Plain(name_sets, {"type": "array", "items": _NAME_OR_LIST, "minItems": 1})
 NAME_SET = _text_kind(name_set, rf"{NAME_PATTERN}( *, *{NAME_PATTERN})*")

@@ -186,7 +186,7 @@ def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
             None if value is None else str(value) for value in (column.lower, column.upper, column.outside)
         )
         typed = (column.name, column.type, column.nullable)
-        rows.append((*typed, low, high, domain, label, ", ".join(keys), column.description))
+        rows.append((*typed, low, high, domain, label, ", ".join(keys), column.remark))
     return rows
 
 

@@ -67,7 +67,7 @@ tables:
       amount: {{type: real, lower: 0, upper: 100}}
       number: {{type: integer, lower: -9, upper: 9}}
       day: {{type: date, lower: 2024-01-01, upper: 2024-12-31}}
-      moment: {{type: timestamp, lower: 2024-01-01 00:00, upper: 2024-12-31 23:59:59}}
+      moment: {{type: timestamp, timezone: Europe/Berlin, lower: 2024-01-01 00:00, upper: 2024-12-31 23:59:59}}
       flag: {{type: boolean}}
   tags:
     {tags}
@@ -405,7 +405,7 @@ DUCKDB = {
     "integer": {"BIGINT": NUMBERS, "HUGEINT": NUMBERS, "UTINYINT": NUMBERS, "DOUBLE": NUMBERS, "DECIMAL(38,4)": NUMBERS, "VARCHAR COLLATE NOCASE": NUMBERS},
     "real": {"DOUBLE": NUMBERS, "FLOAT": NUMBERS, "HUGEINT": NUMBERS, "VARCHAR": NUMBERS},
     "date": {"DATE": DAYS, "TIMESTAMP": MOMENTS, "TIMESTAMP_S": MOMENTS, "TIMESTAMPTZ": MOMENTS, "VARCHAR COLLATE NOCASE": DAYS},
-    "timestamp": {"TIMESTAMP": MOMENTS, "TIMESTAMP_S": MOMENTS, "TIMESTAMP_MS": MOMENTS, "TIMESTAMP_NS": MOMENTS, "DATE": DAYS, "VARCHAR": MOMENTS},
+    "timestamp": {"TIMESTAMP": MOMENTS, "TIMESTAMP_S": MOMENTS, "TIMESTAMP_MS": MOMENTS, "TIMESTAMP_NS": MOMENTS, "TIMESTAMPTZ": MOMENTS, "DATE": DAYS, "VARCHAR": MOMENTS},
     "boolean": {"BOOLEAN": FLAGS, "TINYINT": FLAGS, "VARCHAR COLLATE NOCASE": FLAGS},
 }  # fmt: skip
 

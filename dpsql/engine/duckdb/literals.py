@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar
+from dpsql.engine.query import zone_of
 from dpsql.plan.intervals import Type
 
 TYPES = {
@@ -49,11 +50,32 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     the engine's type does not show), rows of one unit could decide to which group the rows of other units belong.
     """
     target = TYPES[type_]
+    engine_type, zone = zone_of(engine_type)
+    if zone is not None:
+        return _local_time(source, type_, engine_type, zone)
     same = engine_type.upper() == target
     value = source if same else f"TRY_CAST({_castable(source, type_, engine_type)} AS {target})"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
     return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
+
+
+OFFSET = r"[0-9]:[0-9]{2}.*([zZ]|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
+"""The end of a text with a time and an offset from UTC."""
+POINTS_OF_TIME = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "VARCHAR")
+"""The types of columns whose values may be points of time, which a clock in some zone shows."""
+
+
+def _local_time(source: str, type_: Type, engine_type: str, zone: str) -> str:
+    """Return points of time by the clock of a zone. Texts without an offset are what a clock has shown already."""
+    moment = f"TRY_CAST({source} AS TIMESTAMP WITH TIME ZONE)"
+    first, last = (f"CAST('{day} 00:00:00+00' AS TIMESTAMP WITH TIME ZONE)" for day in ("0001-01-03", "9999-12-29"))
+    local = f"(CASE WHEN {moment} BETWEEN {first} AND {last} THEN timezone('{zone}', {moment}) END)"
+    local = f"CAST({local} AS DATE)" if type_ is Type.DATE else local
+    if engine_type == "VARCHAR":
+        text = cast_column(source, type_, engine_type)
+        return f"(CASE WHEN regexp_matches({source}, '{OFFSET}') THEN {local} ELSE {text} END)"
+    return f"(CASE WHEN {source} IS NOT NULL THEN {local} END)"
 
 
 _READABLE = re.compile(

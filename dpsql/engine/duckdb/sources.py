@@ -10,7 +10,7 @@ import glob
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from dpsql.engine.duckdb.literals import TYPES, cast_column, constant, is_readable, name
+from dpsql.engine.duckdb.literals import POINTS_OF_TIME, TYPES, cast_column, constant, is_readable, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.files import check_openable, identity_of, matching, stamp
-from dpsql.engine.query import Identity, Source
+from dpsql.engine.query import Identity, Source, in_zone, zone_of
 from dpsql.engine.structure import Broken
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
@@ -147,6 +147,7 @@ class Sources:
         self._base_tables: dict[str, bool] = {}
         self._sources: dict[str, Source] = {}
         self._whatever = set[str]()
+        self._zones = set[str]()
         self._looked: dict[str, object] = {}
         self._looking = {table: threading.RLock() for table in policy.tables}
         self._lock = threading.Lock()
@@ -307,7 +308,10 @@ class Sources:
         `total`: no value of a Parquet file may cause a failure, whatever its type, which takes longer.
         """
         if table in self._csv:
-            return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"))
+            types = dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR")
+            return Source(
+                self.place(table), {**types, **self._readable(table, {name.lower(): t for name, t in types.items()})}
+            )
         must_change = total and table not in self._whatever and self._is_parquet(table)
         source = None if must_change else self._sources.get(table)
         if source is not None:
@@ -342,7 +346,19 @@ class Sources:
             if not is_readable(engine_type):
                 word = engine_type.partition("(")[0]  # a type may contain names of fields
                 raise refuse("source_column_type", table=table, column=column.name, given=word, wanted=column.type)
+            if column.timezone is not None and engine_type in POINTS_OF_TIME:
+                types[column.name] = in_zone(engine_type, column.timezone)
+        self._check_zones(table, types.values())
         return types
+
+    def _check_zones(self, table: str, types: Iterable[str]) -> None:
+        """Check that DuckDB knows the zones of columns, because it raises at the first value otherwise. Raises Fault."""
+        for zone in {zone for zone in (zone_of(type_)[1] for type_ in types) if zone is not None} - self._zones:
+            with self._reading() as cursor:
+                listed = cursor.execute("SELECT 1 FROM pg_timezone_names() WHERE name = ?", [zone]).fetchall()
+            if not listed:
+                raise refuse("source_zone", zone=zone, engine="DuckDB", table=table)
+            self._zones.add(zone)
 
     def _parquet(self, table: str) -> Source:
         """Return the Parquet files of a table as one relation.

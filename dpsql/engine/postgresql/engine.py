@@ -20,7 +20,7 @@ from dpsql.engine.postgresql.connections import Connections, lost
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.literals import READABLE, binary, quoted
 from dpsql.engine.postgresql.stored_views import ServerViews
-from dpsql.engine.query import EngineQuery, Source
+from dpsql.engine.query import EngineQuery, Source, in_zone
 from dpsql.engine.served_tables import ServedTables
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
@@ -111,7 +111,7 @@ def columns_of(connection: psycopg.Connection[Any], place: ServerTable) -> dict[
 
 def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: str, place: ServerTable) -> Source:
     """Return the source of a policy's table. Raises Fault source_table_missing, source_column_missing, source_column_type,
-    source_rights."""
+    source_rights, source_zone."""
     columns = columns_of(connection, place)
     if not columns:
         raise refuse("source_table_missing", table=table)
@@ -123,7 +123,18 @@ def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: s
             raise refuse("source_column_type", table=table, column=column.name, given=type_, wanted=column.type)
         if not readable:
             raise refuse("source_rights", place=f"{table}.{column.name}")
-    return Source(place.sql, {name: type_ for name, (type_, _) in columns.items()})
+    types = {name: type_ for name, (type_, _) in columns.items()}
+    for column in policy.tables[table].columns.values():
+        if column.timezone is not None and types[column.name] == "timestamp with time zone":
+            types[column.name] = in_zone(types[column.name], column.timezone)
+            _check_zone(connection, table, column.timezone)
+    return Source(place.sql, types)
+
+
+def _check_zone(connection: psycopg.Connection[Any], table: str, zone: str) -> None:
+    """Check that the server knows a zone, because it raises at the first value otherwise. Raises Fault source_zone."""
+    if not connection.execute(f"SELECT 1 FROM pg_timezone_names WHERE name = {quoted(zone)}").fetchall():
+        raise refuse("source_zone", zone=zone, engine="PostgreSQL", table=table)
 
 
 def doubts_of(connection: psycopg.Connection[Any], policy: Policy, table: str, place: ServerTable) -> tuple[Doubt, ...]:

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar
+from dpsql.engine.query import zone_of
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 
@@ -103,8 +104,10 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     """Return a source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in
     `READABLE`.
 
-    A padded text (character(n)) loses its padding, which has no meaning in PostgreSQL; times with a zone are read in UTC.
+    A padded text (character(n)) loses its padding, which has no meaning in PostgreSQL; points of time are read by the clock of
+    the column's zone, or in UTC.
     """
+    engine_type, zone = zone_of(engine_type)
     if engine_type not in READABLE[type_]:
         raise ValueError(f"{engine_type} is not read as {type_.value}")
     if type_ is Type.TEXT:
@@ -118,7 +121,10 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     if type_ is Type.BOOLEAN:
         return source
     # The calendar is checked before the cast, because a date may lie beyond the timestamps.
-    if engine_type == "timestamp with time zone":
+    if zone is not None:
+        first, last = (f"CAST('{day} 00:00:00+00' AS timestamp with time zone)" for day in ("0001-01-03", "9999-12-29"))
+        source = f"(CASE WHEN {source} BETWEEN {first} AND {last} THEN {source} AT TIME ZONE {quoted(zone)} END)"
+    elif engine_type == "timestamp with time zone":
         source = f"({source} AT TIME ZONE 'UTC')"
     inside = in_calendar(Type.DATE if engine_type == "date" else Type.TIMESTAMP, source)
     return f"CAST({inside} AS {TYPES[type_]})"

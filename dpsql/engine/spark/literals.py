@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from dpsql.engine.dialect import constant_of, in_calendar
+from dpsql.engine.dialect import constant_of, in_calendar, time_constant
+from dpsql.engine.query import zone_of
 from dpsql.plan.intervals import Type
 
 TYPES: Mapping[Type, str] = {
@@ -77,8 +79,10 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     """Return a source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in
     `READABLE`.
 
-    Texts that are not UTF-8 are NULL. A padded text (char(n)) loses its padding; times with a zone are read in UTC.
+    Texts that are not UTF-8 are NULL. A padded text (char(n)) loses its padding; points of time are read by the clock of the
+    column's zone, or in UTC.
     """
+    engine_type, zone = zone_of(engine_type)
     source_kind = kind(engine_type)
     if source_kind not in READABLE[type_]:
         raise ValueError(f"{engine_type} is not read as {type_.value}")
@@ -99,4 +103,7 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
         return source
     time = f"CAST({source} AS TIMESTAMP)" if source_kind == "timestamp_ntz" else source
     inside = in_calendar(Type.DATE if source_kind == "date" else Type.TIMESTAMP, time)
+    if zone is not None:
+        first, last = time_constant(datetime(1, 1, 3)), time_constant(datetime(9999, 12, 29))
+        inside = f"(CASE WHEN {time} BETWEEN {first} AND {last} THEN from_utc_timestamp({time}, {quoted(zone)}) END)"
     return f"CAST({inside} AS {TYPES[type_]})"

@@ -26,7 +26,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from dpsql.engine.contract import Doubt
 from dpsql.engine.faults import CUSTODIAN_LOG, noted
-from dpsql.engine.query import Source
+from dpsql.engine.query import Source, in_zone
 from dpsql.engine.spark.literals import READABLE, kind
 from dpsql.engine.spark.sessions import ended
 from dpsql.errors.exceptions import Error, refuse
@@ -214,10 +214,20 @@ class Tables:
         view = self._read_as_integers(table, rows.schema, milliseconds) if of_files and milliseconds else rows
         view.createOrReplaceGlobalTempView(_quoted(name))
         types |= dict.fromkeys(milliseconds if of_files else (), "timestamp")
+        for column in self._policy.tables[table].columns.values():
+            if types[column.name] == "timestamp":
+                types[column.name] = in_zone("timestamp", column.timezone)
+                self._check_zone(table, column.timezone)
         source = Source(f"{_quoted(self._database, mark=chr(34))}.{_quoted(name, mark=chr(34))}", types)
         if listing is not None:
             self._opened[table] = _OpenedFiles(rows.schema, listing, source, milliseconds)
         return source
+
+    def _check_zone(self, table: str, zone: str | None) -> None:
+        """Check that Java knows a zone. Raises Fault source_zone."""
+        session: Any = self._session
+        if zone is not None and zone not in session._jvm.java.time.ZoneId.getAvailableZoneIds():
+            raise refuse("source_zone", zone=zone, engine="Spark", table=table)
 
     def _checked_footers(self, table: str, rows: DataFrame) -> frozenset[str]:
         """Return the policy's columns of a table that its Parquet files hold as timestamps of milliseconds; none if the table is

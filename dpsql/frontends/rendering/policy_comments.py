@@ -27,7 +27,7 @@ def table_comment(policy: Policy, table: Table) -> str:
 
 def column_comment(policy: Policy, table: Table, column: PolicyColumn) -> str:
     """Return description, bounds, public keys and the column's part in the privacy unit; empty if there is nothing to say."""
-    parts = [column.description] if column.description else []
+    parts = [column.remark] if column.remark else []
     if column.lower is not None:
         parts.append(f"clamped to {_as_text(column.lower)} .. {_as_text(column.upper)}")
     if column.domain is not None:

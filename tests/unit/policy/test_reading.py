@@ -74,9 +74,10 @@ COLUMN_EDITS: Mapping[str, Any] = {
     "max_total": Fraction(7),
     "outside": Fraction(5),
     "source": "price",
+    "timezone": "Europe/Berlin",
 }
 """Another value of each field of a column."""
-OF_A_KEY = {"type", "source"}
+OF_A_KEY = {"type", "source", "timezone"}
 """What a column on the way to the unit means for its comparisons with others; the rest concerns only questions about it."""
 TABLE_EDITS: Mapping[str, tuple[Any, bool, bool]] = {
     "source": ("main.other", True, True),

@@ -1,0 +1,188 @@
+"""Types of real databases: what a column means in the policy's types, on every engine that stores it, compared with Python."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.postgres_source import server
+from support.spark_source import spark
+
+from dpsql.engine.registry import open_engine
+from dpsql.errors.exceptions import Fault
+from dpsql.policy import Policy, parse_policy
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.session.opening import open_session
+
+__all__ = ["server", "spark"]
+ZONES = ("Europe/Berlin", "America/St_Johns", None)
+Build = Callable[[list[datetime | None]], tuple[str, Any]]
+"""Stores points of time in the column `moment` of a table `t` beside their numbers `n`; returns the policy's source and its object."""
+
+
+def policy(folder: Path, source: str, columns: dict[str, Any], **more: Any) -> Policy:
+    """Return a policy over a table `t` whose rows are numbered by `n`."""
+    table = {"columns": {"n": {"type": "integer"}, **columns}, **({"source": "t.csv"} if source == "csv" else {})}
+    return parse_policy(
+        json.dumps({
+            "dataset": "d", "privacy_unit": "row", "budget": {"epsilon": 9, "delta": 1e-6}, "ledger": "sqlite:///l.db",
+            "tables": {"t": table}, **({} if source in ("csv", "") else {"source": source}), **more,
+        }),
+        folder=folder,
+    )  # fmt: skip
+
+
+def values(known: Policy, source: Any = None) -> dict[str, list[Any]]:
+    """Return the columns of `t` in the types of the policy, in the order of `n`."""
+    engine = open_engine(known, source)
+    try:
+        engine.check_readable(("t",))
+        columns = engine.dialect.columns_of(known.tables["t"], engine.source("t"))
+        items = ", ".join(f"{text} AS {name}" for name, text in columns.items())
+        rows = sorted(
+            engine.exact_rows(f"SELECT {items} FROM {engine.source('t').sql}").to_pylist(), key=lambda r: r["n"]
+        )
+    finally:
+        engine.close()
+    return {name: [row[name] for row in rows] for name in columns}
+
+
+@pytest.fixture(
+    params=["table", "csv", "parquet", "arrow", "postgresql", pytest.param("spark", marks=pytest.mark.slow)]
+)
+def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
+    """Return a function that stores points of time in one kind of source."""
+
+    def table(moments: list[datetime | None]) -> pa.Table:
+        return pa.table(
+            {"n": pa.array(range(len(moments)), pa.int64()), "moment": pa.array(moments, pa.timestamp("us", "UTC"))}
+        )
+
+    def in_table(moments: list[datetime | None]) -> tuple[str, Any]:
+        with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+            rows = table(moments)
+            connection.register("rows", rows)
+            connection.execute("CREATE OR REPLACE TABLE t AS FROM rows")
+        return "duckdb:///t.duckdb", None
+
+    def in_csv(moments: list[datetime | None]) -> tuple[str, Any]:
+        clocks = (UTC, ZoneInfo("America/New_York"))
+        shown = (m and m.astimezone(clocks[1 < m.year < 9999]).isoformat(" ") for m in moments)
+        (tmp_path / "t.csv").write_text("n,moment\n" + "".join(f"{n},{text or ''}\n" for n, text in enumerate(shown)))
+        return "csv", None
+
+    def in_parquet(moments: list[datetime | None]) -> tuple[str, Any]:
+        pq.write_table(table(moments), tmp_path / "t.parquet")
+        return str(tmp_path / "t.parquet"), None
+
+    def in_postgresql(moments: list[datetime | None]) -> tuple[str, Any]:
+        url = request.getfixturevalue("server").database()
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute("CREATE TABLE t (n int, moment timestamptz)")
+            owner.cursor().executemany("INSERT INTO t VALUES (%s, %s)", list(enumerate(moments)))
+        return url, None
+
+    def in_spark(moments: list[datetime | None]) -> tuple[str, Any]:
+        session = request.getfixturevalue("spark")
+        session.createDataFrame(table(moments)).createOrReplaceTempView("t")
+        return "spark://local[2]", session
+
+    kinds: dict[str, Build] = {
+        "table": in_table, "csv": in_csv, "parquet": in_parquet, "postgresql": in_postgresql, "spark": in_spark,
+        "arrow": lambda moments: ("", {"t": table(moments)}),
+    }  # fmt: skip
+    return kinds[request.param]
+
+
+def _moments(seed: int) -> list[datetime | None]:
+    """Return points of time since 1970: any ones, and some around the changes of clocks."""
+    rng, first = random.Random(seed), datetime(1970, 1, 1, tzinfo=UTC)
+    anywhere = [first + timedelta(microseconds=rng.randrange(68 * 365 * 86_400 * 10**6)) for _ in range(40)]
+    changes = [
+        datetime(year, month, day, 1, tzinfo=UTC) for year, month, day in ((2024, 3, 31), (2024, 10, 27), (1980, 4, 6))
+    ]
+    around = [moment + timedelta(microseconds=by) for moment in changes for by in (-1, 0, 1, 3_600_000_000)]
+    return [*anywhere, *around, None]
+
+
+def test_points_of_time_are_shown_by_the_clock_of_their_zone(build: Build, tmp_path: Path) -> None:
+    """Also on the day that this clock shows. The zone is that of the column, else that of the file."""
+    moments = _moments(37)
+    source, given = build(moments)
+    for zone in ZONES:
+        of_column = {} if zone is None else {"timezone": zone}
+        for columns, more in (
+            ({"moment": {"type": "timestamp", **of_column}}, {"timezone": "Asia/Tokyo"} if zone else {}),
+            ({"moment": {"type": "date"}}, of_column),
+        ):
+            if zone is None and source == "csv":
+                continue  # without a zone, texts with an offset are read as the clock that wrote them
+            shown = [m and m.astimezone(ZoneInfo(zone or "UTC")).replace(tzinfo=None) for m in moments]
+            wanted = [m and (m.date() if columns["moment"]["type"] == "date" else m) for m in shown]
+            assert values(policy(tmp_path, source, columns, **more), given)["moment"] == wanted
+
+
+def test_texts_without_an_offset_are_what_a_clock_has_shown(tmp_path: Path) -> None:
+    cells = {"2024-06-01 23:30:00": (2024, 6, 1, 23, 30), "2024-06-01": (2024, 6, 1), "2024-06-01 23:30:00Z": (2024, 6, 2, 1, 30),
+             "2024-06-01T23:30:00.5+0530": (2024, 6, 1, 20, 0, 0, 500_000), "23:30": None, "no+00": None, "1:00 x+00": None}  # fmt: skip
+    (tmp_path / "t.csv").write_text("n,moment\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)))
+    known = policy(tmp_path, "csv", {"moment": {"type": "timestamp", "timezone": "Europe/Berlin"}})
+    assert values(known)["moment"] == [numbers and datetime(*numbers) for numbers in cells.values()]
+
+
+def test_moments_at_the_ends_of_the_calendar_fail_nowhere(tmp_path: Path, build: Build) -> None:
+    ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)]
+    source, given = build([*ends, None])
+    for zone in ("Pacific/Auckland", "America/Los_Angeles"):
+        for type_ in ("timestamp", "date"):
+            assert (
+                values(policy(tmp_path, source, {"moment": {"type": type_, "timezone": zone}}), given)["moment"]
+                == [None] * 3
+            )
+
+
+def test_a_night_shift_is_one_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers, groups and DESCRIBE are in the zone, and another zone is charged again."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE t AS SELECT i AS n, TIMESTAMPTZ '2024-06-01 22:30:00+00' AS moment FROM range(9000) AS r(i)"
+        )
+    charged = []
+    for zone in ("Europe/Berlin", "Europe/Berlin", "UTC"):
+        text = {"type": "date", "lower": "2024-06-01", "upper": "2024-06-02", "nullable": False, "timezone": zone}
+        place = tmp_path / "p.yaml"
+        place.write_text(
+            json.dumps({
+                "dataset": "d", "privacy_unit": "row", "budget": {"epsilon": 99, "delta": 1e-6}, "per_query": {"epsilon": 4},
+                "source": "duckdb:///t.duckdb", "ledger": "sqlite:///l.db",
+                "tables": {"t": {"columns": {"n": {"type": "integer"}, "moment": text}}},
+            })
+        )  # fmt: skip
+        with open_session(place, create_ledger=not charged) as session:
+            release = session.execute("SELECT moment, COUNT(*) AS n FROM t GROUP BY moment")
+            most = max((row for row in release.rows()), key=lambda row: row[1])
+            assert most[0] == date(2024, 6, 1 if zone == "UTC" else 2)
+            charged.append(release.receipt.loss != PrivacyLoss.nothing())
+            assert any(f"by the clock of {zone}" in str(row) for row in session.execute("DESCRIBE t").rows())
+    assert charged == [True, False, True]
+
+
+def test_a_zone_that_the_engine_does_not_know_is_refused_before_any_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: Build
+) -> None:
+    monkeypatch.setattr("dpsql.policy.values.available_timezones", lambda: {"Europe/Nowhere"})
+    source, given = build([])
+    with pytest.raises(Fault) as fault:
+        values(policy(tmp_path, source, {"moment": {"type": "date"}}, timezone="Europe/Nowhere"), given)
+    assert fault.value.slug == "source_zone"
