@@ -53,6 +53,7 @@ SELECT size, COUNT(*) AS n FROM b WHERE EXISTS (SELECT 1 FROM a JOIN codes AS c 
 SELECT COUNT(*) AS n FROM b WHERE z > 15 OR EXISTS (SELECT DISTINCT * FROM a, codes AS c WHERE a.code = c.code AND a.uid = b.uid LIMIT 1)
 SELECT COUNT(*) AS n FROM b WHERE z > 15 OR b.uid IN (SELECT a.uid FROM a, codes AS c WHERE a.code = c.code AND weight > 3)
 SELECT COUNT(*) AS n FROM a WHERE NOT EXISTS (SELECT * FROM codes AS c, scores AS s WHERE c.code = a.code AND s.x = a.x ORDER BY 1)
+SELECT COUNT(*) AS n FROM a WHERE kind IN (SELECT code FROM codes WHERE weight = (SELECT MIN(weight) FROM codes))
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

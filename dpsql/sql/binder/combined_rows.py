@@ -2,8 +2,9 @@
 
 A product of results takes time and memory after the charge, so it is refused if text and policy allow more rows than the
 sandbox has time for. Everything counted here is public: rows that the query writes, rows of public tables, groups of public
-keys; private keys, whose number of groups is unknown before the release, are assumed to have `UNLISTED`. If a row fixes some
-columns of a source's key by equality, it is paired with at most as many rows as the key's other columns have values.
+keys; private keys, whose number of groups is unknown before the release, are assumed to have `UNLISTED`, and each of them to
+tell these groups apart. If a row fixes some columns of a source's key by equality, it is paired with at most as many rows as
+the key's other columns have values.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ MOST_SHOWN = 1_000_000
 """Largest number of rows of an answer: as many as the sandbox returns."""
 UNLISTED = 1_000
 """Number of groups that private keys are assumed to have."""
+MOST_UNLISTED = 50_000
+"""Number of groups that private and public keys together are assumed to have at most: enough people share each of them."""
 MOST_EXACT = 1 << 24
 """Integers up to this size are exact in floating-point types of any width."""
 Position = tuple[int, int]
@@ -37,17 +40,18 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True)
 class Equality:
-    """A column that a condition sets equal to an expression over the columns of some other sources."""
+    """A column that a condition sets equal to an expression over the columns of some other sources; `text`: to this literal."""
 
     column: Position
     compared: frozenset[int]
+    text: str | None = None
 
 
 def groups_of(block: Block) -> int:
     """Return the largest number of groups of a block; with private keys, `UNLISTED` groups are assumed for each combination of
-    public keys."""
-    is_private = any(key.values is None for key in block.keys)
-    return group_count([key.values for key in block.keys], block.combinations) * (UNLISTED if is_private else 1)
+    public keys, and `MOST_UNLISTED` in all."""
+    groups = group_count([key.values for key in block.keys], block.combinations)
+    return min(groups * UNLISTED, MOST_UNLISTED) if any(key.values is None for key in block.keys) else groups
 
 
 def combined_rows(node: exp.Select, sources: Sources) -> tuple[int, int]:
@@ -84,7 +88,13 @@ def united_rows(node: exp.SetOperation, bound: Released, sides: Sequence[Release
     work = sum(side.work + side.most_rows for side in sides)
     if work > MOST_COMBINED:
         raise too_many(work, place(node))
-    return _limited(node, replace(bound, most_rows=rows, work=work))
+    branches = tuple(branch for side in sides for branch in side.branches or (side,)) if _is_union_all(node) else ()
+    return _limited(node, replace(bound, most_rows=rows, work=work, branches=branches))
+
+
+def _is_union_all(node: exp.SetOperation) -> bool:
+    clauses = ("distinct", "limit", "offset", "by_name")
+    return isinstance(node, exp.Union) and not any(node.args.get(clause) for clause in clauses)
 
 
 def check_shown(query: exp.Expr, bound: Released) -> None:
@@ -272,12 +282,21 @@ class _Steps:
 
     def _partners(self, number: int) -> int:
         """Return a bound on the rows of a source that pair with one row joined so far."""
-        fixed = {
-            each.column
-            for each in self._conditions(number)
-            if each.column[0] == number and each.compared <= self.placed
-        }
-        return min([self.sources[number].most_rows, *(self._agreeing(key, fixed) for key in self._keys(number))])
+        fixing = [
+            each for each in self._conditions(number) if each.column[0] == number and each.compared <= self.placed
+        ]
+        source, fixed = self.sources[number], {each.column for each in fixing}
+        texts = [(each.column[1], each.text) for each in fixing if each.text is not None]
+        most = [source.most_rows, *(self._agreeing(key, fixed) for key in self._keys(number))]
+        if source.branches:
+            sides = [side for side in source.branches if not any(_excludes(side, *pinned) for pinned in texts)]
+            most.append(sum(self._agreeing_branch(number, side, fixed) for side in sides))
+        return min(most)
+
+    def _agreeing_branch(self, number: int, side: Released, fixed: Collection[Position]) -> int:
+        """Return a bound on the rows of one branch of a UNION ALL that agree on the fixed columns."""
+        keys = ([(number, position) for position in key] for key in side.unique | side.assumed)
+        return min([side.most_rows, *(self._agreeing(key, fixed) for key in keys)])
 
     def _agreeing(self, key: Collection[Position], fixed: Collection[Position]) -> int:
         """Return a bound on the rows that agree on the fixed columns of a key."""
@@ -290,7 +309,8 @@ class _Steps:
         return min(every, values_of(source.column_facts[position], source.null_repeats) or every)
 
     def _keys(self, number: int) -> list[frozenset[Position]]:
-        keys = self.sources[number].unique | {positions for positions, _, _ in self.sources[number].declared}
+        source = self.sources[number]
+        keys = source.unique | source.assumed | {positions for positions, _, _ in source.declared}
         return [frozenset((number, position) for position in key) for key in keys]
 
     def _conditions(self, number: int) -> list[Equality]:
@@ -311,7 +331,8 @@ class _Steps:
                         continue
                     facts = self.sources[column[0]].column_facts[column[1]]
                     if facts is not None and _stays_apart(facts, output(other, self.scope).facts):
-                        yield Equality(column, compared)
+                        text = other.name if isinstance(other, exp.Literal) and other.is_string else None
+                        yield Equality(column, compared, text)
 
     def _numbers(self, expression: exp.Expr) -> frozenset[int] | None:
         """Return the numbers of the sources that an expression reads, not counting an outer query's; None if unknown."""
@@ -347,6 +368,12 @@ class _Steps:
             yield Equality((number, labels[name]), frozenset({other}))
             if all(self.inner):
                 yield Equality((other, before[other][name]), frozenset({number}))
+
+
+def _excludes(side: Released, position: int, text: str) -> bool:
+    """Return whether a column of a branch of a UNION ALL never has a value: branches name themselves ('web' AS channel)."""
+    facts = side.column_facts[position]
+    return facts is not None and facts.values is not None and facts.type is Type.TEXT and text not in facts.values
 
 
 def _stays_apart(facts: Facts, other: Facts | None) -> bool:

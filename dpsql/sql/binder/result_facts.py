@@ -165,7 +165,10 @@ def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequenc
     scope = Scope([("", Protected(ReleasedRows("", (), (), ""), tuple(columns)))])
     outputs = [output(item.unalias(), scope) for item in items]
     unique = _output_positions({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)
-    return Released(exp.Select(), (), tuple(column.facts for column in outputs), unique)
+    public = frozenset(key.name for key in keys if key.values is not None)
+    each = {public | {key.name} for key in keys if key.values is None} if sets == 1 else set()
+    facts = tuple(column.facts for column in outputs)
+    return Released(exp.Select(), (), facts, unique, assumed=_output_positions(each, outputs))
 
 
 def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]) -> Released:
@@ -201,6 +204,7 @@ def _as_source(released: Released, source: Released, outputs: Sequence[Output]) 
     """Return a SELECT whose rows are rows of its one source, with what is known about the source's rows."""
     return replace(
         released,
+        assumed=frozenset(places for key in source.assumed for places in _moved(key, outputs)),
         repeats=tuple((places, most) for key, most in source.repeats for places in _moved(key, outputs)),
         declared=frozenset(
             (places, table, named) for key, table, named in source.declared for places in _moved(key, outputs)

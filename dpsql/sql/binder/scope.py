@@ -72,7 +72,8 @@ class Released:
     NULL. `declared`: sets of positions that the policy declares unique in a public table, with the names of table and columns;
     bounds on rows rely on them without a check; joins with a result rely on them too, and the result checks them.
     `repeats`: sets of positions with a bound on the rows that agree on them (except NULL), as the query writes them; the bound of
-    the empty set is that on all rows.
+    the empty set is that on all rows. `assumed`: sets like those of `unique` with one of several private keys each, `branches`:
+    the sides of a UNION ALL; only the number of combined rows relies on them.
     """
 
     tree: exp.Expr
@@ -85,6 +86,8 @@ class Released:
     null_repeats: bool = False
     declared: frozenset[tuple[frozenset[int], str, str]] = frozenset()
     repeats: tuple[tuple[frozenset[int], int], ...] = ()
+    assumed: frozenset[frozenset[int]] = frozenset()
+    branches: tuple[Released, ...] = ()
 
     @property
     def column_facts(self) -> tuple[Facts | None, ...]:

@@ -205,8 +205,10 @@ _ROW_BY_ROW = ("expressions", "from_", "where")
 
 
 def _is_computed(select: exp.Expr) -> bool:
-    """Return whether a SELECT has clauses over all its rows (DISTINCT, LIMIT, GROUP BY); IN and EXISTS then read its result."""
-    return any(value for name, value in select.args.items() if name not in _ROW_BY_ROW)
+    """Return whether a SELECT has clauses over all its rows (DISTINCT, LIMIT, GROUP BY), or subqueries; IN and EXISTS then read
+    its result."""
+    clauses = any(value for name, value in select.args.items() if name not in _ROW_BY_ROW)
+    return clauses or len(list(select.find_all(exp.Query))) > 1
 
 
 def _is_protected(right: Protected, context: BindingContext) -> bool:

@@ -14,7 +14,7 @@ from support.seeds import seeds
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 from dpsql.release import sandbox
-from dpsql.sql.binder.combined_rows import MOST_SHOWN, UNLISTED
+from dpsql.sql.binder.combined_rows import MOST_SHOWN, MOST_UNLISTED, UNLISTED
 from dpsql.sql.binder.query import QueryBinder
 from dpsql.sql.binder.scope import Environment, Released
 from dpsql.sql.parse import parse
@@ -23,6 +23,8 @@ HOSPITAL = load_policy(POLICIES / "hospital.yaml")
 AGES = "(SELECT age, COUNT(*) AS n FROM patients GROUP BY age)"
 WARDS = "(SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights)"
 CITIES = "(SELECT city, COUNT(*) AS n FROM patients GROUP BY city)"
+TOWNS = "(SELECT city, smoker, weight, COUNT(*) AS n FROM patients GROUP BY city, smoker, weight)"
+CHANNELS = f"(SELECT 'p' AS k, * FROM {AGES} UNION ALL SELECT 'v', age, n FROM {AGES})"
 
 
 def bound(sql: str) -> Released:
@@ -61,6 +63,10 @@ def test_an_answer_has_as_many_rows_as_the_sandbox_returns() -> None:
         (f"SELECT a.age, COUNT(*) FROM {AGES} AS a, {AGES} AS b GROUP BY a.age", 122),
         (f"SELECT * FROM {CITIES} AS a, {CITIES} AS b, {CITIES} AS c WHERE a.city = b.city AND c.city = b.city", UNLISTED),
         (f"SELECT * FROM {CITIES} AS a, {CITIES} AS b, {WARDS} AS c WHERE a.city = c.ward AND b.city = c.ward", 4 * 31),
+        ("SELECT city, age, COUNT(*) FROM patients GROUP BY city, age", MOST_UNLISTED),
+        (f"SELECT * FROM {TOWNS} AS a, {TOWNS} AS b WHERE a.city = b.city AND a.smoker AND b.smoker = TRUE", 3 * UNLISTED),
+        (f"SELECT * FROM {CHANNELS} AS a, {CHANNELS} AS b WHERE a.k = 'p' AND b.k = 'v' AND a.age = b.age", 122),
+        (f"SELECT * FROM {CHANNELS} AS a, {CHANNELS} AS b WHERE a.k = 'p' AND a.age = b.age", 122 * 2),
     ],
 )  # fmt: skip
 def test_rows_follow_from_the_text(sql: str, rows: int) -> None:
