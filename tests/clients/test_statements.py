@@ -1,14 +1,15 @@
 """What clients send to learn a database, answered as a real PostgreSQL of the same version answers it, value by value.
 
 `statements/catalog.sql` and `statements/session.sql` have one message in each line. A line after `-- differs:` has another answer here,
-for the reason that is given; the test fails once it has the same. Each statement on the catalogs is also asked in another layout,
-with other qualifiers and aliases: none is recognised by its text.
+for the reason that is given, and one after `-- in 18:` has another answer in version 18; the tests fail once it has the same. Each
+statement on the catalogs is also asked in another layout, with other qualifiers and aliases: none is recognised by its text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ pytestmark = [pytest.mark.clients]
 STATEMENTS = TESTS / "clients" / "statements"
 VERSION = "16"
 """The version whose catalogs are mirrored."""
+NEWER = "18"
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,13 @@ class Twins:
         return wrong
 
 
-@pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+@contextmanager
+def beside(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    """Serve the shop beside a real server of a version."""
     with pytest.MonkeyPatch.context() as patch, server_folder() as folder:
         state = tmp_path_factory.mktemp("state")
         patch.setenv("DPSQL_STATE", str(state))
-        patch.setenv("DPSQL_TEST_POSTGRES", VERSION)
+        patch.setenv("DPSQL_TEST_POSTGRES", version)
         server = Server(folder / "data")
         try:
             url = server.database()
@@ -70,11 +73,17 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
             server.close()
 
 
-def messages(path: Path) -> list[tuple[str, bool]]:
-    """Return the messages of a file, and whether each is marked to differ."""
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    with beside(VERSION, tmp_path_factory) as both:
+        yield both
+
+
+def messages(path: Path, version: str = VERSION) -> list[tuple[str, bool]]:
+    """Return the messages of a file, and whether each is marked to differ from the answer of a version."""
     listed, differs = [], False
     for line in path.read_text().splitlines():
-        if line.startswith("-- differs:"):
+        if line.startswith(("-- differs:", f"-- in {version}:")):
             differs = True
         elif line and not line.startswith("-- "):
             listed.append((line, differs))
@@ -127,4 +136,11 @@ def test_no_statement_is_recognised_by_its_text(twins: Twins, change: object) ->
 
 def test_sessions_are_answered_as_by_postgresql(twins: Twins) -> None:
     wrong = twins.differences(messages(STATEMENTS / "session.sql"), fresh=True)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_newer_server_answers_alike(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with beside(NEWER, tmp_path_factory) as newer:
+        wrong = newer.differences(messages(STATEMENTS / "catalog.sql", NEWER), fresh=False)
+        wrong += newer.differences(messages(STATEMENTS / "session.sql", NEWER), fresh=True)
     assert not wrong, "\n".join(wrong)

@@ -51,3 +51,4 @@ def create_twin(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in definitions(policy):
             connection.execute(statement)  # type: ignore[call-overload]
+        connection.execute(f"ALTER ROLE {ANALYST} SET timezone = 'UTC'")  # type: ignore[call-overload]

@@ -22,7 +22,7 @@ from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
 from dpsql.frontends.pgwire.copying import copy_messages, read_options
 from dpsql.frontends.pgwire.encodings import read_parameter
-from dpsql.frontends.pgwire.parameters import set_configs
+from dpsql.frontends.pgwire.parameters import declared_types, set_configs, values_in
 from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
 from dpsql.frontends.pgwire.rows import ResultField, Rows, StatementResult, described, formats_for
 from dpsql.frontends.pgwire.transactions import Transaction
@@ -149,7 +149,7 @@ class Backend:
 
     def _simple(self, piece: Piece) -> Iterator[bytes]:
         prepared = self._prepared(piece, ())
-        if prepared.oids and prepared.kind != "types":
+        if prepared.oids:
             raise refuse("parameter_none", number=1, position=first_parameter(piece))
         portal = Portal(prepared)
         try:
@@ -167,10 +167,7 @@ class Backend:
     # --- extended queries ---------------------------------------------------------------------------------------------
 
     def _parse(self, message: m.Parse) -> Iterator[bytes]:
-        if message.name and message.name in self._statements:
-            raise refuse("statement_known", name=message.name)
-        if len(self._statements) >= MOST_KEPT:
-            raise refuse("wire_limit", most=MOST_KEPT, what="prepared statements")
+        self._check_name(message.name)
         with self._questions.reading(message.sql):
             pieces = self._pieces(message.sql)
         if len(pieces) > 1:
@@ -185,11 +182,21 @@ class Backend:
             self._questions.check_text(prepared)
         except Error as error:
             raise moved(error, piece.offset) from None
+        self._store(message.name, prepared)
+        yield m.PARSE_COMPLETE
+
+    def _check_name(self, name: str) -> None:
+        """Raise statement_known and wire_limit: a prepared statement cannot have this name, or there are too many."""
+        if name and name in self._statements:
+            raise refuse("statement_known", name=name)
+        if len(self._statements) >= MOST_KEPT:
+            raise refuse("wire_limit", most=MOST_KEPT, what="prepared statements")
+
+    def _store(self, name: str, prepared: PreparedStatement) -> None:
         size = prepared.size
         prepared.forget_long()
-        prepared.held = self._reserved(size, message.name, prepared)
-        self._statements[message.name] = prepared
-        yield m.PARSE_COMPLETE
+        prepared.held = self._reserved(size, name, prepared)
+        self._statements[name] = prepared
 
     def _drop_statement(self, name: str) -> None:
         """Drop the prepared statement of this name, if there is one. Its memory stays as long as a portal has it."""
@@ -209,15 +216,18 @@ class Backend:
         if command.kind in ("set", "reset") and command.is_option:
             session_piece = without_local(piece) if command.local else piece
             return replace(self._questions.prepare(session_piece, oids), command=command)
-        if command.query is None:
+        if command.query is None or command.kind == "execute":
             return PreparedStatement(piece, "command", command=command)
+        if command.kind == "prepare":
+            oids = declared_types(command.words)
         try:
             inner = self._questions.prepare(command.query, oids)
             if command.kind == "declare" and not inner.oids:
                 self._questions.describe(inner)
         except Error as error:
             raise moved(error, command.query.offset) from None
-        return PreparedStatement(piece, "command", inner.oids, command, inner=inner)
+        oids = () if command.kind == "prepare" else inner.oids
+        return PreparedStatement(piece, "command", oids, command, inner=inner)
 
     def _bind(self, message: m.Bind) -> Iterator[bytes]:
         prepared = self._statement(message.statement)
@@ -313,12 +323,14 @@ class Backend:
     def _fields(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
         """Return the columns of a statement without running it."""
         command = prepared.command
-        if prepared.kind == "empty" or (command is not None and command.kind in ("copy", "declare")):
+        if prepared.kind == "empty" or (command is not None and command.kind in ("copy", "declare", "prepare")):
             return ()
         if command is None:
             return self._questions.describe(prepared, values)
         if command.kind == "fetch":
             return self._fields(self._portal(command.name).prepared, self._portal(command.name).values)
+        if command.kind == "execute":
+            return self._fields(self._statement(command.name), None)
         return self._transaction.fields(command)
 
     def _ask(self, portal: Portal) -> None:
@@ -416,9 +428,14 @@ class Backend:
             return self._declared(prepared, command, values)
         if command.kind == "copy":
             read_options(command.words)
-            inner = Portal(self._question_in(prepared), values)
-            answer = self._inner(inner)
-            return answer if inner.rows is None else replace(answer, table=inner.rows.table, held=inner.rows.held)
+            return self._inner(Portal(self._question_in(prepared), values))
+        if command.kind == "prepare":
+            return self._prepare(prepared, command)
+        if command.kind == "execute":
+            named = self._statement(command.name)
+            if named.command is not None:
+                raise refuse("wire_prepare", word=f"EXECUTE of {named.command.tag}")
+            return self._inner(Portal(named, values_in(command.query or Piece(""), named.oids)))
         if command.kind == "close":
             return self._closed(command)
         if command.kind in ("deallocate", "discard"):
@@ -438,13 +455,25 @@ class Backend:
         return replace(prepared.inner, fields=None)
 
     def _inner(self, portal: Portal) -> StatementResult:
-        """Return the answer of the query inside a command."""
+        """Return the answer of the query inside a command, with its rows."""
         try:
             self._ask(portal)
         except Error as error:
             raise moved(error, portal.prepared.piece.offset) from error.__cause__
         assert portal.answer is not None
-        return portal.answer
+        rows = portal.rows
+        return portal.answer if rows is None else replace(portal.answer, table=rows.table, held=rows.held)
+
+    def _prepare(self, prepared: PreparedStatement, command: Command) -> StatementResult:
+        """Keep the query of PREPARE as if the protocol had prepared it."""
+        self._check_name(command.name)
+        inner = self._question_in(prepared)
+        try:
+            self._questions.check_text(inner)
+        except Error as error:
+            raise moved(error, inner.piece.offset) from None
+        self._store(command.name, inner)
+        return StatementResult(command.tag)
 
     def _declared(self, prepared: PreparedStatement, command: Command, values: tuple[Any, ...]) -> StatementResult:
         hold = "HOLD" in command.words

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire.catalog.kinds import quoted
 from dpsql.sql.lexer import Piece
 
 MOST_COMMAND = 4_000
@@ -42,13 +43,12 @@ class Command:
 _WRITES = {
     "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "COMMENT",
     "VACUUM",
-    "ANALYZE", "REINDEX", "CLUSTER", "REFRESH", "LOCK", "IMPORT", "SECURITY", "REASSIGN", "CALL", "DO", "NOTIFY",
-    "CHECKPOINT",
-    "LOAD", "ATTACH", "DETACH", "INSTALL", "PRAGMA", "EXPORT", "USE",
+    "ANALYZE", "REINDEX", "CLUSTER", "REFRESH", "LOCK", "IMPORT", "SECURITY", "REASSIGN", "CALL", "DO",
+    "CHECKPOINT", "LOAD", "ATTACH", "DETACH", "INSTALL", "PRAGMA", "EXPORT", "USE",
 }  # fmt: skip
 _COMMANDS = {
     "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD",
-    "DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN", "DECLARE", "FETCH", "MOVE", "COPY", "PREPARE", "EXECUTE",
+    "DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN", "DECLARE", "FETCH", "MOVE", "COPY", "PREPARE", "EXECUTE", "NOTIFY",
 }  # fmt: skip
 _CURSOR_WORDS = {"BINARY", "ASENSITIVE", "INSENSITIVE", "SCROLL"}
 
@@ -78,6 +78,8 @@ def read_command(piece: Piece) -> Command | None:
         return _declare(piece)
     if first == "COPY":
         return _copy(piece)
+    if first in ("PREPARE", "EXECUTE"):
+        return _prepared(piece, first)
     if len(piece.sql) > MOST_COMMAND:
         raise refuse("wire_syntax", word=first)
     words = words_of(piece, tokens[1:])
@@ -97,16 +99,8 @@ def _write_words(words: list[str]) -> str:
 def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
     if first in ("BEGIN", "START"):
         return Command("begin", "BEGIN" if first == "BEGIN" else "START TRANSACTION", words=tuple(upper))
-    if first in ("COMMIT", "END", "ROLLBACK", "ABORT") and "CHAIN" in upper and "NO" not in upper:
-        tag = "COMMIT" if first in ("COMMIT", "END") else "ROLLBACK"
-        return Command(tag.lower(), tag, words=("CHAIN",))
-    if first in ("COMMIT", "END"):
-        return Command("commit", "COMMIT")
-    if first in ("ROLLBACK", "ABORT"):
-        rest = [word for word in upper if word not in ("WORK", "TRANSACTION", "SAVEPOINT", "AND", "NO", "CHAIN")]
-        return (
-            Command("rollback_to", "ROLLBACK", unquoted(words[-1])) if "TO" in rest else Command("rollback", "ROLLBACK")
-        )
+    if first in ("COMMIT", "END", "ROLLBACK", "ABORT"):
+        return _ending(first, words, upper)
     if first in ("SAVEPOINT", "RELEASE"):
         return Command(first.lower(), first, unquoted(words[-1]))
     if first == "SET":
@@ -115,7 +109,7 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
         return _show(first, words, upper)
     if first in ("FETCH", "MOVE"):
         return _fetch(first, words, upper)
-    if first == "DISCARD":
+    if first == "DISCARD" and upper[0] in ("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
         return Command("discard", f"DISCARD {upper[0]}", upper[0])
     if first == "DEALLOCATE":
         name = words[1] if upper[0] == "PREPARE" else words[0]
@@ -124,9 +118,20 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
     if first == "CLOSE":
         every = upper[0] == "ALL"
         return Command("close", "CLOSE CURSOR ALL" if every else "CLOSE CURSOR", "" if every else unquoted(words[0]))
-    if first in ("LISTEN", "UNLISTEN"):
+    if first in ("LISTEN", "UNLISTEN", "NOTIFY"):
         return Command("listen", first)
-    raise refuse("wire_prepare", word=first)
+    raise refuse("wire_syntax", word=first)
+
+
+def _ending(first: str, words: list[str], upper: list[str]) -> Command:
+    tag = "COMMIT" if first in ("COMMIT", "END") else "ROLLBACK"
+    if upper[:1] == ["PREPARED"]:
+        raise refuse("wire_prepare", word=f"{first} PREPARED")
+    if "CHAIN" in upper and "NO" not in upper:
+        return Command(tag.lower(), tag, words=("CHAIN",))
+    if tag == "ROLLBACK" and "TO" in upper:
+        return Command("rollback_to", tag, unquoted(words[-1]))
+    return Command(tag.lower(), tag)
 
 
 def _set(words: list[str], upper: list[str]) -> Command:
@@ -136,15 +141,17 @@ def _set(words: list[str], upper: list[str]) -> Command:
     if upper[0] in ("CHARACTERISTICS", "TRANSACTION", "CONSTRAINTS"):
         if "WRITE" in upper:
             raise refuse("read_write")
-        return Command("nothing", "SET CONSTRAINTS" if upper[0] == "CONSTRAINTS" else "SET")
+        tag = "SET CONSTRAINTS" if upper[0] == "CONSTRAINTS" else "SET"
+        return Command("characteristics", tag, words=tuple(upper))
     if upper[0] in ("ROLE", "AUTHORIZATION"):
-        if upper[-1] in ("NONE", "DEFAULT"):
-            return Command("nothing", "SET")
-        raise refuse("role_fixed", name=unquoted(words[-1]))
+        free = upper[-1] in ("NONE", "DEFAULT")
+        return Command("nothing" if free else "role", "SET", unquoted(words[-1]))
     if upper[:2] == ["TIME", "ZONE"]:
         name, values = "timezone", words[3:4] if upper[2:3] == ["INTERVAL"] else words[2:]
-    elif upper[0] == "NAMES":
-        name, values = "client_encoding", words[1:]
+    elif upper[:2] == ["XML", "OPTION"]:
+        name, values = "xmloption", words[2:]
+    elif upper[0] in _NAMED and upper[1:2] != ["="]:
+        name, values = _NAMED[upper[0]], words[1 + (upper[1] == "TO") :]
     else:
         equals = next((index for index, word in enumerate(upper) if word in ("=", "TO")), 0)
         if equals == 0:
@@ -154,10 +161,14 @@ def _set(words: list[str], upper: list[str]) -> Command:
         raise refuse("wire_syntax", word="SET")
     value = "".join(", " if word == "," else unquoted(word) for word in values)
     if name == "search_path":
-        value = "".join(", " if word == "," else word for word in values)
+        value = ", ".join(quoted(unquoted(word)) for word in values if word != ",")
     words_for_default = ("DEFAULT", "LOCAL") if upper[:2] == ["TIME", "ZONE"] else ("DEFAULT",)
     default = len(values) == 1 and values[0].upper() in words_for_default and name != "all"
     return Command("reset" if default else "set", "SET", name, value, words=(scope,))
+
+
+_NAMED = {"NAMES": "client_encoding", "SCHEMA": "search_path", "SEED": "seed"}
+"""Settings that SET names without an equals sign."""
 
 
 def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
@@ -172,6 +183,8 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
         name = "session_authorization"
     else:
         name = "".join(map(unquoted, words))
+        if set(words[1::2]) - {"."}:
+            raise refuse("wire_syntax", word=first)
     if not name:
         raise refuse("wire_syntax", word=first)
     return Command(first.lower(), first, name)
@@ -211,6 +224,22 @@ def _declare(piece: Piece) -> Command:
 
 _MOST_HEAD = 16
 """Limit on the tokens before the query of DECLARE."""
+
+
+def _prepared(piece: Piece, first: str) -> Command:
+    """Parse PREPARE name [(types)] AS query, and EXECUTE name [(values)]; the command's `query` is the query, or the values."""
+    tokens = piece.tokens()
+    if len(tokens) > 1 and piece.source(tokens[1]).upper() == "TRANSACTION":
+        raise refuse("wire_prepare", word="PREPARE TRANSACTION")
+    listed = len(tokens) > 2 and tokens[2].token_type is TokenType.L_PAREN
+    end = _closing(tokens, 2) + 1 if listed else 2
+    name = unquoted(piece.source(tokens[1])) if len(tokens) > 1 else ""
+    if first == "EXECUTE" and name and end == len(tokens):
+        return Command("execute", first, name, query=piece.part(3, end - 1) if end > 4 else None)
+    if not name or end + 1 >= len(tokens) or piece.source(tokens[end]).upper() != "AS":
+        raise refuse("wire_syntax", word=first)
+    types = " ".join(words_of(piece, tokens[3 : end - 1]) if listed else ()).split(" , ")
+    return Command("prepare", first, name, query=piece.part(end + 1, len(tokens)), words=tuple(filter(None, types)))
 
 
 def _copy(piece: Piece) -> Command:

@@ -13,10 +13,12 @@ from sqlglot import exp
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
+from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.catalog.shape import relations, type_names
+from dpsql.frontends.pgwire.encodings import read_parameter
 from dpsql.policy import Policy
-from dpsql.sql.lexer import place
+from dpsql.sql.lexer import Piece, place
 
 MOST_PARAMETERS = 1_000
 _WIRE = {
@@ -206,6 +208,42 @@ def _named(to: exp.Expr) -> int:
     base = word.removesuffix("[]")
     oid = type_names().get(base, e.TEXT)
     return e.ARRAY_OF.get(oid, e.ARRAY_OF[e.TEXT]) if word != base else oid
+
+
+def declared_types(words: Sequence[str]) -> tuple[int, ...]:
+    """Return the OIDs of types that PREPARE names. Raises catalog_type."""
+    types = [exp.DataType.build(word, dialect="postgres", udt=True) for word in words]
+    for type_, word in zip(types, words, strict=True):
+        if _named(type_) == e.TEXT and word.lower().rpartition(".")[2] not in type_names():
+            raise refuse("catalog_type", name=word)
+    return tuple(map(_named, types))
+
+
+def values_in(text: Piece, oids: Sequence[int]) -> tuple[Any, ...]:
+    """Return the values of EXECUTE: literals, each read as a value of the type of its parameter. Raises wire_syntax,
+    wire_arguments, and refusals of values that do not fit."""
+    tree = read_postgres(Piece("SELECT " + text.sql))
+    outputs = tree.selects if isinstance(tree, exp.Select) else []
+    if len(outputs) != len(oids):
+        raise refuse("wire_arguments", got=len(outputs), want=len(oids))
+    return tuple(
+        read_parameter(oid, 0, _text(output), number)
+        for number, (oid, output) in enumerate(zip(oids, outputs, strict=True), 1)
+    )
+
+
+def _text(output: exp.Expr) -> bytes | None:
+    """Return the text of a literal, which may be cast."""
+    value = output.unalias().unnest()
+    value = value.this if isinstance(value, exp.Cast) else value
+    if isinstance(value, exp.Null):
+        return None
+    if isinstance(value, exp.Boolean):
+        return b"true" if value.this else b"false"
+    sign, value = ("-", value.this) if isinstance(value, exp.Neg) else ("", value)
+    if not isinstance(value, exp.Literal):
+        raise refuse("wire_syntax", word="EXECUTE")
+    return (sign + value.name).encode()
 
 
 def _type_of(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:

@@ -27,7 +27,6 @@ from dpsql.errors.traces import TRACES
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.activity import Activity
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
-from dpsql.frontends.pgwire.catalog.asyncpg_types import TYPE_TREE, type_tree
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.commands import Command
@@ -152,8 +151,6 @@ class Questions:
 
     def prepare(self, piece: Piece, declared: Sequence[int]) -> PreparedStatement:
         """Return a prepared statement: what answers it, and the types of its parameters. Raises refusals; nothing is charged."""
-        if TYPE_TREE.match(piece.sql):
-            return PreparedStatement(piece, "types", (1028,))
         with self._counting_refusals(piece), self.reading(piece.sql):
             return replace(self._understood(piece, declared), bars=self.session.options.bars)
 
@@ -221,8 +218,6 @@ class Questions:
         return TRACES.span("describe") if prepared.kind == "data" else nullcontext()
 
     def _described(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
-        if prepared.kind == "types":
-            return _fields(type_tree([]).schema)
         readings = [values] if values is not None else dummies(prepared.oids)
         for reading in readings[:-1]:
             try:
@@ -250,9 +245,8 @@ class Questions:
     def run(self, prepared: PreparedStatement, values: Sequence[Any], held: Held) -> StatementResult:
         """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays. `held`:
         the memory of the statement, at the end that of the rows; without room for them there is memory_full."""
-        if prepared.kind in ("types", "catalog"):
-            is_types = prepared.kind == "types"
-            table = type_tree(values[0] if values else []) if is_types else self._run_catalog(prepared, values)
+        if prepared.kind == "catalog":
+            table = self._run_catalog(prepared, values)
             held.resize(table.get_total_buffer_size())
             return _answer(table)
         with (

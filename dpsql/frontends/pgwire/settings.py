@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from zoneinfo import available_timezones
 
 from dpsql.errors.exceptions import refuse
@@ -14,96 +17,86 @@ from dpsql.errors.exceptions import refuse
 SERVER_VERSION = "16.14"
 """The version whose catalogs are mirrored (catalog/postgresql.json)."""
 
-DEFAULTS: dict[str, str] = {
-    "application_name": "",
-    "block_size": "8192",
-    "bytea_output": "hex",
-    "client_encoding": "UTF8",
-    "client_min_messages": "notice",
-    "datestyle": "ISO, MDY",
-    "default_tablespace": "",
-    "default_table_access_method": "heap",
-    "default_transaction_isolation": "read committed",
-    "default_transaction_read_only": "on",
-    "escape_string_warning": "on",
-    "extra_float_digits": "1",
-    "idle_in_transaction_session_timeout": "0",
-    "in_hot_standby": "off",
-    "integer_datetimes": "on",
-    "intervalstyle": "postgres",
-    "is_superuser": "off",
-    "jit": "off",
-    "lc_collate": "C",
-    "lc_ctype": "C",
-    "lc_messages": "C",
-    "lc_monetary": "C",
-    "lc_numeric": "C",
-    "lc_time": "C",
-    "lock_timeout": "0",
-    "max_identifier_length": "63",
-    "max_index_keys": "32",
-    "row_security": "on",
-    "search_path": '"$user", public',
-    "server_encoding": "UTF8",
-    "server_version": SERVER_VERSION,
-    "server_version_num": "160014",
-    "session_authorization": "",
-    "standard_conforming_strings": "on",
-    "statement_timeout": "0",
-    "synchronize_seqscans": "on",
-    "timezone": "UTC",
-    "transaction_isolation": "read committed",
-    "transaction_read_only": "on",
-    "work_mem": "4MB",
-    **dict.fromkeys(
-        (
-            "enable_seqscan",
-            "enable_indexscan",
-            "enable_indexonlyscan",
-            "enable_bitmapscan",
-            "enable_hashjoin",
-            "enable_mergejoin",
-            "enable_nestloop",
-            "enable_sort",
-            "enable_hashagg",
-            "enable_material",
-            "geqo",
-            "check_function_bodies",
-        ),
-        "on",
-    ),
-    "default_transaction_deferrable": "off",
-    "idle_session_timeout": "0",
-    "max_connections": "100",
-    "maintenance_work_mem": "64MB",
-    "synchronous_commit": "on",
-    "xmloption": "content",
-}
-FIXED = {
-    "in_hot_standby", "integer_datetimes", "is_superuser", "max_connections", "lc_collate", "lc_ctype", "max_identifier_length",
-    "max_index_keys", "server_encoding", "server_version", "server_version_num", "session_authorization",
-}  # fmt: skip
-_ONLY: dict[str, tuple[str, ...]] = {
-    "client_encoding": ("UTF8", "UNICODE"),
-    "bytea_output": ("HEX", "ESCAPE"),
-    "intervalstyle": ("POSTGRES", "POSTGRES_VERBOSE", "SQL_STANDARD", "ISO_8601"),
-    **dict.fromkeys(
-        ("default_transaction_isolation", "transaction_isolation"),
-        ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"),
-    ),
-    "synchronous_commit": ("ON", "OFF", "LOCAL", "REMOTE_WRITE", "REMOTE_APPLY"),
-    "xmloption": ("CONTENT", "DOCUMENT"),
-    "client_min_messages": (
-        "DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "DEBUG", "LOG", "NOTICE", "WARNING", "ERROR",
-    ),
-    "default_transaction_read_only": ("ON",),
-    "standard_conforming_strings": ("ON",),
-}  # fmt: skip
-"""Settings that accept these values only: others would require different behaviour, or mean nothing, so they are refused rather
-than ignored."""
+_LISTED = json.loads(files("dpsql.frontends.pgwire").joinpath("settings.json").read_text(encoding="utf-8"))["settings"]
 
-SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
-"""Settings whose name is not written in lower case."""
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting as pg_settings has it (settings.json, written by catalog/build.py), with its value in a new connection here."""
+
+    name: str
+    value: str
+    unit: str | None
+    category: str
+    short_desc: str
+    extra_desc: str | None
+    context: str
+    vartype: str
+    min_val: str | None
+    max_val: str | None
+    enumvals: list[str] | None
+
+    def written(self, value: str) -> str:
+        """Return a value as SHOW has it: with the largest unit of which it is a multiple."""
+        if self.unit is None or float(value) <= 0:
+            return value
+        for unit, size in _UNITS[self.unit in _TIMES].items():
+            number = float(value) * _SIZES[self.unit] / size
+            if number >= 1 and number.is_integer():
+                return f"{int(number)}{unit}"
+        return f"{value}{self.unit}"
+
+    def number(self, value: str) -> str:
+        """Return a number, which may have a unit, in the unit of the setting. Raises setting_value, setting_range."""
+        match = _NUMBER.fullmatch(value)
+        if match is None or (match[2] is not None and match[2] not in _UNITS[self.unit in _TIMES]):
+            raise refuse("setting_value", name=self.name, value=value)
+        number = float(match[1])
+        if match[2] is not None:
+            if self.unit is None:
+                raise refuse("setting_value", name=self.name, value=value)
+            number *= _SIZES[match[2]] / _SIZES[self.unit]
+        if self.vartype == "integer" and abs(number) < 2**63:
+            number = round(number)
+        if not float(self.min_val or "-inf") <= number <= float(self.max_val or "inf"):
+            raise refuse("setting_range", name=self.name, value=value, low=self.min_val, high=self.max_val)
+        return f"{number:g}" if isinstance(number, float) else str(number)
+
+
+_UNITS: tuple[dict[str, float], dict[str, float]] = (
+    {"TB": 1 << 40, "GB": 1 << 30, "MB": 1 << 20, "kB": 1 << 10, "B": 1},
+    {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1_000, "ms": 1, "us": 0.001},
+)
+"""Units of memory in bytes, and of times in milliseconds, the largest first."""
+_TIMES = frozenset(_UNITS[1])
+_SIZES = {**_UNITS[0], **_UNITS[1], "8kB": 8 << 10}
+_NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)\s*([kMGT]?B|us|ms|s|min|h|d)?\s*")
+
+_OURS = {
+    "client_encoding": "UTF8", "datestyle": "ISO, MDY", "default_text_search_config": "pg_catalog.english",
+    "default_transaction_read_only": "on", "jit": "off", "lc_messages": "C", "log_timezone": "UTC", "server_encoding": "UTF8",
+    "server_version": SERVER_VERSION, "server_version_num": "160014", "timezone": "UTC", "transaction_read_only": "on",
+}  # fmt: skip
+"""Settings whose value differs from the one that a PostgreSQL server is built with."""
+SETTINGS = {row[0].lower(): Setting(row[0], _OURS.get(row[0].lower(), row[1] or ""), *row[2:]) for row in _LISTED}
+"""Every setting that pg_settings lists, by its name in lower case."""
+_UNLISTED = {
+    "is_superuser": "off", "lc_collate": "C", "lc_ctype": "C", "seed": "unavailable", "session_authorization": "",
+}  # fmt: skip
+"""Settings that SHOW knows and pg_settings does not list, or does not list any more."""
+DEFAULTS = {**{key: setting.value for key, setting in SETTINGS.items()}, **_UNLISTED}
+"""The value of each setting in a new connection, in the unit of the setting."""
+_FIXED = {
+    "internal": "changed", "postmaster": "changed without restarting the server", "sighup": "changed now",
+    "backend": "set after connection start", "superuser-backend": "set after connection start",
+}  # fmt: skip
+"""What cannot be done with a setting of each context."""
+_ONLY = {
+    "client_encoding": "UTF8", "default_transaction_read_only": "on", "transaction_read_only": "on",
+    "standard_conforming_strings": "on",
+}  # fmt: skip
+"""Settings that accept this value only: another would require different behaviour, so it is refused rather than ignored."""
+
 REPORTED = {
     "application_name": "application_name", "client_encoding": "client_encoding", "datestyle": "DateStyle",
     "default_transaction_read_only": "default_transaction_read_only", "in_hot_standby": "in_hot_standby",
@@ -126,7 +119,7 @@ class Settings:
     """
 
     def __init__(self, user: str) -> None:
-        self._first = {**DEFAULTS, "session_authorization": user}
+        self._first = {"session_authorization": user}
         self._values = self._first
 
     def start(self, name: str, value: str) -> None:
@@ -135,17 +128,20 @@ class Settings:
         self._first = {**self._first, setting_key(name): self._values[setting_key(name)]}
 
     def set(self, name: str, value: str) -> None:
-        """Change one setting; an unknown name with a dot is stored, as PostgreSQL does. Raises setting_fixed, setting_unknown,
-        setting_value, wire_limit."""
+        """Change one setting; an unknown name with a dot is stored, as PostgreSQL does. Raises setting_fixed, setting_privilege,
+        setting_unknown, setting_value, setting_boolean, setting_range, wire_limit."""
         key = setting_key(name)
-        if key in FIXED:
-            raise refuse("setting_fixed", name=name)
-        if key not in self._first and "." not in key:
+        context = SETTINGS[key].context if key in SETTINGS else "internal" if key in _UNLISTED else "user"
+        if context in _FIXED and key != "seed":
+            raise refuse("setting_fixed", name=name, change=_FIXED[context])
+        if context == "superuser":
+            raise refuse("setting_privilege", name=name)
+        if key not in DEFAULTS and "." not in key:
             raise refuse("setting_unknown", name=name)
-        value = _in_force(key, SPELLED.get(key, name), value)
+        value = _in_force(key, value)
         if len(key) > LONGEST_NAME:
             raise refuse("setting_value", name=name[:LONGEST_NAME], value=value)
-        if key not in self._values and sum("." in present for present in self._values) >= MOST_OWN:
+        if "." in key and key not in self._values and sum("." in present for present in self._values) >= MOST_OWN:
             raise refuse("wire_limit", most=MOST_OWN, what="settings of your own")
         self._values = {**self._values, key: value[:LONGEST_VALUE]}
 
@@ -156,24 +152,29 @@ class Settings:
             self._values = self._first
         elif key in self._first:
             self._values = {**self._values, key: self._first[key]}
-        elif "." in key:
+        elif key in DEFAULTS or "." in key:
             self._values = {other: value for other, value in self._values.items() if other != key}
         else:
             raise refuse("setting_unknown", name=name)
 
+    def stored(self, key: str) -> str:
+        """Return the value of one setting in its unit; "" for one that does not exist."""
+        return self._values.get(key, DEFAULTS.get(key, ""))
+
     def get(self, name: str) -> str:
-        """Return the value of one setting. Raises setting_unknown."""
+        """Return the value of one setting as SHOW has it. Raises setting_unknown."""
         key = setting_key(name)
-        if key not in self._values:
+        if key not in self._values and key not in DEFAULTS:
             raise refuse("setting_unknown", name=name)
-        return self._values[key]
+        value = self.stored(key)
+        return SETTINGS[key].written(value) if key in SETTINGS else value
 
     def all(self) -> dict[str, str]:
-        """Return the value of every setting."""
-        return dict(sorted(self._values.items()))
+        """Return the value of every setting as SHOW has it."""
+        return {key: self.get(key) for key in sorted({*DEFAULTS, *self._values})}
 
     def snapshot(self) -> dict[str, str]:
-        """Return the current values, for `restore`."""
+        """Return the values that differ from those of a new connection, for `restore`."""
         return self._values
 
     def restore(self, values: dict[str, str]) -> None:
@@ -182,45 +183,58 @@ class Settings:
 
     def statement_seconds(self) -> float | None:
         """Return the limit on the time of a statement in seconds; None without a limit (statement_timeout = 0)."""
-        return _seconds(self._values["statement_timeout"]) or None
+        return int(self.stored("statement_timeout")) / 1000 or None
 
     def hears(self, severity: str) -> bool:
         """Return whether the client wants messages of a severity, NOTICE or WARNING (client_min_messages)."""
-        least = self._values["client_min_messages"]
+        least = self.stored("client_min_messages")
         return least != "error" and (severity == "WARNING" or least != "warning")
 
     def reported(self) -> dict[str, str]:
         """Return the settings that clients follow, by the names that they know."""
-        return {spelt: self._values[key] for key, spelt in REPORTED.items()}
+        return {spelt: self.stored(key) for key, spelt in REPORTED.items()}
 
 
-def _in_force(key: str, name: str, value: str) -> str:
-    """Return the value of a setting as it is kept and shown. Raises setting_value, setting_boolean, setting_range."""
+def _in_force(key: str, value: str) -> str:
+    """Return the value of a setting as it is kept. Raises setting_value, setting_boolean, setting_range."""
+    setting = SETTINGS.get(key)
+    if setting is None:
+        return value
     if key == "client_encoding":
-        value = re.sub(r"[^A-Za-z0-9]", "", value)
-    if key in _BOOLEANS:
-        value = _boolean(name, value)
-    words = _ONLY.get(key)
-    is_form = key not in _FORMS or _FORMS[key].fullmatch(value) is not None
-    if not is_form or (words is not None and value.upper() not in words):
-        raise refuse("setting_value", name=name, value=value)
-    if key == "extra_float_digits" and not -15 <= int(value) <= 3:
-        raise refuse("setting_range", name=name, value=value, low="-15", high="3")
+        value = re.sub(r"[^A-Za-z0-9]", "", value).upper()
+        value = "UTF8" if value == "UNICODE" else value
+    if setting.vartype == "bool":
+        value = _boolean(setting.name, value)
+    elif setting.vartype in ("integer", "real"):
+        value = setting.number(value)
+    elif setting.enumvals is not None:
+        value = _listed(setting, value)
+    if _ONLY.get(key, value) != value:
+        raise refuse("setting_value", name=setting.name, value=value)
     if key == "datestyle":
         if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
-            raise refuse("setting_value", name=name, value=value)
+            raise refuse("setting_value", name=setting.name, value=value)
         return "ISO, MDY"
     if key == "timezone":
         zone = _zone(value)
         if zone is None:
-            raise refuse("setting_value", name=name, value=value, hint=_ZONE_HINT)
+            raise refuse("setting_value", name=setting.name, value=value, hint=_ZONE_HINT)
         return zone
-    return "UTF8" if key == "client_encoding" else value if words is None else value.lower()
+    return value
 
 
-_BOOLEANS = {
-    name for name, value in DEFAULTS.items() if value in ("on", "off") and name not in FIXED and name != "synchronous_commit"
-}  # fmt: skip
+def _listed(setting: Setting, value: str) -> str:
+    """Return one of the words that a setting takes, which are in lower case. Raises setting_value."""
+    words, word = setting.enumvals or (), _HIDDEN.get(value.lower(), value.lower())
+    if "on" in words and word not in words:
+        word = _boolean(setting.name, value)
+    if word not in words:
+        raise refuse("setting_value", name=setting.name, value=value)
+    return word
+
+
+_HIDDEN = {"debug": "debug2", "info": "notice"}
+"""Words of client_min_messages that pg_settings does not list."""
 
 
 def _boolean(name: str, value: str) -> str:
@@ -263,24 +277,6 @@ def _zone(value: str) -> str | None:
 
 _OFFSET = re.compile(r"([+-]?)([0-9]{1,2})(?::([0-9]{2}))?(?:\.0*)?")
 """Hours east of Greenwich, and minutes."""
-_DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(us|ms|s|min|h|d)?\s*")
-_UNITS = {"us": 1e-6, None: 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-_FORMS = {
-    **dict.fromkeys(
-        ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout"), _DURATION
-    ),
-    **dict.fromkeys(("work_mem", "maintenance_work_mem"), re.compile(r"\s*[0-9]{1,12}\s*(?:[kMGT]?B)?\s*")),
-    "extra_float_digits": re.compile(r"\s*[+-]?[0-9]{1,9}\s*"),
-}
-"""The form of the values of settings that are numbers."""
-
-
-def _seconds(value: str) -> float | None:
-    """Return the seconds of a duration in PostgreSQL's notation (milliseconds without a unit); None for any other text."""
-    match = _DURATION.fullmatch(value)
-    return None if match is None else float(match[1]) * _UNITS[match[2]]
 
 
 def setting_key(name: str) -> str:

@@ -3,7 +3,7 @@ ROLLBACK brings back those of BEGIN. A charge is not part of any transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import ResultField, StatementResult
-from dpsql.frontends.pgwire.settings import SPELLED, setting_key
+from dpsql.frontends.pgwire.settings import DEFAULTS, SETTINGS, setting_key
 from dpsql.pricing.options import Options
 
 MOST_SAVEPOINTS = 1_000
@@ -63,7 +63,7 @@ class Transaction:
         if command.name == "all":
             return (ResultField("name", e.TEXT), ResultField("setting", e.TEXT), ResultField("description", e.TEXT))
         key = setting_key(command.name)
-        return (ResultField(SPELLED.get(key, key), e.TEXT),)
+        return (ResultField(_spelt(key), e.TEXT),)
 
     def run(self, command: Command) -> StatementResult:
         """Execute one command. Raises refusals."""
@@ -82,6 +82,10 @@ class Transaction:
             notices = self._end(command, back=True)
         elif kind in ("savepoint", "release", "rollback_to"):
             self._savepoint(command)
+        elif kind == "role":
+            self._check_role(command.name)
+        elif kind == "characteristics":
+            self._characterise(command)
         elif kind in ("set", "reset"):
             notices = self._change_setting(command)
         now = self._questions.settings.reported()
@@ -102,7 +106,29 @@ class Transaction:
         if self.status != "I":
             return (("there is already a transaction in progress", ""),)
         self.status, self._before = "T", self._snapshot()
+        level = _level(command.words) or self._questions.settings.get("default_transaction_isolation")
+        self._set_local("transaction_isolation", level)
         return ()
+
+    def _set_local(self, name: str, value: str) -> None:
+        """Set a setting until the end of the transaction."""
+        if self._questions.settings.get(name) != value:
+            self._change_setting(Command("set", "SET", name, value, words=("LOCAL",)))
+
+    def _characterise(self, command: Command) -> None:
+        """Execute SET TRANSACTION and SET SESSION CHARACTERISTICS: the level that is shown, as nothing here is written."""
+        level = _level(command.words)
+        if level and command.words[0] == "CHARACTERISTICS":
+            self._questions.settings.set("default_transaction_isolation", level)
+        elif level and self.status == "T":
+            self._set_local("transaction_isolation", level)
+
+    def _check_role(self, name: str) -> None:
+        """Refuse SET ROLE of another role than the asker's own."""
+        if name == "owner":
+            raise refuse("role_fixed", name=name)
+        if name != self._questions.settings.get("session_authorization"):
+            raise refuse("role_unknown", name=name)
 
     def _end(self, command: Command, back: bool) -> tuple[tuple[str, str], ...]:
         if self.status == "I" and "CHAIN" in command.words:
@@ -174,7 +200,7 @@ class Transaction:
             settings.restore(before)
             return _OUTSIDE
         else:
-            self._local.setdefault(key, before.get(key, ""))
+            self._local.setdefault(key, before.get(key, DEFAULTS.get(key, "")))
         return ()
 
     def change_option(self, command: Command, change: Callable[[], StatementResult]) -> StatementResult:
@@ -199,9 +225,23 @@ class Transaction:
         settings = self._questions.settings
         rows: list[tuple[str, ...]]
         if command.name == "all":
-            rows = [(name, value, "") for name, value in settings.all().items()]
+            rows = [
+                (_spelt(name), value, SETTINGS[name].short_desc if name in SETTINGS else "")
+                for name, value in settings.all().items()
+            ]
             rows += [(name, value, "") for name, value in self._questions.session.options.show().items()]
         else:
             rows = [(settings.get(command.name),)]
         columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
         return StatementResult("SHOW", fields, pa.Table.from_arrays(columns, names=[field.name for field in fields]))
+
+
+def _level(words: Sequence[str]) -> str:
+    """Return the isolation level that BEGIN or SET TRANSACTION names; "" for none."""
+    behind = words[words.index("LEVEL") + 1 :] if "LEVEL" in words else ()
+    return " ".join(behind[: 1 if behind[:1] == ("SERIALIZABLE",) else 2]).lower()
+
+
+def _spelt(key: str) -> str:
+    """Return the name of a setting as SHOW has it."""
+    return SETTINGS[key].name if key in SETTINGS else key

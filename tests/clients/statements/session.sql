@@ -60,7 +60,6 @@ SET enable_seqscan = off
 SET xmloption = document
 SET statement_timeout TO '5000'; SET lock_timeout TO 0
 SET synchronous_commit = off
--- differs: there are other settings
 SET vacuum_cost_delay = 0
 SET default_transaction_read_only = on
 SET LOCAL timezone = 'UTC'
@@ -69,10 +68,9 @@ RESET timezone
 RESET nosuch
 RESET SESSION AUTHORIZATION
 RESET ROLE
--- differs: the zone is UTC
 SHOW timezone
--- differs: the zone is UTC
 SHOW TIME ZONE
+-- in 18: another version
 SHOW server_version_num
 SHOW standard_conforming_strings
 SHOW transaction_isolation
@@ -117,11 +115,8 @@ UNLISTEN x
 LOCK TABLE orders
 -- differs: nothing can be written
 CHECKPOINT
--- differs: statements are prepared by the protocol alone
 PREPARE p AS SELECT 1; EXECUTE p; DEALLOCATE p
--- differs: statements are prepared by the protocol alone
 PREPARE p (int) AS SELECT $1; EXECUTE p(3); DEALLOCATE p
--- differs: statements are prepared by the protocol alone
 EXECUTE nosuch
 BEGIN; DECLARE c CURSOR FOR SELECT 1; FETCH ALL FROM c; CLOSE c; COMMIT
 BEGIN; DECLARE c SCROLL CURSOR FOR SELECT generate_series(1,3); FETCH 2 FROM c; FETCH NEXT FROM c; MOVE 1 FROM c; COMMIT
@@ -155,3 +150,207 @@ SELECT set_config('timezone', 'nowhere', false)
 SELECT set_config('row_security', 'maybe', false)
 SELECT set_config('server_version', '1', false)
 SELECT set_config('jit', 'on', false), 1 / 0
+SHOW shared_buffers
+SHOW wal_level
+SHOW log_statement
+SHOW ssl
+SHOW port
+-- differs: settings of the machine, and those that are in no list, are unknown
+SHOW data_directory
+SHOW default_text_search_config
+-- differs: the collation is C
+SHOW lc_messages
+SHOW search_path; SET search_path TO nosuch; SHOW search_path
+SHOW session_authorization
+SHOW SESSION AUTHORIZATION
+SHOW TRANSACTION READ ONLY
+SHOW client_min_messages
+SHOW statement_timeout
+SET statement_timeout = '1min'; SHOW statement_timeout
+SET statement_timeout TO 1500; SHOW statement_timeout
+SET lock_timeout TO '1s'; SHOW lock_timeout
+SET work_mem = 1024; SHOW work_mem
+SET work_mem TO DEFAULT; SHOW work_mem
+SET extra_float_digits TO 2; SHOW extra_float_digits
+-- differs: one form of values is written
+SET bytea_output TO escape; SELECT '\x41'::bytea
+SET bytea_output TO 'hex'; SELECT 'a'::bytea
+-- differs: one form of values is written
+SET IntervalStyle TO 'iso_8601'; SELECT interval '1 day'
+-- differs: one form of values is written
+SET DateStyle TO 'SQL, DMY'; SHOW DateStyle
+-- differs: one form of values is written
+SET DateStyle TO 'German'; SHOW DateStyle
+SET DateStyle TO 'ISO, DMY'; SELECT date '2024-01-15'
+SET TIME ZONE 'Europe/Berlin'; SHOW timezone
+SET TIME ZONE 3; SHOW timezone
+SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE; SHOW timezone
+SET timezone TO 'PST8PDT'; SHOW TIME ZONE
+SET timezone = 'europe/berlin'; SHOW timezone
+SET random_page_cost = 1.1
+SET random_page_cost = 'x'
+SET enable_hashjoin TO 0; SHOW enable_hashjoin
+SET enable_hashjoin TO yes; SHOW enable_hashjoin
+SET shared_buffers = '1GB'
+SET log_statement = 'all'
+SET max_parallel_workers_per_gather = 0
+SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = nosuch
+SET tcp_keepalives_idle = 10
+SET temp_buffers = '8MB'
+SET default_text_search_config = 'english'
+SET check_function_bodies = false
+-- differs: settings of the machine, and those that are in no list, are unknown
+SET default_with_oids = false
+-- in 18: other columns, settings or rows
+SET transaction_timeout = 0
+SET quote_all_identifiers TO off
+SET geqo_threshold = 12
+SET gin_fuzzy_search_limit = 0
+SET backslash_quote = safe_encoding
+SET xmlbinary = base64
+-- differs: settings of the machine, and those that are in no list, are unknown
+SET ssl_renegotiation_limit = 0
+SET client_connection_check_interval = 0
+SET local_preload_libraries = ''
+SET application_name = 'a'; RESET application_name; SHOW application_name
+SET SESSION application_name TO 'b'; SHOW application_name
+-- differs: several statements in one message are no transaction
+SET LOCAL application_name TO 'b'; SHOW application_name
+SET SESSION AUTHORIZATION nosuch
+SET ROLE nosuch
+SET ROLE 'ann'
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE; SHOW default_transaction_isolation
+-- differs: nothing can be written
+SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE
+-- differs: nothing can be written
+BEGIN READ WRITE; COMMIT
+BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE; SHOW transaction_isolation; COMMIT
+BEGIN TRANSACTION; SET TRANSACTION READ ONLY; COMMIT
+BEGIN WORK; COMMIT WORK
+BEGIN; BEGIN; COMMIT
+BEGIN; SELECT 1/0; COMMIT
+BEGIN; SELECT 1/0; ROLLBACK; SELECT 1
+BEGIN; SAVEPOINT s; SELECT 1/0; ROLLBACK TO s; SELECT 2; COMMIT
+BEGIN; RELEASE SAVEPOINT nosuch
+BEGIN; ROLLBACK TO nosuch; ROLLBACK
+SAVEPOINT x
+ROLLBACK TO x
+RELEASE x
+COMMIT
+ROLLBACK
+ROLLBACK WORK
+-- differs: nothing can be written
+COMMIT PREPARED 'x'
+-- differs: nothing can be written
+PREPARE TRANSACTION 'x'
+-- differs: nothing can be written
+SET TRANSACTION SNAPSHOT 'x'
+PREPARE q AS SELECT 1 AS a
+PREPARE q (text) AS SELECT $1 AS a; EXECUTE q('x'); EXECUTE q('y'); DEALLOCATE q
+PREPARE q AS SELECT $1::int + 1; EXECUTE q(41)
+PREPARE q AS SELECT relname FROM pg_class WHERE relname = $1; EXECUTE q('orders')
+PREPARE q AS SELECT 1; PREPARE q AS SELECT 2
+-- differs: values that no parameter takes are refused, and prepared statements are not listed
+PREPARE q AS SELECT 1; EXECUTE q(1)
+EXECUTE nosuch(1)
+DEALLOCATE PREPARE nosuch
+PREPARE q AS SELECT 1; DEALLOCATE PREPARE q
+PREPARE q AS SELECT 1; DEALLOCATE ALL; EXECUTE q
+PREPARE q AS nonsense
+-- differs: values that no parameter takes are refused, and prepared statements are not listed
+PREPARE q AS SELECT 1; SELECT name, statement FROM pg_prepared_statements
+DECLARE c CURSOR WITH HOLD FOR SELECT 1
+BEGIN; DECLARE c CURSOR FOR VALUES (1), (2); FETCH FORWARD 1 FROM c; FETCH ALL IN c; CLOSE c; COMMIT
+BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT 1; FETCH BACKWARD 1 FROM c; COMMIT
+-- differs: cursors go forward
+BEGIN; DECLARE c SCROLL CURSOR FOR SELECT generate_series(1, 5); FETCH 3 FROM c; FETCH PRIOR FROM c; FETCH FIRST FROM c; FETCH LAST FROM c; FETCH ABSOLUTE 2 FROM c; FETCH RELATIVE -1 FROM c; COMMIT
+BEGIN; DECLARE c BINARY CURSOR FOR SELECT 1; CLOSE c; COMMIT
+BEGIN; DECLARE c CURSOR FOR SELECT 1; DECLARE c CURSOR FOR SELECT 2; ROLLBACK
+BEGIN; MOVE FORWARD 1 FROM nosuch; ROLLBACK
+LISTEN channel; UNLISTEN channel; NOTIFY channel
+NOTIFY a, 'payload'
+-- differs: nothing can be written
+LOCK TABLE orders IN ACCESS SHARE MODE
+-- differs: nothing can be written
+BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE; COMMIT
+DISCARD NOSUCH
+RESET nosuch.x
+RESET SESSION AUTHORIZATION; RESET ROLE
+RESET TIME ZONE
+RESET client_encoding
+-- differs: texts are UTF-8
+SET client_encoding TO 'SQL_ASCII'
+-- differs: texts are UTF-8
+SET NAMES 'LATIN1'
+-- differs: texts are UTF-8
+SET NAMES utf8
+SET client_encoding = UNICODE; SHOW client_encoding
+SET search_path TO DEFAULT; SHOW search_path
+SET search_path TO "public"; SHOW search_path
+SET search_path = public,pg_catalog; SHOW search_path
+SET SCHEMA 'public'; SHOW search_path
+SET seed = 0.5
+SET SEED TO 0.1
+SET XML OPTION DOCUMENT
+SET SESSION SCHEMA 'x'
+-- differs: a setting of one's own may have several values
+SET a = 1, 2
+-- differs: a setting of one's own may have several values
+SET a.b TO 'x', 'y'; SHOW a.b
+SET TO 1
+SET work_mem
+SHOW
+RESET
+COPY (SELECT 1, 'a b', NULL) TO STDOUT
+COPY (SELECT 1, 'a,b', NULL) TO STDOUT CSV
+-- differs: COPY writes whole results to STDOUT with the usual delimiters
+COPY (SELECT 1 AS x) TO STDOUT (FORMAT csv, HEADER true, DELIMITER ';', QUOTE '''', NULL 'n')
+COPY (SELECT 1) TO STDOUT WITH DELIMITER ','
+-- differs: COPY writes whole results to STDOUT with the usual delimiters
+COPY (SELECT 1) TO '/tmp/x'
+COPY nosuch TO STDOUT
+-- differs: COPY writes whole results to STDOUT with the usual delimiters
+COPY pg_am (amname) TO STDOUT
+-- differs: COPY writes whole results to STDOUT with the usual delimiters
+COPY (SELECT 1) TO STDOUT (FORMAT nosuch)
+EXPLAIN SELECT * FROM nosuch
+EXPLAIN nonsense
+EXPLAIN (NOSUCH) SELECT 1
+-- differs: EXPLAIN shows prices
+EXPLAIN ANALYZE SELECT 1 LIMIT 0
+SELECT 1; SELECT 2; SELECT 3
+SELECT 1; SELECT nosuch; SELECT 3
+SELECT 1;; SELECT 2;
+BEGIN; SELECT 1; COMMIT; SELECT 2
+SELECT 1 \; SELECT 2
+SELECT 1 /* a /* nested */ comment */
+-- only a comment
+SELECT 'unterminated
+SELECT "unterminated
+SELECT (1
+SELECT 1)
+SELECT 1 FROM
+SELECT * FROM (SELECT 1)
+SELECT $1
+SELECT $1::int
+-- differs: read as other dialects read it
+SELECT ?
+-- differs: read as other dialects read it
+SELECT :x
+-- differs: read as other dialects read it
+SELECT @x
+SELECT `a`
+-- differs: read as other dialects read it
+SELECT [1]
+-- differs: read as other dialects read it
+SELECT 1 == 1
+SELECT 1 != 2, 1 <> 2, 1 ^ 2, 5 & 3, 5 | 3, 5 # 3, ~5, 1 << 2, |/ 25.0, @ -5, 5 !
+SELECT "a" FROM (SELECT 1 AS a) t
+-- differs: read as other dialects read it
+SELECT A FROM (SELECT 1 AS "A") t
+SELECT 1 AS "x", 2 AS X, 3 "Y"
+SELECT 1 a, 2 value, 3 name, 4 type, 5 user
+-- differs: read as other dialects read it
+SELECT 1 order
+END; ABORT

@@ -1,4 +1,5 @@
-"""Builder of postgresql.json: the shape of PostgreSQL's own catalogs and their static rows, read from a real server.
+"""Builder of postgresql.json and ../settings.json: the shape of PostgreSQL's own catalogs, their static rows, and its settings,
+read from a real server.
 
     python -m dpsql.frontends.pgwire.catalog.build postgresql://...
 
@@ -41,6 +42,10 @@ VIEWS = (
     "information_schema.constraint_table_usage", "information_schema.collation_character_set_applicability",
 )  # fmt: skip
 """Views that are computed here by PostgreSQL's own definition."""
+_SETTINGS = """
+    SELECT name, boot_val, unit, category, short_desc, extra_desc, context, vartype, min_val, max_val, enumvals
+    FROM pg_settings WHERE category <> 'Customized Options' ORDER BY lower(name)
+"""
 _KEYWORDS = "SELECT word, catcode::text, barelabel, catdesc, baredesc FROM pg_get_keywords() ORDER BY 1"
 
 
@@ -62,8 +67,9 @@ def read(url: str) -> dict[str, Any]:
         views = {
             name: connection.execute(f"SELECT pg_get_viewdef('{name}'::regclass)").fetchall()[0][0] for name in VIEWS
         }
+        settings = connection.execute(_SETTINGS).fetchall()
         version = connection.execute("SHOW server_version").fetchone()
-    read = {"relations": shape, "rows": rows, "keywords": keywords, "views": views}
+    read = {"relations": shape, "rows": rows, "keywords": keywords, "views": views, "settings": settings}
     return {"version": version[0] if version else "", **read}
 
 
@@ -81,5 +87,7 @@ def _plain(column: str, type_: str) -> str:
 if __name__ == "__main__":
     place = Path(__file__).with_name("postgresql.json")
     licence = json.loads(place.read_text(encoding="utf-8"))["licence"]
-    built = json.dumps({"licence": licence, **read(sys.argv[1])}, separators=(",", ":"))
-    place.write_text(f"{built}\n", encoding="utf-8")
+    facts = read(sys.argv[1])
+    listed = {"licence": licence, "settings": facts.pop("settings")}
+    for target, built in ((place, {"licence": licence, **facts}), (place.parents[1] / "settings.json", listed)):
+        target.write_text(json.dumps(built, separators=(",", ":")) + "\n", encoding="utf-8")

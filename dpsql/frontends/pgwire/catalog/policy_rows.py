@@ -19,7 +19,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
     static_rows,
     type_names,
 )
-from dpsql.frontends.pgwire.settings import DEFAULTS, FIXED, SPELLED
+from dpsql.frontends.pgwire.settings import SETTINGS
 from dpsql.frontends.rendering.policy_comments import column_comment, table_comment
 from dpsql.policy import Policy, Table
 from dpsql.policy.types import PolicyColumn
@@ -39,6 +39,9 @@ TYPES = {
 _SYSTEM_COLUMNS = (
     (-6, "tableoid", "oid"), (-5, "cmax", "cid"), (-4, "xmax", "xid"), (-3, "cmin", "cid"), (-2, "xmin", "xid"),
     (-1, "ctid", "tid"),
+)  # fmt: skip
+_SETTING_FACTS = (
+    "name", "unit", "category", "short_desc", "extra_desc", "context", "vartype", "min_val", "max_val", "enumvals",
 )  # fmt: skip
 Rows = Iterator[tuple[Relation, tuple[Any, ...]]]
 
@@ -123,13 +126,14 @@ class PolicyRows:
                 relation("pg_user"),
                 relation("pg_user").row(usename=name, usesysid=oid, usecreatedb=False, usesuper=False),
             )
-        for name, value in DEFAULTS.items():
-            yield relation("pg_settings"), relation("pg_settings").row(
-                name=SPELLED.get(name, name), setting=value, vartype=_setting_type(value), source="default", category="dpsql",
-                context="internal" if name in FIXED else "user",
-                boot_val=value,
-                reset_val=value,
-            )  # fmt: skip
+        for setting in SETTINGS.values():
+            facts = {name: getattr(setting, name) for name in _SETTING_FACTS}
+            yield (
+                relation("pg_settings"),
+                relation("pg_settings").row(
+                    **facts, setting=setting.value, source="default", boot_val=setting.value, reset_val=setting.value
+                ),
+            )
         yield _counters("stat_database", datid=DATABASE, datname=self._policy.dataset)
         yield (
             relation("pg_extension"),
@@ -355,10 +359,6 @@ def _description(oid: int, number: int, text: str) -> tuple[Relation, tuple[Any,
     comments = relation("pg_description")
     classoid = relation("pg_class").oid if oid >= FIRST_OID else relation("pg_database").oid
     return comments, comments.row(objoid=oid, classoid=classoid, objsubid=number, description=text)
-
-
-def _setting_type(value: str) -> str:
-    return "bool" if value in ("on", "off") else "integer" if value.isdecimal() else "string"
 
 
 def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_null: bool) -> tuple[Any, ...]:
