@@ -30,6 +30,7 @@ from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, fille
 from dpsql.plan.stability import tables
 from dpsql.plan.unused_columns import identity, marks_read, scans
 from dpsql.planning.expected_bars import widest_bar
+from dpsql.planning.summary import summary_query
 from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.policy.types import UNBOUNDED
@@ -400,9 +401,20 @@ class Planner:
         """Return the parsed statement of a text, from the cache if it has no parameters."""
         with TRACES.span("parse"):
             if has_values(parameters) or not isinstance(text, (str, Piece)):
-                return parse(text, parameters)
+                return self._completed(parse(text, parameters))
             sql = as_piece(text).sql
-            return self._statements.get(sql, lambda: parse(text), len(sql))
+            return self._statements.get(sql, lambda: self._completed(parse(text)), len(sql))
+
+    def _completed(self, statement: Statement) -> Statement:
+        """Return a statement with the tree of the query that it stands for. Raises unknown_table."""
+        if statement.query is not None or statement.kind not in ("query", "explain"):
+            return statement
+        path = statement.value.split(".")
+        try:
+            tree = parse(summary_query(self.policy, path))
+        except Error as error:
+            raise error.placed_in(statement.sql, statement.sql.find(path[0]) + 1) from None
+        return replace(statement, query=tree.query, kinds=tree.kinds)
 
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
         """Return the priced plan of a query (or of an explained query). Raises only refusals."""

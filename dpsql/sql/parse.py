@@ -41,7 +41,7 @@ class Statement:
 
     `query`: the parsed tree of a query or of an explained query; `kinds`: the node types of the text as written. `name` and
     `value` belong to set, reset, show and describe; for EXPLAIN VERBOSE, `name` is "verbose". `options`: those of
-    SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), as texts.
+    SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), as texts. A query without a tree is SUMMARIZE of the table `value`.
     """
 
     kind: str
@@ -103,10 +103,16 @@ def _parse(piece: Piece, parameters: Parameters) -> Statement:
         tokens = tokens[explained:]
     if not tokens:
         raise refuse("empty")
-    if explained:
-        verbose = "verbose" if word(piece.tokens(DIALECT)[explained - 1]) == "VERBOSE" else ""
-        return replace(_query(sql, tokens, parameters), kind="explain", name=verbose)
-    return _simple(sql, tokens) or _query(sql, tokens, parameters)
+    if word(tokens[0]) == "SUMMARIZE":
+        statement = Statement("query", sql, value=_table_name(tokens))
+    elif explained:
+        statement = _query(sql, tokens, parameters)
+    else:
+        return _simple(sql, tokens) or _query(sql, tokens, parameters)
+    if not explained:
+        return statement
+    verbose = "verbose" if word(piece.tokens(DIALECT)[explained - 1]) == "VERBOSE" else ""
+    return replace(statement, kind="explain", name=verbose)
 
 
 def _explained(tokens: list[Token]) -> int:
@@ -188,14 +194,20 @@ def _simple(sql: str, tokens: list[Token]) -> Statement | None:
             return Statement("show_tables", sql)
         return Statement("show", sql, name=_option_name(rest, tokens))
     if first in ("DESCRIBE", "DESC"):
-        if len(rest) not in (1, 3, 5) or any(part != "." for part in rest[1::2]):
-            raise refuse("syntax", detail=f"{first} takes the name of one table", position=tokens[0].start + 1)
-        return Statement("describe", sql, name="".join(rest))
+        return Statement("describe", sql, name=_table_name(tokens))
     if first == "RESET":
         return Statement("reset", sql, name=_option_name(rest, tokens))
     if first == "SET":
         return _set(sql, tokens)
     return None
+
+
+def _table_name(tokens: list[Token]) -> str:
+    """Return the name after the first word of a statement that takes nothing else."""
+    rest = [token.text for token in tokens[1:]]
+    if len(rest) not in (1, 3, 5) or any(part != "." for part in rest[1::2]):
+        raise refuse("syntax", detail=f"{word(tokens[0])} takes the name of one table", position=tokens[0].start + 1)
+    return "".join(rest)
 
 
 def _option_name(words: list[str], tokens: list[Token]) -> str:
@@ -229,7 +241,7 @@ COMMANDS = frozenset({
     "CREATE", "DEALLOCATE", "DECLARE", "DELETE", "DETACH", "DISCARD", "DO", "DROP", "END", "EXECUTE", "EXPORT", "FETCH",
     "GRANT", "IMPORT", "INSERT", "INSTALL", "LISTEN", "LOAD", "LOCK", "MERGE", "MOVE", "NOTIFY", "PRAGMA",
     "PREPARE", "REASSIGN", "REFRESH", "REINDEX", "RELEASE", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SAVEPOINT",
-    "SECURITY", "SET", "SHOW", "START", "SUMMARIZE", "TABLE", "TRUNCATE", "UNLISTEN", "UPDATE", "USE", "VACUUM",
+    "SECURITY", "SET", "SHOW", "START", "TABLE", "TRUNCATE", "UNLISTEN", "UPDATE", "USE", "VACUUM",
 })  # fmt: skip
 """First words of PostgreSQL and DuckDB statements that are not queries; any other first word is a misspelling."""
 

@@ -557,7 +557,8 @@ def _interval(
             centres = [family[0] for family in families]
             low[rows], high[rows] = _ends_of(value[rows], drawn, centres, bounds[:, rows], rerun, position, extreme)
     interval = Interval.of(value, low, high, rerun.extents[position])
-    return Interval(value, interval.low, interval.high, interval.unknown & ~seldom).around_displayed(displayed)
+    null = ~np.isfinite(cells).any(axis=0)  # whatever the noise is, such as NULL in a branch of a UNION
+    return Interval(value, interval.low, interval.high, interval.unknown & ~seldom & ~null).around_displayed(displayed)
 
 
 def _ends_of(
