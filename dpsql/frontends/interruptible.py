@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from fractions import Fraction
+from shlex import quote
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.records import charge_id, from_text
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from dpsql.session.session import Session
     from dpsql.sql.lexer import SqlText
 
+SLOW_SECONDS = 3.0
+"""Time after which an answer is called slow."""
+_ADVISED: WeakSet[Session] = WeakSet()
 _PATIENCE_SECONDS = 0.3
 _NAG_SECONDS = 0.05
 
@@ -29,14 +35,21 @@ Waiting = Callable[[], AbstractContextManager[object]]
 
 
 def ask(
-    session: Session, sql: SqlText | Planned, *, request_id: str | None = None, waiting: Waiting | None = None
+    session: Session,
+    sql: SqlText | Planned,
+    *,
+    request_id: str | None = None,
+    waiting: Waiting | None = None,
+    advise: Callable[[str], object] | None = None,
 ) -> Release:
     """Execute one statement or answer a planned question. On Ctrl-C stop waiting and raise the error `stopped`, which says what
     was charged.
 
-    `waiting` is entered if the answer takes longer than a moment. Raises what `Session.execute` raises.
+    `waiting` is entered if the answer takes longer than a moment. `advise` is given one line on how the next answers become
+    faster, after the first slow one of a session. Raises what `Session.execute` raises.
     """
     receipt = request_id or uuid.uuid4().hex
+    began = time.monotonic()
     question = _Question(session, sql, receipt)
     threading.Thread(target=question.work, name="dpsql-question", daemon=True).start()
     try:
@@ -53,7 +66,20 @@ def ask(
     if question.release is None:
         assert question.error is not None
         raise question.error
+    if advise is not None and question.release.receipt.is_paid and time.monotonic() - began > SLOW_SECONDS:
+        _advise(session, advise)
     return question.release
+
+
+def _advise(session: Session, advise: Callable[[str], object]) -> None:
+    """Say once in a session of the owner, who alone can prepare copies, which tables have none."""
+    if session.analyst is not None or session in _ADVISED:
+        return
+    _ADVISED.add(session)
+    with suppress(Error):  # the source is away: the next question says so
+        if tables := session.context.index.unprepared():
+            command = f"dpsql prepare -p {quote(session.policy.origin.name)}"
+            advise(f"faster from now on: {command} (no copy yet of {', '.join(tables)}; dpsql help prepare)")
 
 
 class _Question:

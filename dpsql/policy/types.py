@@ -433,6 +433,9 @@ class Preparation:
         None, values.PROSE, "a schema of the PostgreSQL server that holds the data, or a folder (path or URL) for Spark"
     )
     role: str | None = option(None, values.NAME, "the role that writes there, if the source's own may not")
+    most_mb: int = option(
+        10_240, values.COUNT, "auto: files of more megabytes in all are copied by dpsql prepare alone", left_out=True
+    )
 
 
 @dataclass(frozen=True)

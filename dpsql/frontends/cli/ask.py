@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ from dpsql.frontends.cli.options import (
     session_options,
 )
 from dpsql.frontends.files import read_text
-from dpsql.frontends.rendering.terminal import say, say_json, standard_output, waiting
+from dpsql.frontends.rendering.terminal import say, say_json, say_line, standard_output, waiting
 from dpsql.media.text import terminal, terminal_lines
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def query(
 
             check_plot(picture)
             require_drawable(session, text)
-        release = ask(session, text, waiting=waiting())
+        release = ask(session, text, waiting=waiting(), advise=partial(say_line, err=True))
         with registering(charged=release.receipt.is_paid, passing=OSError):
             # The price is shown first: it has been charged, even if the answer cannot be written.
             for line in fitting(price_lines(session, release, verbose=verbose)):

@@ -17,13 +17,14 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from weakref import WeakSet
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.engine.files import size_in
 from dpsql.policy import Policy
 from dpsql.session.session import Session
 
@@ -102,7 +103,28 @@ class CopyKeeper:
 
 def unprepared(policy: Policy, engine: Engine, key: Callable[[], bytes]) -> tuple[str, ...]:
     """Return the tables that a server should prepare; `key`: returns the ledger's secret."""
-    return ContributionIndex(policy, engine, key).unprepared() if policy.prepare.automatic else ()
+    return _within_limit(policy, engine, ContributionIndex(policy, engine, key)) if policy.prepare.automatic else ()
+
+
+def _within_limit(policy: Policy, engine: Engine, index: ContributionIndex) -> tuple[str, ...]:
+    """Return the tables without a copy; none if their files together are larger than the policy lets be copied by itself."""
+    missing = index.unprepared()
+    identities = [identity for table in missing if (identity := engine.identity(table)) is not None]
+    files = {path: text for identity in identities for path, text in identity.files.items()}
+    megabytes = sum(map(size_in, files.values())) >> 20
+    if megabytes <= policy.prepare.most_mb:
+        return missing
+    _say_too_large(policy.origin.name, megabytes, policy.prepare.most_mb)
+    return ()
+
+
+@cache
+def _say_too_large(name: str, megabytes: int, most: int) -> None:
+    """Write to the custodian's log, once, why nothing is copied."""
+    CUSTODIAN_LOG.warning(
+        "%s: not prepared, its files have %d MB and prepare.most_mb is %d (`dpsql prepare` copies them all the same)",
+        name, megabytes, most,
+    )  # fmt: skip
 
 
 class SessionKeeper(CopyKeeper):
@@ -138,7 +160,7 @@ class SessionKeeper(CopyKeeper):
             if session is None:
                 self._ended.set()
                 return ()
-        return session.context.index.unprepared()
+        return _within_limit(session.policy, session.context.engine, session.context.index)
 
 
 class CopyKeepers:

@@ -92,14 +92,14 @@ class _Talk:
     def _ask(self, sql: str) -> Release:
         """Return the answer of one statement, and print its price."""
         session = self.prompt.session
-        release = self.prompt.screen.timed(lambda: ask(session, sql, waiting=waiting()))
+        release = self.prompt.screen.timed(lambda: _ask(session, sql))
         with registering(charged=release.receipt.is_paid, passing=OSError):
             _tell_price(session, release)
         return release
 
     def _answer(self, sql: Piece) -> None:
         session, screen = self.prompt.session, self.prompt.screen
-        release = screen.timed(lambda: ask(session, sql, waiting=waiting()))
+        release = screen.timed(lambda: _ask(session, sql))
         with registering(charged=release.receipt.is_paid, passing=OSError):
             if release.columns:
                 screen.show(release)
@@ -118,6 +118,10 @@ class _Talk:
                     return
         finally:
             self._nested -= 1
+
+
+def _ask(session: Session, sql: str | Piece) -> Release:
+    return ask(session, sql, waiting=waiting(), advise=partial(say_line, err=True, dim=True))
 
 
 def _tell_price(session: Session, release: Release) -> None:

@@ -17,6 +17,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from support.clinic_folder import REPOSITORY, Clinic, Outcome, process
 
+from dpsql.frontends import interruptible
 from dpsql.frontends.repl.commands import HELP
 from dpsql.frontends.repl.prompt import FUNCTIONS, PolicyCompleter
 from dpsql.policy import load_policy
@@ -201,3 +202,18 @@ def test_plot_draws_an_answer_and_charges_nothing_for_what_cannot_be_drawn(clini
     assert clinic.charges() == 0
     out, _, status = piped(f"\\plot ({question}) TO 'x.svg'\n")
     assert status == 0 and "drawn to x.svg" in out and (clinic.folder / "x.svg").read_text().startswith("<svg")
+
+
+def test_a_slow_answer_says_once_and_to_the_owner_alone_what_makes_the_next_ones_fast(
+    clinic: Clinic, piped: Piped, dpsql: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = "".join(f"SELECT COUNT(*) FROM patients WHERE age > {age};\n" for age in (1, 2))
+    assert "faster" not in piped(twice)[1]
+    monkeypatch.setattr(interruptible, "SLOW_SECONDS", 0.0)
+    ask = ("query", "-p", "clinic.yaml", "SELECT COUNT(*) FROM patients WHERE age > 3")
+    assert "faster" not in dpsql(*ask[:-1], "--analyst", "research", ask[-1].replace("3", "4")).err
+    assert "faster from now on: dpsql prepare -p clinic.yaml (no copy yet of " in dpsql(*ask).err
+    assert "faster" not in dpsql(*ask).err  # it is stored, and free
+    assert piped(twice.replace("> ", "> 1"))[1].count("faster from now on") == 1
+    assert dpsql("prepare", "-p", "clinic.yaml").status == 0
+    assert "faster" not in piped(twice.replace("> ", "> 2"))[1]

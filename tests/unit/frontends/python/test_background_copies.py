@@ -22,7 +22,7 @@ import dpsql
 from dpsql.engine.registry import open_engine
 from dpsql.frontends.python import background_copies
 from dpsql.ledger import open_ledger
-from dpsql.policy import load_policy
+from dpsql.policy import load_policy, parse_policy
 
 __all__ = ["bare_clinic", "clinic"]
 PATIENCE_SECONDS = 300.0
@@ -115,6 +115,26 @@ def test_connections_to_one_policy_prepare_once(automatic: Path, monkeypatch: py
     with dpsql.connect(automatic):
         until(lambda: pid.exists() and pid.read_text() != "")  # a connection after the last one starts again
     assert not is_running(int(pid.read_text()))
+
+
+def test_files_beyond_the_limit_are_copied_by_the_owner_alone(automatic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_copies, "size_in", lambda text: 3 << 20)
+    logged: list[str] = []
+    monkeypatch.setattr(background_copies.CUSTODIAN_LOG, "warning", lambda text, *facts: logged.append(text % facts))
+    automatic.write_text(f"{POLICY}prepare: {{when: auto, most_mb: 2}}\n")
+    limited, free = (
+        load_policy(automatic),
+        parse_policy(f"{POLICY}prepare: {{when: auto, most_mb: 3}}\n", folder=automatic.parent),
+    )
+    engine = open_engine(limited)
+    for _ in range(2):
+        assert background_copies.unprepared(limited, engine, lambda: b"key") == ()
+    assert len(logged) == 1 and "its files have 3 MB and prepare.most_mb is 2" in logged[0]
+    assert background_copies.unprepared(free, engine, lambda: b"key") != ()
+    with dpsql.connect(automatic) as connection:
+        keeper = background_copies.KEEPERS.joined(automatic, connection.session)
+        assert keeper._missing() == () != connection.session.context.index.unprepared()
+    engine.close()
 
 
 @pytest.mark.parametrize("given", ["manual", "a loaded policy", "a source"])
