@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpsql.engine.contract import Engine
+from dpsql.engine.emit.bounded_view import bounded_view
 from dpsql.engine.query import zone_of
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
+from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
 
 MOST_SAMPLED = 100_000
@@ -127,6 +129,33 @@ def names_units(policy: Policy, engine: Engine, table: str, column: str) -> bool
     return bool(row["m0"] > 1 and row["m0"] == row["m1"])
 
 
+@dataclass(frozen=True)
+class RowCounts:
+    """The rows of a protected table: all of them, those that belong to no person, and those that are further than max_rows."""
+
+    rows: int
+    of_nobody: int
+    beyond: int
+
+
+def rows_left_out(policy: Policy, engine: Engine, table: str) -> RowCounts | None:
+    """Return how many rows of a protected table no question counts; None if they cannot be read. These figures are exact."""
+    text, unit = engine.dialect, engine.dialect.identifier(UNIT)
+    view = bounded_view(text, policy, engine.source, table)
+    by_unit = text.derived(f"SELECT {unit}, COUNT(*) AS n0 FROM {text.derived(view.every)} GROUP BY {unit}")
+    beyond = f"CASE WHEN {unit} IS NOT NULL AND n0 > {view.most} THEN n0 - {view.most} ELSE 0 END"
+    sums = ((f"CASE WHEN {unit} IS NOT NULL THEN n0 ELSE 0 END", "m0"), (beyond, "m1"))
+    items = ", ".join(f"coalesce(sum({value}), 0) AS {name}" for value, name in sums)
+    try:
+        (row,) = engine.exact_rows(f"SELECT {items} FROM {by_unit}").to_pylist()
+        (whole,) = engine.exact_rows(f"SELECT count(*) AS m0 FROM {engine.source(table).sql} AS s0").to_pylist()
+    except Error as error:
+        if error.slug != "engine_failed":
+            raise
+        return None
+    return RowCounts(int(whole["m0"]), int(whole["m0"]) - int(row["m0"]), int(row["m1"]))
+
+
 def _failures_of(reading: _Reading, columns: list[str]) -> Iterator[Failure]:
     if reading.succeeds(columns):
         return
@@ -206,10 +235,12 @@ class _Reading:
         items, sums = ["1 AS n0"], ["coalesce(sum(n0), 0) AS n0"]
         for number, column in enumerate(columns):
             stored = f"s0.{text.identifier(column)}"
-            filled = f"{stored} IS NOT NULL" + (
-                f" AND trim({stored}) <> ''" if zone_of(source.types[column])[0] in _TEXTS else ""
-            )
-            unreadable = f"{filled} AND {self._typed(column)} IS NULL"
+            is_text = zone_of(source.types[column])[0] in _TEXTS
+            filled = f"{stored} IS NOT NULL" + (f" AND trim({stored}) <> ''" if is_text else "")
+            typed = self._typed(column)
+            is_real = is_text and self.policy.tables[self.table].columns[column].type == "real"
+            lost = f"({typed} IS NULL OR {text.is_nan(typed)})" if is_real else f"{typed} IS NULL"
+            unreadable = f"{filled} AND {lost}"
             for letter, condition in (("f", filled), ("u", unreadable)):
                 items.append(f"CASE WHEN {condition} THEN 1 ELSE 0 END AS {letter}{number}")
                 sums.append(f"coalesce(sum({letter}{number}), 0) AS {letter}{number}")

@@ -40,12 +40,13 @@ def plain_name(text: str) -> str:
 
 @dataclass
 class Broken:
-    """Counts of malformed lines and cells. Only for the owner."""
+    """Counts of malformed lines and cells, and of carriage returns that end no line. Only for the owner."""
 
     wrong_width: int = 0
     too_long: int = 0
     open_quote: int = 0
     not_text: int = 0
+    inner_return: int = 0
 
     def add(self, other: Broken) -> None:
         """Add the counts of other lines."""

@@ -57,11 +57,16 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     value = source if same else f"TRY_CAST({_castable(source, type_, engine_type)} AS {target})"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
+    if type_.temporal and engine_type == "VARCHAR":
+        # 1/2/24 and 24-01-02 are no days of the years 1 and 24. Few texts are matched: years have four digits since 1000.
+        value = (
+            f"(CASE WHEN {value} >= DATE '1000-01-01' OR regexp_matches({source}, '^\\s*[0-9]{{4}}') THEN {value} END)"
+        )
     return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
 
 
-OFFSET = r"[0-9]:[0-9]{2}.*([zZ]|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
-"""The end of a text with a time and an offset from UTC."""
+OFFSET = r"^\s*[0-9]{4}.*[0-9]:[0-9]{2}.*([zZ]|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
+"""Texts with a time and an offset from UTC."""
 POINTS_OF_TIME = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "VARCHAR")
 """The types of columns whose values may be points of time, which a clock in some zone shows."""
 

@@ -409,7 +409,14 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
                     words = f"{column.unreadable} of {column.filled} in {file or 'the table'}"
                     fault = f"{table}.{column.column} has cells that cannot be read as {type_} and count as NULL"
                     said.setdefault(fault, []).append((column.lost, column.unreadable, words))
+                empty = [column.column for column in counted if rows and not column.filled]
+                if empty:
+                    said.setdefault(f"{table}.{' and '.join(empty)} has no filled cell", []).append(
+                        (False, rows, f"in {file}")
+                    )
             losses += [_loss(sentence, of_files) for sentence, of_files in said.items()]
+            if (scan or not kept_elsewhere) and policy.unit_column(table) is not None:
+                losses += _rows_left_out(policy, engine, table)
         findings.reasons.taken()
     findings.problems += [sentence for sentence, lost in losses if lost]
     findings.notes += [f"note: {sentence}" for sentence, lost in losses if not lost]
@@ -417,6 +424,26 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
         findings.notes.append("note: these counts are exact, and for the custodian alone: do not pass them on")
     if findings.problems:
         findings.status = Exit.REFUSAL
+
+
+def _rows_left_out(policy: Policy, engine: Engine, table: str) -> Iterator[tuple[str, bool]]:
+    """Yield sentences on rows of a table that no question counts, and whether they are most of its rows."""
+    from dpsql.disclosure.scan import rows_left_out
+
+    counts, unit = rows_left_out(policy, engine, table), policy.privacy_unit
+    if counts is None or unit is None:
+        return
+    if counts.of_nobody:
+        words = (
+            f"{table} has rows that belong to no {unit.table}.{unit.column} and are in no answer: {counts.of_nobody}"
+        )
+        yield f"{words} of {counts.rows}", 2 * counts.of_nobody > counts.rows
+    if counts.beyond:
+        most = policy.tables[table].bounds.max_rows
+        yield (
+            f"{table} has rows beyond max_rows: {most}, which are in no answer: {counts.beyond} of {counts.rows}",
+            False,
+        )
 
 
 Loss = tuple[bool, int, str]
@@ -443,6 +470,11 @@ def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
             "lines with a quote that is never closed and ends with the line (if cells hold line breaks: csv: {multiline: true})",
             broken.open_quote,
             False,
+        ),
+        (
+            "carriage returns that end no line (after a first line feed, only line feeds end lines)",
+            broken.inner_return,
+            broken.inner_return > rows,
         ),
         (
             "lines with bytes that are no UTF-8 text; such cells count as NULL",

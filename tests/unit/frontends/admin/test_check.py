@@ -3,6 +3,7 @@ log does."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sys
@@ -288,6 +289,14 @@ BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
     "a currency before each number": ({"p.csv": _csv("p{0},{1},$10.5,2000-01-02\n")}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
     "days as Germans write them": ({"p.csv": _csv("p{0},{1},1.5,05.01.2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
     "days as Americans write them": ({"p.csv": _csv("p{0},{1},1.5,05/01/2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
+    "years of two digits": ({"p.csv": _csv("p{0},{1},1.5,24-01-02\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
+    "days, months, years": ({"p.csv": _csv("p{0},{1},1.5,1/2/24\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
+    "NaN in each row": ({"p.csv": _csv("p{0},{1},nan,2000-01-02\n")}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
+    "no key in any row": ({"p.csv": _csv(",{1},1.5,2000-01-02\n")}, Exit.REFUSAL, "people has rows that belong to no people.id and are in no answer: 20 of 20"),
+    "carriage returns from the fourth line on": ({"p.csv": GOOD[:99] + GOOD[99:].replace("\n", "\r")}, Exit.REFUSAL, "people has carriage returns that end no line (after a first line feed, only line feeds end lines): 16 in {}/p.csv"),
+    "a damaged end": ({"p.csv.gz": gzip.compress(GOOD.encode())[:-9]}, Exit.FAULT, "Compressed file ended before"),
+    "a header twice": ({"p.csv": GOOD.replace("salary", "age", 1)}, Exit.FAULT, "column people.salary of the policy is not in the source"),
+    "NUL in each row": ({"p.csv": _csv("p{0},{1}\0,1.5,2000-01-02\n")}, Exit.REFUSAL, "such cells count as NULL: 20 in {}/p.csv"),
     "NA in each row": ({"p.csv": _csv("p{0},NA,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
     "numbers beyond integers": ({"p.csv": _csv("p{0},99999999999999999999,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
     "one of many files": ({"a.csv": GOOD, "b.csv": _csv("p{0},NA,1.5,2000-01-02\n", 3), "c.csv": GOOD}, Exit.REFUSAL, "count as NULL: 3 of 3 in {}/b.csv"),
@@ -323,13 +332,15 @@ def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_few_unreadable_cells_and_files_without_rows_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blank cells and declared texts of NULL are no loss; a half of the cells is not most of them."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-    (tmp_path / "a.csv").write_text(HEADER + "p1,NA,-,2000-01-02\np2,3,,\np3, ,1.5,\n")
+    (tmp_path / "a.csv").write_text(HEADER + "p1,NA,-,2000-01-02\np2,3,,\np3, ,1.5,\np3,,2,\n,4,3,2000-01-02\n")
     (tmp_path / "b.csv").write_text(HEADER)
     findings = check_policy_file(_people(tmp_path, f"{tmp_path}/*.csv", null=["", "-"]))
     assert findings.status is Exit.DONE
-    age = f"people.age has cells that cannot be read as integer and count as NULL: 1 of 2 in {tmp_path}/a.csv"
+    age = f"people.age has cells that cannot be read as integer and count as NULL: 1 of 3 in {tmp_path}/a.csv"
     assert [note for note in findings.notes if " has cells " in note] == [f"note: {age}"]
     assert f"note: people has files without a row that can be read: 1 in {tmp_path}/b.csv" in findings.notes
+    assert "note: people has rows beyond max_rows: 1, which are in no answer: 1 of 5" in findings.notes
+    assert "note: people has rows that belong to no people.id and are in no answer: 1 of 5" in findings.notes
     assert any("exact, and for the custodian alone" in note for note in findings.notes)
     (tmp_path / "a.csv").write_text(HEADER + "p1,4,-,2000-01-02\np2,3,,\np3, ,1.5,\n")
     (tmp_path / "b.csv").unlink()
