@@ -255,6 +255,10 @@ class Remaining(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._budget.scopes)
 
+    def questions_text(self, policy: Policy) -> str:
+        """Return what is left in questions at the policy's price."""
+        return self._budget.questions_text(question_price(policy), policy.per_query.epsilon)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the text instead of the accounts."""
         return dict, (dict(self),)

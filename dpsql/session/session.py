@@ -234,10 +234,11 @@ class Session:
             finally:
                 pace.hold()
         except Error as error:
-            if isinstance(error, BudgetRefusal) and (
-                fits := fitting_hint(self.planner, planned, self._budget_of(planned))
-            ):
-                error.hint = f"{fits}; {error.hint}"
+            if isinstance(error, BudgetRefusal):
+                budget = self._budget_of(planned)
+                left = f"left: {budget.questions_text(question_price(self.policy), self.policy.per_query.epsilon)}"
+                fits = fitting_hint(self.planner, planned, budget)
+                error.hint = "; ".join(part for part in (fits, left, error.hint) if part)
             error.placed_in(planned.statement.sql)
             raise
 

@@ -23,7 +23,7 @@ from dpsql.release.error_bars import Answer
 from dpsql.release.release import OutputColumn, Receipt, Release
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox
-from dpsql.session.budget import Budget
+from dpsql.session.budget import Budget, question_price
 from dpsql.session.explanation import PrivacyPlan
 from dpsql.sql.binder.base_tables import no_such_table
 from dpsql.sql.parse import Parameters, Statement
@@ -38,7 +38,7 @@ _SCHEMAS: dict[str, pa.Schema] = {
     "show": pa.schema([("name", _TEXT), ("value", _TEXT)]),
     "budget": pa.schema([
         ("scope", _TEXT), ("dimension", _TEXT), ("spent", _TEXT), ("remaining", _TEXT),
-        ("epsilon_spent", pa.float64()), ("epsilon_limit", pa.float64()),
+        ("epsilon_spent", pa.float64()), ("epsilon_limit", pa.float64()), ("questions_left", pa.int64()),
     ]),
     "none": pa.schema([]),
 }  # fmt: skip
@@ -150,12 +150,16 @@ def _show(session: StatementContext, name: str) -> list[tuple[Any, ...]]:
     options = session.options.show()
     if name == "dp.budget":
         budget = session.budget()
+        left = {count.scope.name: count.left for count in budget.questions(question_price(session.policy))}
         return [
-            (scope, dimension, amount, budget.remaining[scope][dimension], epsilon, limit if isfinite(limit) else None)
+            (
+                scope, dimension, amount, budget.remaining[scope][dimension], epsilon,
+                limit if isfinite(limit) else None, left.get(scope),
+            )
             for scope, amounts in budget.spent.items()
             for epsilon, limit in [budget.epsilon[scope]]
             for dimension, amount in amounts.items()
-        ]
+        ]  # fmt: skip
     if name in ("dp.all", "all"):
         return list(options.items())
     if name not in options:

@@ -321,6 +321,7 @@ class Batch:
         if short:
             error = refuse("batch_budget", cost=charge_text(cost), short="; ".join(short))
             assert isinstance(error, BudgetRefusal)
+            error.hint = f"left: {left_text(self._session)}; {error.hint}"
             error.remaining = {
                 scope: ", ".join(f"{d} {a}" for d, a in amounts.items()) for scope, amounts in left.items()
             }

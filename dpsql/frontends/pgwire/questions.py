@@ -41,6 +41,7 @@ from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import within_calendar
 from dpsql.release.shape import bar_names, rows_text, sentences
 from dpsql.release.value_text import half_width_text
+from dpsql.session.budget import Remaining
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
@@ -374,6 +375,8 @@ class Questions:
             )
             exact = "" if receipt.reused else f"charged {receipt.charged}, receipt {receipt.id}; "
             # The price comes first: some clients show the first notice alone.
+            if isinstance(receipt.remaining, Remaining):
+                exact += f"left: {receipt.remaining.questions_text(self.session.policy)}; "
             notices.insert(0, (paid, f"{_error_bars(release)}{exact}remaining: {left}"))
         return tuple(notices)
 

@@ -41,6 +41,7 @@ def test_the_epsilon_that_a_refusal_names_fits_and_little_more_does_not(
                 session.execute(question.format(bound))
         words = re.match(r"epsilon (0\.\d+) would fit; ", refused.value.hint)
         assert words, refused.value.hint
+        assert "; left: dataset 0 questions, each of epsilon 0.4; " in refused.value.hint
         assert not re.search(r"\d{6}", refused.value.message.replace("0.000", "")), refused.value.message
         more = float(words[1]) * 1.2
         session.set_option("epsilon", f"{more:.3f}")

@@ -27,9 +27,9 @@ from dpsql.session.statements import answer_statement, statement_columns
 from dpsql.sql.parse import Parameters, Statement, parse
 
 POLICY = parse_policy(
-    CLINIC.replace("max_rows: 20", "max_rows: 20\n    description: one row for each visit").replace(
-        "smoker: {type: boolean}", "smoker: {type: boolean, nullable: false, description: today}"
-    )
+    CLINIC.replace("max_rows: 20", "max_rows: 20\n    description: one row for each visit")
+    .replace("smoker: {type: boolean}", "smoker: {type: boolean, nullable: false, description: today}")
+    .replace("zcdp", "pure")
 )
 ACCOUNTANT = make_accountant("pure", Fraction(2), Fraction(0))
 OUTPUT = PlannedOutput(
@@ -143,13 +143,22 @@ def test_a_setting_of_another_system_is_not_set_and_resetting_it_does_nothing(co
 @pytest.mark.parametrize("limited", [True, False])
 def test_the_budget_has_a_row_for_each_scope_and_dimension(limited: bool) -> None:
     shown = answer(context := Context(limited=limited), "SHOW dp.budget")
-    assert names(shown) == ["scope", "dimension", "spent", "remaining", "epsilon_spent", "epsilon_limit"]
+    assert names(shown) == [
+        "scope",
+        "dimension",
+        "spent",
+        "remaining",
+        "epsilon_spent",
+        "epsilon_limit",
+        "questions_left",
+    ]
     limit = 2.0 if limited else None  # infinity is not a number in SQL
+    left = 15 if limited else None
     assert list(shown.rows()) == [
-        ("dataset", "epsilon", "0.5", "1.5", 0.5, limit),
-        ("dataset", "delta", "0", "0", 0.5, limit),
-        ("analyst:ann", "epsilon", "1", "1", 1.0, 2.0),
-        ("analyst:ann", "delta", "0", "0", 1.0, 2.0),
+        ("dataset", "epsilon", "0.5", "1.5", 0.5, limit, left),
+        ("dataset", "delta", "0", "0", 0.5, limit, left),
+        ("analyst:ann", "epsilon", "1", "1", 1.0, 2.0, 10),
+        ("analyst:ann", "delta", "0", "0", 1.0, 2.0, 10),
     ]
     assert (context.budget().epsilon["dataset"][1] == inf) is not limited
 

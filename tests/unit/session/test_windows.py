@@ -298,8 +298,8 @@ def test_prices_and_balances_are_those_of_the_window(policy: Path, clock: Clock,
         assert session.left_text() == "this month 3 questions, analyst research this month 2, each of epsilon 1"
         assert session.budget().words("dataset") == "no limit in all; epsilon 1 spent since the ledger was made"
         rows = {row[0]: row[1:] for row in session.execute("SHOW dp.budget").rows() if row[1] == "epsilon"}
-        assert rows["dataset"] == ("epsilon", "1", "3", 1.0, None)
-        assert rows["window:2026-11-01"] == ("epsilon", "0", "3", 0.0, 3.0)
+        assert rows["dataset"] == ("epsilon", "1", "3", 1.0, None, None)
+        assert rows["window:2026-11-01"] == ("epsilon", "0", "3", 0.0, 3.0, 3)
 
 
 @pytest.mark.parametrize(
