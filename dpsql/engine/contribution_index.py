@@ -395,9 +395,9 @@ class ContributionIndex:
                     file.unlink(missing_ok=True)
         return tuple(state for state, _ in done)
 
-    def remove_outdated(self) -> int:
-        """Remove the copies and marks of other versions of the data or the policy from every folder of this data set, and
-        return how many there were. Raises Fault index_not_written.
+    def remove_outdated(self, *, only_counts: bool = False) -> int:
+        """Remove the copies and marks of other versions of the data or the policy from every folder of this data set, unless it
+        `only_counts`, and return how many there were. Raises Fault index_not_written.
 
         Rows that were erased from the source are then in no copy: remaining copies are named after its present files.
         Copies beside the source are named after the owner's name for its version, so all of them are removed.
@@ -405,7 +405,8 @@ class ContributionIndex:
         if self._engine.views.stored is not None:
             stored = self._engine.views.stored
             names = stored.names(self._prefix())
-            stored.remove(names)
+            if not only_counts:
+                stored.remove(names)
             return len(names)
         current = set()
         for table in self._policy.tables:
@@ -417,9 +418,9 @@ class ContributionIndex:
             with locked(folder / "lock"):
                 for file in folder.iterdir():
                     is_view = file.suffix in _ENDINGS and file.stem not in current
-                    if is_view or ".part" in file.name:  # unfinished files and their logs, too
+                    removed += is_view
+                    if not only_counts and (is_view or ".part" in file.name):  # unfinished files and their logs, too
                         file.unlink(missing_ok=True)
-                        removed += is_view
                 sync(folder)
         return removed
 

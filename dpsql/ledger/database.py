@@ -153,7 +153,7 @@ def open_sqlite(path: Path, timeout_seconds: float) -> tuple[sqlite3.Connection,
     try:
         # Without WAL (if there is no shared memory), only FULL keeps the file intact.
         lossy = "NORMAL" if _journal_mode(connection, timeout_seconds) == "wal" else "FULL"
-        for pragma in ("fullfsync=1", "checkpoint_fullfsync=1", "trusted_schema=0"):
+        for pragma in ("fullfsync=1", "checkpoint_fullfsync=1", "trusted_schema=0", "secure_delete=1"):
             connection.execute(f"PRAGMA {pragma}")
     except sqlite3.Error:
         connection.close()

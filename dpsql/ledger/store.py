@@ -135,6 +135,20 @@ class Store:
             self.step("after commit")
 
     @contextmanager
+    def erasing(self, table: str) -> Iterator[DatabaseConnection]:
+        """Open a write transaction after which no file has the bytes of rows that it deletes from `table`; on a server, its own
+        log and its backups may. SQLite overwrites what it deletes, and its log is emptied.
+
+        Raises Fault ledger_locked if others read the file for so long that this is not possible; deleted rows stay deleted.
+        """
+        with self.writing() as connection:
+            yield connection
+        if not self.is_sqlite:
+            self._begun(lambda server: server.run(f"VACUUM FULL {table}"))
+        elif self.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+            raise refuse("ledger_locked", what=self.name, seconds=f"{self.timeout_seconds:g}")
+
+    @contextmanager
     def reading(self) -> Iterator[DatabaseConnection]:
         """Open a read transaction: one consistent state of the whole ledger."""
         with self.alone():

@@ -34,11 +34,10 @@ _INSERT = f"INSERT INTO dpsql_questions ({', '.join(_COLUMNS)}) VALUES ({', '.jo
 _ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_questions ORDER BY time"
 _SIZE = "SELECT CAST(SUM(length(question) + length(columns) + 200) AS BIGINT) FROM dpsql_questions"
 _OLD = "DELETE FROM dpsql_questions WHERE time < :time"
+_OLD_COUNT = "SELECT count(*) FROM dpsql_questions WHERE time < :time"
 _TENTH = "SELECT time FROM dpsql_questions ORDER BY time LIMIT 1 OFFSET (SELECT count(*) / 10 FROM dpsql_questions)"
 _LOOKED_AT = 256
 _MOST_CHARACTERS = 100_000
-AFTER_ALL = "~"
-"""A text after every time, which times that begin with another one come before."""
 ANSWERED, FREE = "answered", "free"
 """Outcomes of questions with an answer: charged, or from the store. All others are slugs of errors."""
 
@@ -105,20 +104,17 @@ class QuestionTexts:
         facts = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
         return [QuestionText(**{**row, "columns": tuple(json.loads(row["columns"]))}) for row in facts]
 
-    def purge(self, before: datetime | None = None) -> int:
-        """Remove the texts of all questions, or of those before a time, so that their bytes are gone from the file, and return
-        their number. Raises Fault."""
+    def count(self, until: str) -> int:
+        """Return the number of texts before a time. Raises Fault."""
         self._open()
-        return self._remove(AFTER_ALL if before is None else before.isoformat(timespec="milliseconds"))
+        return int(self._store.rows(_OLD_COUNT, time=until)[0][0])
 
-    def _remove(self, time: str) -> int:
-        with self._store.writing() as connection:
-            if connection.is_sqlite:
-                connection.rows("PRAGMA secure_delete = ON")
-            count = connection.run(_OLD, time=time)
-        if count and self._store.is_sqlite:
-            self._store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-        return count
+    def erase(self, until: str) -> int:
+        """Remove the texts of all questions before a time, so that their bytes are in no file, and return their number. Raises
+        Fault."""
+        self._open()
+        with self._store.erasing("dpsql_questions") as connection:
+            return connection.run(_OLD, time=until)
 
     def close(self) -> None:
         """Close the connection; it is opened again when it is used."""
@@ -138,11 +134,17 @@ class QuestionTexts:
 
     def _keep_bounds(self) -> None:
         """Remove what is too old, and the oldest tenth while all takes too much."""
-        self.purge(days_before(self._bounds.question_days))
+        self._remove(days_before(self._bounds.question_days).isoformat(timespec="milliseconds"))
         while ((size := self._store.rows(_SIZE)[0][0]) or 0) > 10**6 * self._bounds.questions_mb:
             ((time,),) = self._store.rows(_TENTH)
-            self._remove(time + AFTER_ALL)
+            self._remove(f"{time}~")
             _log.warning("texts of questions before %s were removed: they took %d bytes", time, size)
+
+    def _remove(self, time: str) -> None:
+        with self._store.writing() as connection:
+            count = connection.run(_OLD, time=time)
+        if count and self._store.is_sqlite:
+            self._store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def days_before(days: int) -> datetime:

@@ -54,6 +54,8 @@ _OLDEST = (
     "SELECT key, size, block, created, metadata FROM dpsql_answers WHERE size > 0 AND (analyst = :analyst OR :analyst = '*') "
     "ORDER BY created, key LIMIT 1000"
 )
+_OLDER = "SELECT key, block, created, metadata FROM dpsql_answers WHERE size > 0 AND created < :time LIMIT 1000"
+_OLDER_COUNT = "SELECT count(*) FROM dpsql_answers WHERE size > 0 AND block <> '' AND created < :time"
 _EMPTY = (
     "UPDATE dpsql_answers SET block = :block, metadata = :metadata, payload = :payload, mac = :mac, size = 0 "
     "WHERE key = :key"
@@ -183,6 +185,22 @@ class ReleaseStore:
         values = {"start": name, "length": len(name)} if start else {"key": name}
         return self._intact(text.replace("dpsql_answers", "dpsql_releases"), **values)
 
+    def count(self, until: str) -> int:
+        """Return the number of answers that were stored before a time."""
+        with _in_words():
+            return int(self._store.rows(_OLDER_COUNT, time=until)[0][0])
+
+    def erase(self, until: str) -> int:
+        """Remove all answers that were stored before a time, so that their bytes are in no file, and return their number."""
+        answers = 0
+        with _in_words(), self._store.erasing("dpsql_answers") as connection:
+            while older := connection.rows(_OLDER, time=until):
+                for key, block, created, text in older:
+                    answers += self._empty(connection, key, block, created, json.loads(text))
+            if self.has_earlier:
+                answers += connection.run("DELETE FROM dpsql_releases WHERE created < :time", time=until)
+        return answers
+
     @property
     def is_local(self) -> bool:
         """Return whether only processes of this machine write to the store."""
@@ -228,29 +246,34 @@ class ReleaseStore:
 
     def _remove(self, connection: DatabaseConnection, analyst: str, size: int, most_mb: int) -> int:
         """Remove the oldest releases of an analyst ("*": of all) until seven eighths of the bound are left, if they exceed it.
-        Return the number of bytes.
-
-        A removed answer leaves a row that says so, because it was paid for: the next one who asks is told before a charge. These
-        rows are shorter than the ledger's entry of the charge. Notes are deleted.
-        """
+        Return the number of bytes."""
         excess = size - _MEGABYTE * most_mb * 7 // 8 if size > _MEGABYTE * most_mb else 0
         removed = 0
         while removed < excess and (oldest := connection.rows(_OLDEST, analyst=analyst)):
             for key, row_size, block, created, text in oldest:
                 if removed >= excess:
                     break
-                metadata, removed = json.loads(text), removed + row_size
-                if "terms" not in metadata:
-                    connection.run(_DELETE, key=key)
-                    continue
-                note = canonical({"removed": now(), "receipt": metadata["receipt"]})
-                facts = {"key": key, "block": REMOVED + block, "created": created, "metadata": note}
-                connection.run(
-                    _EMPTY, key=key, block=facts["block"], metadata=note, payload=b"", mac=self._mac(facts, b"")
-                )
+                removed += row_size
+                self._empty(connection, key, block, created, json.loads(text))
         if removed:
             _log.warning("stored releases of %s bytes were removed (bound: %s MB)", removed, most_mb)
         return removed
+
+    def _empty(
+        self, connection: DatabaseConnection, key: str, block: str, created: str, metadata: Mapping[str, Any]
+    ) -> bool:
+        """Remove a release, and return whether it was an answer; notes are deleted.
+
+        A removed answer leaves a row that says so, because it was paid for: the next one who asks is told before a charge. These
+        rows are shorter than the ledger's entry of the charge.
+        """
+        if "terms" not in metadata:
+            connection.run(_DELETE, key=key)
+            return False
+        note = canonical({"removed": now(), "receipt": metadata["receipt"]})
+        facts = {"key": key, "block": REMOVED + block, "created": created, "metadata": note}
+        connection.run(_EMPTY, key=key, block=facts["block"], metadata=note, payload=b"", mac=self._mac(facts, b""))
+        return True
 
     def _checked_row(self, row: tuple[Any, ...]) -> StoredRelease | None:
         facts = dict(zip(_COLUMNS, row, strict=True))

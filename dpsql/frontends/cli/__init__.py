@@ -30,7 +30,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 _MODULES = {
     "query": "ask", "run": "ask", "repl": "ask", "explain": "ask", "check": "owner", "init": "owner", "demo": "owner",
-    "budget": "budget", "migrate": "budget", "prepare": "owner", "erased": "owner", "fit": "fit", "serve": "serve",
+    "budget": "budget", "migrate": "budget", "prepare": "owner", "erase": "erase", "fit": "fit", "serve": "serve",
     "user": "serve", "risk": "owner", "export": "export", "estimate": "export", "plan": "ask", "plot": "owner",
     "watch": "ask", "help": "owner", "audit": "dpsql_audit.command",
 }  # fmt: skip

@@ -114,20 +114,6 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
 
 @budget.command()
 @policy_option()
-@option("--before", "Only texts that are older than N days.", COUNT, metavar="N")
-def purge(policy: Path, before: int | None) -> None:
-    """Remove the texts of questions for good; charges and released numbers stay."""
-    from dpsql.errors.audit_log import audit
-    from dpsql.reuse.questions import QuestionTexts, days_before
-
-    with _ledger(policy) as (loaded, ledger):
-        count = QuestionTexts(ledger, loaded.store).purge(None if before is None else days_before(before))
-    audit("owner", act="purge", dataset=loaded.dataset, texts=count, before=before)
-    say(f"{count} texts of questions were removed; the ledger's charges and the stored answers stay")
-
-
-@budget.command()
-@policy_option()
 @option("-v --verbose", "Show exact amounts.")
 def forecast(policy: Path, verbose: bool) -> None:
     """Show how long each account will last at the rate of the last 7 days, in questions of the policy's `per_query`."""

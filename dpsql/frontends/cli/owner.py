@@ -1,4 +1,4 @@
-"""Commands of the owner: check, init, demo, prepare, erased, risk, plot; and help."""
+"""Commands of the owner: check, init, demo, prepare, risk, plot; and help."""
 
 from __future__ import annotations
 
@@ -169,7 +169,8 @@ def demo(context: click.Context, folder: Path) -> None:
 
 
 @contextmanager
-def _index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex]]:
+def open_index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex]]:
+    """Open the prepared copies of a policy's data, with its ledger."""
     from dpsql.engine.contribution_index import ContributionIndex
     from dpsql.engine.registry import open_engine
     from dpsql.ledger import open_ledger
@@ -199,7 +200,7 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
     from rich.progress import Progress
 
     with (
-        _index(policy) as (loaded, _, index),
+        open_index(policy) as (loaded, _, index),
         Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars,
     ):
         tasks = {name: bars.add_task(name, total=1.0) for name in loaded.tables if loaded.is_protected(name)}
@@ -212,43 +213,9 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
         if count := index.copies_of_other_policies():
             say(
                 f"{count} other prepared copies of this data set stay: other policies may read them, or earlier forms of "
-                "this one wrote them; `dpsql erased` removes all that are not of this policy",
+                "this one wrote them; `dpsql erase copies` removes all that are not of this policy",
                 err=True,
             )
-
-
-@click.command()
-@policy_option()
-def erased(policy: Path) -> None:
-    """Remove and rewrite copies that may still contain rows of a person who was erased from the source; run this after
-    the erasure. It also lists what remains."""
-    from dpsql.errors.audit_log import audit
-    from dpsql.policy import is_file
-    from dpsql.reuse.questions import open_questions
-    from dpsql.reuse.store import open_releases
-
-    with _index(policy) as (loaded, ledger, index):
-        removed = index.remove_outdated()
-        if removed:
-            index.prepare()
-        releases = open_releases(ledger)
-        stored = len(releases.descriptions())
-        releases.close()
-        questions = open_questions(ledger, loaded)
-        texts = 0 if questions is None else len(questions.all())
-    audit("owner", act="erased", dataset=loaded.dataset, copies=removed, releases=stored)
-    say(f"{removed} prepared copies of other versions of the data were removed{', and written again' * bool(removed)}")
-    say(
-        f"{stored} stored releases stay: each is differentially private and was charged, with or without any one person; "
-        "those of the earlier data answer no new question unless the policy sets data_version"
-    )
-    if texts:
-        say(f"{texts} texts of questions stay, whose literals may name the person: `dpsql budget purge` removes them")
-    if loaded.source_path() is not None and not is_file(loaded.source or ""):
-        say(
-            "a DuckDB file keeps erased rows in free blocks until it is written anew: COPY FROM DATABASE into a new file"
-        )
-    say("not looked at: backups of the source, the custodian's log, exports, files that analysts have")
 
 
 # --- the documentation at the terminal --------------------------------------------------------------------------------

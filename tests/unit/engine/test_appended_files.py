@@ -29,7 +29,8 @@ from dpsql.engine.contribution_index import (
 )
 from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.errors.exceptions import Error, Fault
-from dpsql.frontends.cli.owner import erased, prepare
+from dpsql.frontends.cli.erase import erase
+from dpsql.frontends.cli.owner import prepare
 from dpsql.policy import load_policy
 
 POLICY = """
@@ -305,7 +306,7 @@ def test_erased_rows_are_in_no_copy(tmp_path: Path) -> None:
     assert CliRunner().invoke(prepare, ["-p", str(policy)]).exit_code == 0
     assert {row[0] for row in kept(tmp_path / "cache")["visits"]} == {"1.5", "2.5"}
     add(tmp_path, "visits", [], "1")
-    assert CliRunner().invoke(erased, ["-p", str(policy)]).exit_code == 0
+    assert CliRunner().invoke(erase, ["copies", "-p", str(policy)]).exit_code == 0
     assert {row[0] for row in kept(tmp_path / "cache")["visits"]} == {"2.5"}
 
 

@@ -239,7 +239,7 @@ def of_other_bounds(engine: PostgreSQLEngine, most: int, **more: Any) -> Contrib
 def test_policies_of_one_ledger_leave_each_other_s_copies(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
-    """Each `prepare` drops earlier versions of its own views; `erased` drops all."""
+    """Each `prepare` drops earlier versions of its own views; `erase` drops all."""
     index, engine = opened(server, url, tmp_path)
     other = of_other_bounds(engine, 1)
     index.prepare()
