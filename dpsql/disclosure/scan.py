@@ -14,7 +14,7 @@ from typing import Any
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.emit.bounded_view import bounded_view
-from dpsql.engine.query import zone_of
+from dpsql.engine.query import stored_as
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import UNIT
@@ -102,7 +102,7 @@ def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: 
     columns = [
         column
         for column, entry in about.columns.items()
-        if entry.type != "text" and (everything or zone_of(stored[column])[0] in _TEXTS)
+        if entry.type != "text" and (everything or stored_as(stored[column])[0] in _TEXTS)
     ]
     if not columns and about.csv is None:
         return 0, []
@@ -235,7 +235,7 @@ class _Reading:
         items, sums = ["1 AS n0"], ["coalesce(sum(n0), 0) AS n0"]
         for number, column in enumerate(columns):
             stored = f"s0.{text.identifier(column)}"
-            is_text = zone_of(source.types[column])[0] in _TEXTS
+            is_text = stored_as(source.types[column])[0] in _TEXTS
             filled = f"{stored} IS NOT NULL" + (f" AND trim({stored}) <> ''" if is_text else "")
             typed = self._typed(column)
             is_real = is_text and self.policy.tables[self.table].columns[column].type == "real"

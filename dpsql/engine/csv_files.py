@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import logging
 import os
 import re
@@ -502,7 +503,7 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
     def blocks(self) -> Iterator[LineBlock]:
         """Yield the files' lines below the header, in whole records."""
         for path in self._paths:
-            with closing(_opened(path)) as file:
+            with closing(_opened(path, self.layout.dialect)) as file:
                 if self.layout.dialect.header is None and tuple(_names_in(file, self.layout.dialect)) != self._header:
                     raise OSError(f"{path.name} has another header than it had")
                 yield from whole_lines(file.read, self.layout.dialect)
@@ -540,9 +541,55 @@ def _parsed(blocks: Iterator[LineBlock], layout: CellLayout) -> Iterator[tuple[l
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path, dialect: CsvDialect) -> BinaryIO:
+    """Open a file as UTF-8, whatever its encoding is."""
     check_openable([path])
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
+    file: Any = gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # noqa: SIM115
+    return file if dialect.encoding == "utf-8" else io.BufferedReader(_AsUtf8(file, dialect.encoding), BLOCK_BYTES)
+
+
+class _AsUtf8(io.RawIOBase):
+    """A file of another encoding as UTF-8. Where it holds no character, the bytes are no UTF-8 either, so that the cell is NULL,
+    and characters before and after it stay as they are."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file, self._rest, self._ended = file, b"", False
+        first = b""
+        if encoding == "utf-16":
+            first = file.read(2)
+            encoding = "utf-16-be" if first == codecs.BOM_UTF16_BE else "utf-16-le"
+        self._errors = "surrogatepass" if encoding.startswith("utf-16") else "surrogateescape"
+        self._decoder = codecs.getincrementaldecoder(encoding)(self._errors)
+        self._rest = self._encoded(first)
+
+    def readable(self) -> bool:
+        """Return True: the file is read, and never written."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer, at least in part; 0 at the end of the file."""
+        while not self._rest and not self._ended:
+            read = self._file.read(len(buffer))
+            self._ended = not read
+            self._rest = self._encoded(read) if read else self._end()
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        """Close the file itself, too."""
+        self._file.close()
+        super().close()
+
+    def _encoded(self, read: bytes) -> bytes:
+        return self._decoder.decode(read).encode("utf-8", self._errors)
+
+    def _end(self) -> bytes:
+        """Return what a part of a character at the end of the file stands for."""
+        try:
+            return self._decoder.decode(b"", True).encode("utf-8", self._errors)
+        except UnicodeDecodeError:
+            return b"\xff"
 
 
 def delimiter_of(source: Path) -> str:
@@ -552,7 +599,7 @@ def delimiter_of(source: Path) -> str:
 
 def header_of(path: Path, dialect: CsvDialect) -> list[str]:
     """Return the names of a file's columns. Raises the exceptions of reading, and UnicodeDecodeError."""
-    with closing(_opened(path)) as file:
+    with closing(_opened(path, dialect)) as file:
         if dialect.header is not None:
             file.read(1)  # fails if the file cannot be opened and unpacked
             return list(dialect.header)
@@ -564,7 +611,9 @@ def _names_in(file: BinaryIO, dialect: CsvDialect) -> list[str]:
     if not line or len(line) > MOST_LINE:
         raise OSError("there is no header line" if not line else "the header line is too long")
     if b"\0" in line or line.startswith(_UTF_16):
-        raise OSError("it is no UTF-8 text: UTF-16, which has to be converted, or no CSV file (as ._ files of macOS)")
+        raise OSError(
+            "it is no UTF-8 text: UTF-16 (say csv: {encoding: utf-16}), or no CSV file (as ._ files of macOS)"
+        )
     if b"\r" in line[:-1] and not line.endswith(b"\n"):
         raise OSError("its lines end with carriage returns alone; they have to end with line feeds")
     line = line.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")

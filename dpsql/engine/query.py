@@ -32,24 +32,26 @@ class EngineQuery:
 @dataclass(frozen=True)
 class Source:
     """The location of a policy's table: `sql` is the qualified name or scan of the engine, `types` its columns' types (see also
-    `in_zone`)."""
+    `read_by`)."""
 
     sql: str
     types: dict[str, str]
 
 
-_ZONED = re.compile(r"(.*) AT TIME ZONE ([\w/+-]+)", re.DOTALL)
+_READ_BY = re.compile(r"(.*) READ BY (\S+)", re.DOTALL)
+DECIMAL_COMMA = ","
 
 
-def in_zone(engine_type: str, zone: str | None) -> str:
-    """Return an engine's type of points of time as that of a column whose points of time are read by the clock of `zone`."""
-    return engine_type if zone is None else f"{engine_type} AT TIME ZONE {zone}"
+def read_by(engine_type: str, rule: str | None) -> str:
+    """Return an engine's type as that of a column that is read by a rule of the policy (None: there is none): the zone by whose
+    clock points of time are read, or `DECIMAL_COMMA` for numbers in texts."""
+    return engine_type if rule is None else f"{engine_type} READ BY {rule}"
 
 
-def zone_of(engine_type: str) -> tuple[str, str | None]:
-    """Return an engine's own type, and the zone that `in_zone` added (None: none)."""
-    zoned = _ZONED.fullmatch(engine_type)
-    return (engine_type, None) if zoned is None else (zoned[1], zoned[2])
+def stored_as(engine_type: str) -> tuple[str, str | None]:
+    """Return an engine's own type, and the rule that `read_by` added (None: none)."""
+    read = _READ_BY.fullmatch(engine_type)
+    return (engine_type, None) if read is None else (read[1], read[2])
 
 
 @dataclass(frozen=True)

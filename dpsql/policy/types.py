@@ -336,6 +336,13 @@ class CsvDialect:
     multiline: bool = option(
         False, values.TRUTH, "quoted cells may hold line breaks; such files are read by dpsql prepare alone"
     )
+    encoding: str = option("utf-8", values.one_of(*values.ENCODINGS), "how files hold their characters", left_out=True)
+    decimal: str = option(
+        ".",
+        values.one_of(".", ","),
+        "between units and tenths; with a comma, points may stand between thousands",
+        left_out=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ LOGIN_PATTERN = "[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
 OWNER = "owner"
 """Login of the owner, who asks without an analyst's account; no analyst may have this name."""
 RESERVED = ("dp_", "pg_", "__")
+ENCODINGS = ("utf-8", "latin-1", "windows-1252", "utf-16")
+"""Encodings of CSV files. In those of one byte, and of 16 bits, a line feed is a line feed whatever is before it."""
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z", re.ASCII)
 _CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"

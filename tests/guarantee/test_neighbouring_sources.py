@@ -166,7 +166,7 @@ class Place:
             random.Random(self.seed).shuffle(rows[table])
         for table, more in (unit.rows if unit else {}).items():
             rows[table] = [*more, *rows[table]] if unit in self.first else [*rows[table], *more]
-        known = policy(folder, self.kind.ending, self.by_rows)
+        known = policy(folder, self.kind.ending, self.by_rows, self.kind.csv)
         engine = opened(self.kind, known, folder, rows, unit.lines if unit else {}, self.types)
         return Side(World(known, planner=planner, engine=engine), folder)
 

@@ -83,10 +83,11 @@ KEYS = {
 }
 
 
-def policy(folder: Path, ending: str = "", by_rows: bool = False) -> Policy:
-    """Return the policy over files with this ending, over a DuckDB file (".duckdb"), or over Python objects ("")."""
+def policy(folder: Path, ending: str = "", by_rows: bool = False, csv: str = "") -> Policy:
+    """Return the policy over files with this ending, over a DuckDB file (".duckdb"), or over Python objects (""). `csv`: how
+    files are written."""
     parts = {
-        "source": "source: duckdb:///data.duckdb" if ending == ".duckdb" else "",
+        "source": "source: duckdb:///data.duckdb" if ending == ".duckdb" else csv,
         "unit": "{table: people, column: person}",
     }
     if by_rows:
@@ -218,6 +219,7 @@ class Kind:
     choices: dict[str, dict[str, list[Cell]]]
     build: Callable[[Path, Rows, dict[str, list[bytes]], dict[str, dict[str, str]]], Any]
     prepared: bool = False
+    csv: str = ""
 
     def of(self, column: str, type_: str) -> dict[str, list[Cell]]:
         """Return the source types of a column with their edge values."""
@@ -454,6 +456,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("csv", ".csv", ANY, _csv(".csv")),
+        Kind("csv in windows-1252", ".csv", ANY, _csv(".csv"), csv="csv: {encoding: windows-1252, decimal: ','}"),
         Kind("csv.gz", ".csv.gz", ANY, _csv(".csv.gz")),
         Kind("parquet", ".parquet", PARQUET, _parquet),
         Kind("two parquet files", "*.parquet", PAIRS, _two_files),

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar
-from dpsql.engine.query import zone_of
+from dpsql.engine.query import DECIMAL_COMMA, stored_as
 from dpsql.plan.intervals import Type
 
 TYPES = {
@@ -50,9 +50,11 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     the engine's type does not show), rows of one unit could decide to which group the rows of other units belong.
     """
     target = TYPES[type_]
-    engine_type, zone = zone_of(engine_type)
-    if zone is not None:
-        return _local_time(source, type_, engine_type, zone)
+    engine_type, rule = stored_as(engine_type)
+    if rule == DECIMAL_COMMA:
+        return _with_decimal_comma(source, target)
+    if rule is not None:
+        return _local_time(source, type_, engine_type, rule)
     same = engine_type.upper() == target
     value = source if same else f"TRY_CAST({_castable(source, type_, engine_type)} AS {target})"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
@@ -69,6 +71,15 @@ OFFSET = r"^\s*[0-9]{4}.*[0-9]:[0-9]{2}.*([zZ]|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
 """Texts with a time and an offset from UTC."""
 POINTS_OF_TIME = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "VARCHAR")
 """The types of columns whose values may be points of time, which a clock in some zone shows."""
+
+
+_COMMA = r"\s*[+-]?([0-9]+|[0-9]{1,3}([.][0-9]{3})+)?(,[0-9]*)?([eE][+-]?[0-9]+)?\s*"
+
+
+def _with_decimal_comma(source: str, target: str) -> str:
+    """Return numbers from texts with a comma before the tenths, and perhaps points between thousands."""
+    number = f"replace(replace({source}, '.', ''), ',', '.')"
+    return f"(CASE WHEN regexp_full_match({source}, '{_COMMA}') THEN TRY_CAST({number} AS {target}) END)"
 
 
 def _local_time(source: str, type_: Type, engine_type: str, zone: str) -> str:

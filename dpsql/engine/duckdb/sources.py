@@ -10,7 +10,7 @@ import glob
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,11 +24,11 @@ from dpsql.engine.duckdb.literals import POINTS_OF_TIME, TYPES, cast_column, con
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.files import check_openable, identity_of, matching, stamp
-from dpsql.engine.query import Identity, Source, in_zone, zone_of
+from dpsql.engine.query import DECIMAL_COMMA, Identity, Source, read_by
 from dpsql.engine.structure import Broken
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
-from dpsql.policy import Policy
+from dpsql.policy import Policy, PolicyColumn
 from dpsql.policy.reach import is_file
 from dpsql.storage.allocator import return_free_memory
 
@@ -346,19 +346,28 @@ class Sources:
             if not is_readable(engine_type):
                 word = engine_type.partition("(")[0]  # a type may contain names of fields
                 raise refuse("source_column_type", table=table, column=column.name, given=word, wanted=column.type)
-            if column.timezone is not None and engine_type in POINTS_OF_TIME:
-                types[column.name] = in_zone(engine_type, column.timezone)
-        self._check_zones(table, types.values())
+            types[column.name] = read_by(engine_type, self._rule(table, column, engine_type))
         return types
 
-    def _check_zones(self, table: str, types: Iterable[str]) -> None:
-        """Check that DuckDB knows the zones of columns, because it raises at the first value otherwise. Raises Fault."""
-        for zone in {zone for zone in (zone_of(type_)[1] for type_ in types) if zone is not None} - self._zones:
-            with self._reading() as cursor:
-                listed = cursor.execute("SELECT 1 FROM pg_timezone_names() WHERE name = ?", [zone]).fetchall()
-            if not listed:
-                raise refuse("source_zone", zone=zone, engine="DuckDB", table=table)
-            self._zones.add(zone)
+    def _rule(self, table: str, column: PolicyColumn, engine_type: str) -> str | None:
+        """Return the rule by which a column is read (`read_by`). Raises Fault source_zone."""
+        csv = self._policy.tables[table].csv
+        if csv is not None and csv.decimal == DECIMAL_COMMA and column.type in ("integer", "real"):
+            return DECIMAL_COMMA
+        if column.timezone is not None and engine_type in POINTS_OF_TIME:
+            self._check_zone(table, column.timezone)
+            return column.timezone
+        return None
+
+    def _check_zone(self, table: str, zone: str) -> None:
+        """Check that DuckDB knows a zone, because it raises at the first value otherwise. Raises Fault source_zone."""
+        if zone in self._zones:
+            return
+        with self._reading() as cursor:
+            listed = cursor.execute("SELECT 1 FROM pg_timezone_names() WHERE name = ?", [zone]).fetchall()
+        if not listed:
+            raise refuse("source_zone", zone=zone, engine="DuckDB", table=table)
+        self._zones.add(zone)
 
     def _parquet(self, table: str) -> Source:
         """Return the Parquet files of a table as one relation.

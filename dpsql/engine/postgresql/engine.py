@@ -20,7 +20,7 @@ from dpsql.engine.postgresql.connections import Connections, lost
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.literals import READABLE, binary, quoted
 from dpsql.engine.postgresql.stored_views import ServerViews
-from dpsql.engine.query import EngineQuery, Source, in_zone
+from dpsql.engine.query import EngineQuery, Source, read_by
 from dpsql.engine.served_tables import ServedTables
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
@@ -126,7 +126,7 @@ def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: s
     types = {name: type_ for name, (type_, _) in columns.items()}
     for column in policy.tables[table].columns.values():
         if column.timezone is not None and types[column.name] == "timestamp with time zone":
-            types[column.name] = in_zone(types[column.name], column.timezone)
+            types[column.name] = read_by(types[column.name], column.timezone)
             _check_zone(connection, table, column.timezone)
     return Source(place.sql, types)
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar
-from dpsql.engine.query import zone_of
+from dpsql.engine.query import stored_as
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 
@@ -107,7 +107,7 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     A padded text (character(n)) loses its padding, which has no meaning in PostgreSQL; points of time are read by the clock of
     the column's zone, or in UTC.
     """
-    engine_type, zone = zone_of(engine_type)
+    engine_type, zone = stored_as(engine_type)
     if engine_type not in READABLE[type_]:
         raise ValueError(f"{engine_type} is not read as {type_.value}")
     if type_ is Type.TEXT:

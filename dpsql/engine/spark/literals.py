@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar, time_constant
-from dpsql.engine.query import zone_of
+from dpsql.engine.query import stored_as
 from dpsql.plan.intervals import Type
 
 TYPES: Mapping[Type, str] = {
@@ -82,7 +82,7 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     Texts that are not UTF-8 are NULL. A padded text (char(n)) loses its padding; points of time are read by the clock of the
     column's zone, or in UTC.
     """
-    engine_type, zone = zone_of(engine_type)
+    engine_type, zone = stored_as(engine_type)
     source_kind = kind(engine_type)
     if source_kind not in READABLE[type_]:
         raise ValueError(f"{engine_type} is not read as {type_.value}")

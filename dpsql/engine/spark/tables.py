@@ -26,7 +26,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from dpsql.engine.contract import Doubt
 from dpsql.engine.faults import CUSTODIAN_LOG, noted
-from dpsql.engine.query import Source, in_zone
+from dpsql.engine.query import Source, read_by
 from dpsql.engine.spark.literals import READABLE, kind
 from dpsql.engine.spark.sessions import ended
 from dpsql.errors.exceptions import Error, refuse
@@ -216,7 +216,7 @@ class Tables:
         types |= dict.fromkeys(milliseconds if of_files else (), "timestamp")
         for column in self._policy.tables[table].columns.values():
             if types[column.name] == "timestamp":
-                types[column.name] = in_zone("timestamp", column.timezone)
+                types[column.name] = read_by("timestamp", column.timezone)
                 self._check_zone(table, column.timezone)
         source = Source(f"{_quoted(self._database, mark=chr(34))}.{_quoted(name, mark=chr(34))}", types)
         if listing is not None:

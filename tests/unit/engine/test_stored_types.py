@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import json
 import random
 from collections.abc import Callable
@@ -36,7 +38,7 @@ def policy(folder: Path, source: str, columns: dict[str, Any], **more: Any) -> P
     return parse_policy(
         json.dumps({
             "dataset": "d", "privacy_unit": "row", "budget": {"epsilon": 9, "delta": 1e-6}, "ledger": "sqlite:///l.db",
-            "tables": {"t": table}, **({} if source in ("csv", "") else {"source": source}), **more,
+            "tables": {"t": table}, **({"source": source} if source not in ("csv", "") else {}), **more,
         }),
         folder=folder,
     )  # fmt: skip
@@ -186,3 +188,66 @@ def test_a_zone_that_the_engine_does_not_know_is_refused_before_any_row(
     with pytest.raises(Fault) as fault:
         values(policy(tmp_path, source, {"moment": {"type": "date"}}, timezone="Europe/Nowhere"), given)
     assert fault.value.slug == "source_zone"
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+NUMBERS = {"80000,25": 80000.25, "1.234,5": 1234.5, "1.234.567": 1234567.0, "-,5": -0.5, " 7 ": 7.0, "1e3": 1000.0, "12.34": None,
+           "1.2345,0": None, "1,2,3": None, "": None, "nan": None, "0x1F": None, ",": None, "+3,": 3.0}  # fmt: skip
+
+
+def test_numbers_are_read_with_a_decimal_comma(tmp_path: Path) -> None:
+    """In columns of numbers alone; points stand between thousands, or the cell is no number."""
+    (tmp_path / "t.csv").write_text(
+        "n;x;i;s\n" + "".join(f"{n};{cell};{cell};{cell}\n" for n, cell in enumerate(NUMBERS))
+    )
+    columns = {"x": {"type": "real"}, "i": {"type": "integer"}, "s": {"type": "text"}}
+    read = values(policy(tmp_path, "csv", columns, csv={"decimal": ",", "delimiter": ";"}))
+    assert read["x"] == [*NUMBERS.values()] and read["s"] == [cell or None for cell in NUMBERS]
+    rounded = [None if x is None else int(abs(x) + 0.5) * (1 if x > 0 else -1) for x in NUMBERS.values()]
+    assert read["i"] == rounded
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "windows-1252", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_its_encoding_is_the_file_in_utf_8(
+    tmp_path: Path, encoding: str, ending: str, monkeypatch: Any
+) -> None:
+    """Wherever blocks end, and whatever is in the cells that the encoding can hold."""
+    monkeypatch.setattr("dpsql.engine.csv_files.BLOCK_BYTES", 8)
+    rng, letters = (
+        random.Random(encoding),
+        "aßü\xa0é\"' ,\r" + ("" if encoding == "latin-1" else "€") + ("日\U0001f600" if encoding[:3] == "utf" else ""),
+    )
+    cells = [
+        "".join(rng.choice(letters.replace(",", "").replace('"', "")) for _ in range(rng.randrange(9)))
+        for _ in range(60)
+    ]
+    text = "n,größe\r\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells))
+    raw = text.encode(encoding) if encoding != "utf-16-be" else codecs.BOM_UTF16_BE + text.encode(encoding)
+    (tmp_path / f"t.{ending}").write_bytes(gzip.compress(raw) if ending.endswith("gz") else raw)
+    named = encoding[:6] if encoding.startswith("utf-16") else encoding
+    columns = {"s": {"type": "text", "from": "größe"}}
+    known = policy(tmp_path, str(tmp_path / f"t.{ending}"), columns, csv={"encoding": named})
+    ends = [cell.removesuffix("\r") for cell in cells]
+    assert values(known)["s"] == [cell or None for cell in ends]
+
+
+@pytest.mark.parametrize(("encoding", "hostile"), [
+    ("windows-1252", b"\x81"), ("windows-1252", b"\xc3\x81\x8d"), ("windows-1252", b"a\0b"), ("utf-16", b"\x00\xd8"), ("utf-16", b"\x00\xdc\x00\xd8"),
+    ("utf-16", b"\x00\x00"),
+])  # fmt: skip
+def test_what_is_no_character_is_null_and_changes_no_other_line(tmp_path: Path, encoding: str, hostile: bytes) -> None:
+    code = "utf-16-le" if encoding == "utf-16" else encoding
+    lines = [
+        "n,s\n".encode(code),
+        "0,a\n".encode(code),
+        "1,".encode(code) + hostile + "\n".encode(code),
+        "2,ü\n".encode(code),
+    ]
+    for number in (2, 3):
+        (tmp_path / "t.csv").write_bytes(b"".join([*lines[:number], *lines[3:]]))
+        read = values(policy(tmp_path, "csv", {"s": {"type": "text"}}, csv={"encoding": encoding}))
+        assert read == ({"n": [0, 2], "s": ["a", "ü"]} if number == 2 else {"n": [0, 1, 2], "s": ["a", None, "ü"]})
+    (tmp_path / "t.csv").write_bytes(b"".join(lines)[:-1])
+    assert values(policy(tmp_path, "csv", {"s": {"type": "text"}}, csv={"encoding": encoding}))["s"][0] == "a"
