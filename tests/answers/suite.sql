@@ -54,6 +54,21 @@ SELECT COUNT(*) AS n FROM b WHERE z > 15 OR EXISTS (SELECT DISTINCT * FROM a, co
 SELECT COUNT(*) AS n FROM b WHERE z > 15 OR b.uid IN (SELECT a.uid FROM a, codes AS c WHERE a.code = c.code AND weight > 3)
 SELECT COUNT(*) AS n FROM a WHERE NOT EXISTS (SELECT * FROM codes AS c, scores AS s WHERE c.code = a.code AND s.x = a.x ORDER BY 1)
 SELECT COUNT(*) AS n FROM a WHERE kind IN (SELECT code FROM codes WHERE weight = (SELECT MIN(weight) FROM codes))
+SELECT COUNT(*) AS n FROM a WHERE x > ALL (SELECT AVG(x) FROM a GROUP BY kind HAVING COUNT(*) > 20)
+SELECT COUNT(*) AS n FROM a WHERE NOT x <= ALL (SELECT weight FROM codes)
+SELECT COUNT(*) AS n FROM a WHERE x < ANY (SELECT weight FROM codes)
+SELECT COUNT(*) AS n FROM a WHERE (x > ALL (SELECT weight FROM codes)) IS NULL
+SELECT COUNT(*) AS n FROM a WHERE x > ALL (SELECT weight FROM codes WHERE weight > 100) OR x >= ANY (SELECT weight FROM codes WHERE weight > 100)
+SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE x <> ANY (SELECT weight FROM codes WHERE weight > 2)) AS m0 FROM a WHERE x = ALL (SELECT weight FROM codes WHERE code = 'p')
+-- lists over results, and functions of rows and results alike
+SELECT string_agg(code, ',' ORDER BY code DESC) AS k FROM codes
+WITH r AS (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) SELECT string_agg(kind || ':' || n::TEXT, ', ' ORDER BY n DESC) AS m0 FROM r WHERE n > 20
+WITH r AS (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) SELECT array_agg(n ORDER BY kind) AS m0, list(kind ORDER BY kind) AS k FROM r WHERE n > 20
+SELECT lpad(x::TEXT, 3, '0') AS k, COUNT(*) AS n FROM a GROUP BY k
+SELECT rpad(code, 2, '*') AS k, COUNT(*) AS n, SUM(trunc(y)) AS m0 FROM a WHERE date_add(day, INTERVAL 1 DAY) > '2024-02-01' GROUP BY k
+SELECT lpad(kind, 1, 'x') AS k, COUNT(*) AS n, COUNT(*) FILTER (WHERE rpad(word, 1, 'x') = 'w') AS m0 FROM a GROUP BY k
+WITH r AS (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) SELECT lpad(kind, 3, '*') AS k, round(sin(n) + degrees(pi()), 6) AS m0 FROM r WHERE n > 20
+WITH r AS (SELECT date_trunc('month', day) AS k, COUNT(*) AS n FROM a GROUP BY 1) SELECT k, n FROM r WHERE k < CURRENT_DATE AND k < now()
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

@@ -38,10 +38,13 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
     exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
     exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
+    exp.Pad, exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Atan2, exp.Degrees, exp.Radians, exp.Pi,
+    exp.RegexpReplace, exp.RegexpILike, exp.TimeToUnix, exp.Date,
     # window functions, and aggregates over results that `dpsql.aggregates` does not have
     exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ArgMax, exp.ArgMin,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
     exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
+    exp.GroupConcat, exp.ArrayAgg,
 })  # fmt: skip
 NAMES = frozenset({
     "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "date_part", "isfinite",

@@ -24,6 +24,8 @@ from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.spellings import NOT_FINITE
 
+MOST_PADDED = 100
+"""Largest length to which lpad and rpad pad a text."""
 MOST_BASE = 1_000_000
 
 
@@ -100,6 +102,37 @@ def _replace(self: Scalars, node: exp.Replace) -> Expr:
     only(node, "this", "expression", "replacement")
     parts = (node.this, node.expression, node.args.get("replacement") or exp.Literal.string(""))
     return self.call("replace", node, *(self.bind(part) for part in parts))
+
+
+@handles(exp.Pad)
+def _pad(self: Scalars, node: exp.Pad) -> Expr:
+    """Bind lpad and rpad, to a literal length and with one literal character, as parts of the text around it."""
+    only(node, "this", "expression", "fill_pattern", "is_left")
+    filling, length = node.args.get("fill_pattern") or exp.Literal.string(" "), node.expression
+    literals = isinstance(length, exp.Literal) and length.is_int and isinstance(filling, exp.Literal)
+    if not literals or len(filling.name) != 1 or int(length.name) > MOST_PADDED:
+        reason = f"takes a literal length of at most {MOST_PADDED} and one literal character"
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+    filled, text = exp.Literal.string(filling.name * int(length.name)), node.this
+    if not node.args.get("is_left"):
+        return self.bind(exp.Left(this=exp.DPipe(this=text, expression=filled), expression=length))
+    padded = exp.Right(this=exp.DPipe(this=filled, expression=text), expression=length)
+    is_short = exp.LT(this=exp.Length(this=text), expression=length)
+    branch = exp.If(this=is_short, true=padded)
+    return self.bind(exp.Case(ifs=[branch], default=exp.Left(this=text, expression=length)))
+
+
+@handles(exp.Trunc)
+def _truncated(self: Scalars, node: exp.Trunc) -> Expr:
+    only(node, "this")
+    branch = exp.If(this=exp.LT(this=node.this, expression=exp.Literal.number(0)), true=exp.Ceil(this=node.this))
+    return self.bind(exp.Case(ifs=[branch], default=exp.Floor(this=node.this)))
+
+
+@handles(exp.DateAdd)
+def _date_add(self: Scalars, node: exp.DateAdd) -> Expr:
+    only(node, "this", "expression")
+    return self.bind(exp.Add(this=node.this, expression=node.expression))
 
 
 @handles(exp.TimestampTrunc, exp.DateTrunc)

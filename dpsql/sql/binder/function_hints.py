@@ -30,7 +30,6 @@ _WAYS = {
     "averageif": "write AVG(x) FILTER (WHERE condition)",
     "average": "write AVG(x)",
     "isnull": "write x IS NULL",
-    "trunc": "write floor(x) for a number that is not negative, date_trunc('month', x) for a date",
     "make_date": "write DATE '2024-01-31'",
     "zeroifnull": "write coalesce(x, 0)",
     "count_distinct": "write COUNT(DISTINCT x)",

@@ -23,6 +23,7 @@ from dpsql.sql.binder.scope import Scope, lacks_argument, only
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unlisted_values import COMPARISONS, check_listed
 from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.comparisons import with_extremes
 
 WHOLE = "whole"
 """Key of a quotient's `meta`: it is whole if both sides are integers."""
@@ -318,6 +319,8 @@ _BINARY: dict[type[exp.Expr], str] = {
 @handles(*_BINARY)
 def _binary(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "typed", "safe", "negate")
+    if isinstance(node.expression, (exp.Any, exp.All)) and isinstance(node.expression.this, exp.Query):
+        return self.bind(with_extremes(node))
     if (moments := _compared_difference(self, node)) is not None:
         return self.call(_BINARY[type(node)], node, *moments)
     left, right = self.bind(node.this), self.bind(node.expression)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
@@ -11,7 +12,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Type
 from dpsql.sql.binder.allow_list import check_node
-from dpsql.sql.binder.scope import Bound, Protected, Released, shown_names
+from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
 from dpsql.sql.rewrites.postgresql import LABEL
@@ -31,6 +32,8 @@ def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> ob
     replaced = special(value)
     if replaced is not None:
         return replaced
+    if (constant := _moment(value)) is not None:
+        return constant
     check_node(value)
     copy = type(value)(**{name: rebuild(part, special) for name, part in value.args.items()})
     copy.meta.update(value.meta)
@@ -47,6 +50,19 @@ def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
         if isinstance(bare, exp.And)
         else [condition]
     )
+
+
+def _moment(node: exp.Expr) -> exp.Expr | None:
+    """Return the time of planning as a literal for CURRENT_DATE, now() and the like; None for other nodes."""
+    name = str(node.this).lower() if isinstance(node, exp.Anonymous) and not node.expressions else ""
+    if not isinstance(node, (exp.CurrentDate, exp.CurrentTimestamp)) and name != "now":
+        return None
+    only(node, "this") if name else only(node)
+    present = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    value, type_ = (present.date(), "DATE") if isinstance(node, exp.CurrentDate) else (present, "TIMESTAMP")
+    moment = exp.cast(exp.Literal.string(str(value)), type_, dialect="duckdb")
+    moment.meta[LABEL] = output_name(node)
+    return moment
 
 
 def own_columns(node: exp.Expr) -> Iterator[exp.Column]:

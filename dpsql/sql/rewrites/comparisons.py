@@ -200,6 +200,37 @@ def _replace_patterns(node: exp.Expr) -> None:
     node.replace(exp.Paren(this=joined(exp.And if every else exp.Or, compared)))
 
 
+_UPWARD, _DOWNWARD = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
+
+
+def with_extremes(node: exp.Expr) -> exp.Expr:
+    """Return a comparison with ANY or ALL rows of a subquery as comparisons with its smallest and largest value.
+
+    `x > ALL (SELECT v ...)` is TRUE without rows, and otherwise `x > MAX(v)`, or NULL instead of TRUE if a v is NULL; ANY is its
+    mirror image.
+    """
+    every, value = isinstance(node.expression, exp.All), exp.column(exp.to_identifier(COLUMN, quoted=True))
+    names = exp.TableAlias(this=exp.to_identifier(f"rows {COLUMN}", quoted=True), columns=[value.this.copy()])
+    rows = exp.Subquery(this=node.expression.this.unnest(), alias=names)
+
+    def single(item: exp.Expr) -> exp.Expr:
+        return exp.Subquery(this=exp.Select(expressions=[item], from_=exp.From(this=rows.copy())))
+
+    def counts(comparison: type[exp.Binary], other: exp.Expr) -> exp.Expr:
+        return comparison(this=exp.Count(this=exp.Star(), big_int=True), expression=other)
+
+    largest, smallest = exp.Max(this=value.copy()), exp.Min(this=value.copy())
+    ends = [largest, smallest]
+    if isinstance(node, (*_UPWARD, *_DOWNWARD)):
+        ends = [largest if isinstance(node, _UPWARD) is every else smallest]
+    compared = [type(node)(this=node.this.copy(), expression=single(end)) for end in ends]
+    branch = exp.If(this=counts(exp.EQ, exp.Count(this=value.copy(), big_int=True)), true=exp.Boolean(this=every))
+    without_null = single(exp.cast(exp.Case(ifs=[branch]), "boolean"))
+    some = single(exp.cast(exp.Paren(this=counts(exp.EQ if every else exp.GT, exp.Literal.number(0))), "boolean"))
+    around, within = (exp.Or, exp.And) if every else (exp.And, exp.Or)
+    return exp.Paren(this=around(this=some, expression=exp.Paren(this=joined(within, [*compared, without_null]))))
+
+
 def _equal(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> exp.Expr:
     if len(row) != len(other):
         _refuse_lengths(node, len(row), len(other))

@@ -37,8 +37,3 @@ SELECT COUNT(*) FROM visits WHERE hash(cost) % 2 = 0
 -- sqlstate: 42883
 -- at: ward
 SELECT COUNT(*) FROM visits WHERE [ward] = ['er']
-
--- query: a_clock_after_an_answer
--- sqlstate: 42883
--- at: CURRENT_TIMESTAMP
-SELECT COUNT(*) FROM visits ORDER BY CURRENT_TIMESTAMP
