@@ -52,7 +52,7 @@ MOST = {
     "reuse": (3_200, 12),
     "schemas": (2_000, 18),
     "session": (
-        4_110,
+        4_175,
         19,
     ),  # texts of questions, through every door: 30; previews of no rows are free, and bars are rehearsed before a charge: 60
     # PostgreSQL's windows, ANY of a subquery, E'...', intervals, long conditions: 390; dp.dialect and ESCAPE: 130;

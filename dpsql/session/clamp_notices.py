@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.sample_statistics import parts_of, statistic_of
@@ -18,6 +20,7 @@ from dpsql.plan.plan import (
     Expr,
     Filter,
     Join,
+    Literal,
     Measure,
     Plan,
     Project,
@@ -31,11 +34,15 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import parts
 from dpsql.policy import Policy
+from dpsql.privacy.loss import plain_decimal
 from dpsql.release.shape import Clamp
 
 _MOST_LINES = 5
 _CLAMPED_OF_UNIT = ("sum", "avg")
 """Aggregates of one unit's rows that sum integers on a grid between the bounds of their argument."""
+_COMPARISONS = {"lt": ("<", 1), "le": ("<=", 1), "gt": (">", -1), "ge": (">=", -1), "eq": ("=", 0), "in": ("=", 0)}
+"""Comparisons of a column with a value: their sign, and the side of the bounds (below: -1) on which a value lets all pass."""
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 _VALUES_OF_ROWS = ("min", "max", "lag", "lead", "first_value")
 """Aggregates and windows of one unit's rows whose result is one of the stored values of their argument."""
 
@@ -62,6 +69,71 @@ def clamp_notices(plan: Plan, policy: Policy) -> tuple[str, ...]:
         *lines[:_MOST_LINES],
         *([f"{more} more expressions are kept within the policy's bounds"] if more > 0 else []),
     )
+
+
+def bound_notices(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """Return notices of comparisons with a number or day outside of the policy's bounds of a column. No value within the bounds
+    passes them, or every one does; rows may still be beyond their bounds, which are no promise about them."""
+    compared = (
+        notice
+        for block in plan.blocks
+        for condition, relation in _conditions(block.measures, [key.expression for key in block.keys], block.source)
+        for notice in _outside(condition, relation, policy)
+    )
+    return tuple(dict.fromkeys(compared))[:_MOST_LINES]
+
+
+def _conditions(
+    measures: tuple[Measure, ...], keys: Iterable[Expr], source: Relation
+) -> Iterator[tuple[Expr, Relation]]:
+    """Yield the expressions of a block in which a column may be compared, with the relation of their columns."""
+    for expression in (*(part for measure in measures for part in (*measure.arguments, measure.filter)), *keys):
+        if expression is not None:
+            yield expression, source
+    if isinstance(source, Filter):
+        yield source.predicate, source.source
+    elif isinstance(source, Project):
+        yield from ((expression, source.source) for _, expression in source.columns)
+    for below in parts(source):
+        yield from _conditions((), (), below)
+
+
+def _outside(condition: Expr, relation: Relation, policy: Policy) -> Iterator[str]:
+    if not isinstance(condition, Call):
+        return
+    column, *values = condition.arguments or (condition,)
+    function = condition.function
+    if isinstance(column, Literal) and len(values) == 1 and function in _TURNED:
+        function, column, values = _TURNED[function], values[0], [column]
+    if function in _COMPARISONS and isinstance(column, Column) and column.facts.bounded:
+        stored = _column(column, relation, policy)
+        if isinstance(stored, Column) and not stored.facts.bounded:  # a column of a protected table as it is
+            word, side_passed = _COMPARISONS[function]
+            for value in values:
+                side = _side(value, column.facts)
+                if side:
+                    which = "every value" if side == side_passed else "no value"
+                    lower, upper = _end_text(column.facts.lower), _end_text(column.facts.upper)
+                    yield (
+                        f"{stored.name} {word} {expression_text(value)}: {which} within the policy's bounds of {stored.name}"
+                        f" ({lower} to {upper}) passes; bounds are no promise about rows, which may lie beyond them"
+                    )
+    for argument in condition.arguments:
+        yield from _outside(argument, relation, policy)
+
+
+def _side(value: Expr, facts: Facts) -> int:
+    """Return -1 for a number or day below the bounds, 1 for one above them, 0 for any other expression."""
+    if not isinstance(value, Literal) or not (facts.type.numeric or facts.type.temporal):
+        return 0
+    number = value.facts.lower if facts.type.numeric else value.value
+    if number is None or (facts.type.temporal and type(number) is not type(facts.lower)):
+        return 0
+    return -1 if number < facts.lower else int(number > facts.upper)
+
+
+def _end_text(end: Any) -> str:
+    return plain_decimal(Fraction(end)) if isinstance(end, (int, Fraction)) else str(end)
 
 
 def clamps_of(measure: Measure, source: Relation, policy: Policy) -> tuple[Clamp, ...]:

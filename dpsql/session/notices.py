@@ -42,7 +42,7 @@ from dpsql.release.release import OutputColumn, group_notices
 from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import PaidBlock, derived_notices
-from dpsql.session.clamp_notices import clamp_notices
+from dpsql.session.clamp_notices import bound_notices, clamp_notices
 from dpsql.session.context import SessionContext
 from dpsql.session.stages import Public, tables_read
 from dpsql.sql.rewrites.dialects import differences
@@ -307,8 +307,9 @@ def _folded(expression: Expr) -> str:
 
 
 def clamped_value_notices(question: NoticedQuestion) -> tuple[str, ...]:
-    """Return the sentences on values that the policy's bounds clamp."""
-    return clamp_notices(question.planned.plan, question.policy)
+    """Return the sentences on values that the policy's bounds clamp, and on comparisons with values beyond them."""
+    plan, policy = question.planned.plan, question.policy
+    return (*bound_notices(plan, policy), *clamp_notices(plan, policy))
 
 
 def min_units_notice(question: NoticedQuestion) -> tuple[str, ...]:
