@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.files import replace_file, writing
 from dpsql.media.text import json_text
 from dpsql.storage.file_locks import open_lock, try_lock
@@ -32,7 +32,11 @@ class RunRecord:
         self._lock: int | None = None
         if create:
             self._hold()
-        facts = self._read()
+        try:
+            facts = self._read()
+        except Error:
+            self.close()
+            raise
         self._run = str(facts["run"])
         self._attempts: dict[str, int] = dict(facts["attempts"])
         if create:

@@ -168,8 +168,27 @@ def test_one_run_at_a_time_and_no_foreign_folder(nightly: Clinic, dpsql: Run) ->
         fcntl.flock(lock, fcntl.LOCK_EX)
         busy = dpsql(*RUN)
     assert busy.status == 2 and "another `dpsql run`" in busy.err
-    Path("out/run.json").write_text('{"run": "x", "dataset": "other", "attempts": {}}')
-    assert dpsql(*RUN).status == 2 and nightly.charges() == 0
+    for text in (
+        "", "[]", "7", "{}", '{"run": 7, "dataset": "clinic", "attempts": {}}', '{"run": "x", "dataset": "clinic", "attempts": []}',
+        '{"run": "x", "dataset": "other", "attempts": {}}',
+    ):  # fmt: skip
+        Path("out/run.json").write_text(text)
+        outcome = dpsql(*RUN)
+        assert outcome.status == 2 and "batch_record" in outcome.err and Path("out/run.json").read_text() == text, text
+    Path("file").write_text("")
+    assert dpsql(*RUN[:5], "file/out").status == 4 and nightly.charges() == 0
+
+
+def test_a_result_or_a_note_that_somebody_changed_is_written_again_and_free(nightly: Clinic, dpsql: Run) -> None:
+    assert dpsql(*RUN).status == 0
+    written, charges = Path("out/nightly-01.csv").read_text(), nightly.charges()
+    for file, text in (
+        ("csv", "n\n1\n"),
+        *(("meta.json", text) for text in ("", "[]", "7", "null", '{"request": "r1"}')),
+    ):
+        Path(f"out/nightly-01.{file}").write_text(text)
+        assert dpsql(*RUN).err.count("answered by an earlier run") == 4, (file, text)
+        assert Path("out/nightly-01.csv").read_text() == written and nightly.charges() == charges
 
 
 def test_a_fault_ends_the_run(clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,28 @@ def test_refused_statements_stop_only_themselves_when_it_keeps_going(clinic: Cli
     assert results() == ["n-01.csv", "n-03.csv"] and clinic.charges() == 2
 
 
-@pytest.mark.parametrize("statement", ["SET dp.epsilon = tiny", "SET dp.epsilno = 0.01", "SET LOCAL", "nonsense"])
+def test_what_reads_stops_only_itself_in_every_spelling(clinic: Clinic, dpsql: Run) -> None:
+    reading = (
+        "select ghost", "(SELECT ghost)", "With x AS (SELECT ghost) SELECT 1 FROM x", "FROM ghost", "VALUES (ghost)", "TABLE ghost",
+        "EXPLAIN SELECT ghost", "SHOW ghost", "DESCRIBE ghost",
+    )  # fmt: skip
+    Path("n.sql").write_text(";\n".join((*reading, COUNT)))
+    outcome = dpsql(*run("n.sql", "--keep-going"))
+    assert outcome.status == 1 and outcome.err.count("nothing was charged") == len(reading), outcome.err
+    assert results() == ["n-10.csv"] and clinic.charges() == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SET dp.epsilon = tiny",
+        "SET dp.epsilno = 0.01",
+        "SET LOCAL",
+        "DELETE FROM ghost",
+        "selection ghost",
+        "nonsense",
+    ],
+)
 def test_nothing_is_asked_after_a_refused_option_of_its_file(clinic: Clinic, dpsql: Run, statement: str) -> None:
     """Otherwise it would run with unintended options and at an unintended cost."""
     Path("a.sql").write_text(f"{statement};\n{COUNT};\n{COUNT} WHERE age > 3")

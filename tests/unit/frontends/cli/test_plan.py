@@ -144,6 +144,19 @@ def test_the_plan_as_json_has_tables_shares_and_prices(tiles: Clinic, dpsql: Run
     assert json.loads(again.out)["plans"][0]["gains"][0]["worst"] < 1
 
 
+def test_a_weight_holds_for_the_next_result_alone(tiles: Clinic, dpsql: Run) -> None:
+    planned = []
+    for text in (
+        TILES.replace("-- name: everybody", "-- weight: 50\n-- name: everybody"),
+        TILES.replace("-- name: everybody", "-- weight: 50\nSET dp.epsilon = 0.1;\n-- name: everybody"),
+        TILES.replace("-- name: regions", "-- weight: 50\n-- name: regions"),
+        TILES,
+    ):
+        Path("q.sql").write_text(text)
+        planned.append([plan["tables"] for plan in json.loads(dpsql(*PLAN, "--json").out)["plans"]])
+    assert planned[0] == planned[1] and planned[0] != planned[2] != planned[3] != planned[0]
+
+
 def test_a_weight_makes_an_error_smaller(tiles: Clinic, dpsql: Run) -> None:
     def error() -> float:
         facts = json.loads(dpsql(*PLAN, "--json").out)["plans"][0]["tables"]
