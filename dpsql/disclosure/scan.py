@@ -26,7 +26,7 @@ MOST_READINGS = 200
 """Most readings of one column of one file in search of the failing rows."""
 _KEY = "scan"
 _ORDERED = ("integer", "date", "text")
-_TEXTS = ("VARCHAR", "STRING")
+_TEXTS = ("VARCHAR", "string", "text", "character varying", "character")
 """Engine types whose blank values are empty cells."""
 
 

@@ -56,7 +56,10 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     if rule is not None:
         return _local_time(source, type_, engine_type, rule)
     same = engine_type.upper() == target
-    value = source if same else f"TRY_CAST({_castable(source, type_, engine_type)} AS {target})"
+    castable = _castable(source, type_, engine_type)
+    if type_ is Type.INTEGER and engine_type == "TIME":  # seconds since midnight
+        castable = f"floor(date_part('epoch', {castable}))"
+    value = source if same else f"TRY_CAST({castable} AS {target})"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
     if type_.temporal and engine_type == "VARCHAR":

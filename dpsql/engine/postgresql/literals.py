@@ -21,6 +21,7 @@ from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar
 from dpsql.engine.query import stored_as
+from dpsql.engine.shared_texts import boolean_of
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 
@@ -31,12 +32,14 @@ TYPES: Mapping[Type, str] = {
 ENUM = "enum"
 """Represents every enumerated type among the engine types of columns."""
 _WHOLE = ("smallint", "integer", "bigint")
-_TEXTS = ("text", "character varying", "character", "name", "uuid", "json", "jsonb", ENUM)
+_WORDS = ("text", "character varying", "character", ENUM)
+_TEXTS = (*_WORDS, "name", "uuid", "json", "jsonb")
+TIME_OF_DAY = "time without time zone"
 READABLE: Mapping[Type, tuple[str, ...]] = {
-    Type.INTEGER: (*_WHOLE, "numeric", "real", "double precision"),
+    Type.INTEGER: (*_WHOLE, "numeric", "real", "double precision", TIME_OF_DAY),
     Type.REAL: (*_WHOLE, "numeric", "real", "double precision"),
-    Type.TEXT: (*_TEXTS, *_WHOLE),
-    Type.BOOLEAN: ("boolean",),
+    Type.TEXT: (*_TEXTS, *_WHOLE, TIME_OF_DAY),
+    Type.BOOLEAN: ("boolean", *_WHOLE, *_WORDS),
     Type.DATE: ("date", "timestamp without time zone", "timestamp with time zone"),
     Type.TIMESTAMP: ("date", "timestamp without time zone", "timestamp with time zone"),
 }
@@ -115,11 +118,17 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     if type_ is Type.INTEGER:
         if engine_type in _WHOLE:
             return f"CAST({source} AS bigint)"
+        if engine_type == TIME_OF_DAY:  # seconds since midnight
+            return f"CAST(floor(extract(epoch FROM {source})) AS bigint)"
         return number_to_integer(source) if engine_type == "numeric" else real_to_integer(source)
     if type_ is Type.REAL:
         return number_to_real(source) if engine_type == "numeric" else f"CAST({source} AS double precision)"
     if type_ is Type.BOOLEAN:
-        return source
+        if engine_type in _WHOLE:
+            return f"({source} <> 0)"
+        return (
+            source if engine_type == "boolean" else boolean_of(f"lower({binary(f'CAST({source} AS text)')})", constant)
+        )
     # The calendar is checked before the cast, because a date may lie beyond the timestamps.
     if zone is not None:
         first, last = (f"CAST('{day} 00:00:00+00' AS timestamp with time zone)" for day in ("0001-01-03", "9999-12-29"))

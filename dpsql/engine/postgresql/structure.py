@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpsql.engine.postgresql.connections import Connections
 from dpsql.engine.postgresql.engine import DEFAULT_SCHEMA
-from dpsql.engine.postgresql.literals import READABLE
+from dpsql.engine.postgresql.literals import READABLE, TIME_OF_DAY
 from dpsql.engine.structure import SourceTable
 from dpsql.plan.intervals import Type
 
@@ -30,7 +30,7 @@ WHERE k.contype IN ('p', 'f') ORDER BY k.oid
 _ENGINE_TYPES = {
     "smallint": "SMALLINT", "integer": "INTEGER", "bigint": "BIGINT", "numeric": "DECIMAL", "real": "REAL",
     "double precision": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE", "timestamp without time zone": "TIMESTAMP",
-    "timestamp with time zone": "TIMESTAMP",
+    "timestamp with time zone": "TIMESTAMP", TIME_OF_DAY: "TIME",
 } | dict.fromkeys(set(READABLE[Type.TEXT]) - set(READABLE[Type.INTEGER]), "VARCHAR")  # fmt: skip
 """The names in a `SourceTable` of the types that columns of a policy are read from."""
 _STRUCTURE_SECONDS = 60.0

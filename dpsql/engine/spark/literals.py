@@ -14,6 +14,7 @@ from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar, time_constant
 from dpsql.engine.query import stored_as
+from dpsql.engine.shared_texts import boolean_of
 from dpsql.plan.intervals import Type
 
 TYPES: Mapping[Type, str] = {
@@ -26,7 +27,7 @@ READABLE: Mapping[Type, tuple[str, ...]] = {
     Type.INTEGER: (*_WHOLE, "decimal", "float", "double"),
     Type.REAL: (*_WHOLE, "decimal", "float", "double"),
     Type.TEXT: ("string", "char", "varchar", *_WHOLE),
-    Type.BOOLEAN: ("boolean",),
+    Type.BOOLEAN: ("boolean", *_WHOLE, "string", "char", "varchar"),
     Type.DATE: _TIMES,
     Type.TIMESTAMP: _TIMES,
 }
@@ -100,7 +101,11 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     if type_ is Type.REAL:
         return f"CAST({source} AS DOUBLE)"
     if type_ is Type.BOOLEAN:
-        return source
+        if source_kind in _WHOLE:
+            return f"({source} <> 0)"
+        if source_kind == "boolean":
+            return source
+        return boolean_of(f"lower({cast_column(source, Type.TEXT, engine_type)})", constant)
     time = f"CAST({source} AS TIMESTAMP)" if source_kind == "timestamp_ntz" else source
     inside = in_calendar(Type.DATE if source_kind == "date" else Type.TIMESTAMP, time)
     if zone is not None:

@@ -29,6 +29,7 @@ _TYPES = (
     (r"DATE$", "date"),
     (r"TIMESTAMP.*$", "timestamp"),
     (r"(VARCHAR|UUID|ENUM.*)$", "text"),
+    (r"TIME$", "integer"),  # seconds since midnight
 )
 _BUDGET, _DELTA, _EPSILON = "1", "1e-6", "0.03"
 _YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
@@ -235,9 +236,10 @@ def _table(
         keys = {unit[1] if unit else None, *table.primary_key, *links}
         filled = ", nullable: false" if column in table.filled else ""
         renamed = f", from: {quoted(table.renamed[column])}" if column in table.renamed else ""
-        about = f"{{type: {type_}{filled}{renamed}}}"
+        bounds = ", lower: 0, upper: 86400" if engine_type == "TIME" else ""
+        about = f"{{type: {type_}{bounds}{filled}{renamed}}}"
         yield f"      {yaml_scalar(column)}: {about}" + (
-            "" if column in keys or table.delimiter else _BOUNDS.get(type_, "")
+            "" if column in keys or table.delimiter or bounds else _BOUNDS.get(type_, "")
         )
 
 

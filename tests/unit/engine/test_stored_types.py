@@ -190,6 +190,60 @@ def test_a_zone_that_the_engine_does_not_know_is_refused_before_any_row(
     assert fault.value.slug == "source_zone"
 
 
+# --- truth values, times of day and identifiers ---------------------------------------------------------------------------
+
+WORDS = ["t", "T", "f", "yes", "No", "Y", "n", "TRUE", "false", "1", "0", "2", "on", "", " t", "maybe", "\u212a", None]
+MEANT = {
+    "t": True,
+    "yes": True,
+    "y": True,
+    "true": True,
+    "1": True,
+    "f": False,
+    "no": False,
+    "n": False,
+    "false": False,
+    "0": False,
+}
+CLOCK = {"00:00:00": 0, "08:30:00": 30_600, "23:59:59.75": 86_399, "24:00:00": 86_400}
+
+
+@pytest.mark.parametrize("where", ["duckdb", "postgresql", pytest.param("spark", marks=pytest.mark.slow)])
+def test_truth_values_times_and_identifiers_mean_the_same_everywhere(
+    tmp_path: Path, request: pytest.FixtureRequest, where: str
+) -> None:
+    """Words and numbers as truth values; times of day as texts and as seconds since midnight; UUIDs as texts."""
+    uuids, clocks = [None, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"], [None, *CLOCK]
+    rows = [(n, word, n % 3 - 1, clocks[n % len(clocks)], uuids[n % 2]) for n, word in enumerate(WORDS)]
+    given: Any = None
+    if where == "spark":
+        given = request.getfixturevalue("spark")
+        text, number = "n int, word string, number int", "spark://local[2]"
+        given.createDataFrame([row[:3] for row in rows], text).createOrReplaceTempView("t")
+        source = number
+    else:
+        ddl = "CREATE TABLE t (n int, word varchar, number int, clock time, id uuid)"
+        if where == "postgresql":
+            source = request.getfixturevalue("server").database()
+            with psycopg.connect(source, autocommit=True) as owner:
+                owner.execute(ddl)
+                owner.cursor().executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", rows)
+        else:
+            source = "duckdb:///t.duckdb"
+            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+                connection.execute(ddl)
+                connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", rows)
+    columns = {"word": {"type": "boolean"}, "number": {"type": "boolean"}}
+    stored = {} if where == "spark" else {"clock": {"type": "integer"}, "id": {"type": "text"}}
+    read = values(policy(tmp_path, source, {**columns, **stored}), given)
+    assert read["word"] == [None if word is None else MEANT.get(word.lower()) for word in WORDS]
+    assert read["number"] == [bool(row[2]) for row in rows]
+    if stored:
+        assert read["clock"] == [row[3] and CLOCK[row[3]] for row in rows] and read["id"] == [row[4] for row in rows]
+        written = values(policy(tmp_path, source, {"clock": {"type": "text"}}), given)["clock"]
+        assert written == [row[3] for row in rows]
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 NUMBERS = {"80000,25": 80000.25, "1.234,5": 1234.5, "1.234.567": 1234567.0, "-,5": -0.5, " 7 ": 7.0, "1e3": 1000.0, "12.34": None,
