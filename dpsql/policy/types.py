@@ -286,7 +286,7 @@ class PolicyColumn:
     """
 
     name: str
-    type: str = field(metadata=key(values.one_of(*COLUMN_TYPES)))
+    type: str = field(metadata=key(values.one_of(*COLUMN_TYPES, read=values.column_type)))
     lower: Value | None = option(None, values.BOUND, "values below are clamped to it")
     upper: Value | None = option(None, values.BOUND, "values above are clamped to it")
     domain: tuple[Value | None, ...] | None = option(None, values.DOMAIN, "public keys, in the order of answers")

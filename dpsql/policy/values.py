@@ -215,6 +215,21 @@ def choice(words: tuple[str, ...], raw: object) -> str:
     return text
 
 
+_STORED_TYPES = {
+    "decimal": "real (or integer, if it holds whole numbers)", "numeric": "real (or integer, if it holds whole numbers)",
+    "uuid": "text", "enum": "text, with its values as domain", "time": "integer, the seconds since midnight, or text",
+    "timestamptz": "timestamp, with a timezone",
+}  # fmt: skip
+
+
+def column_type(words: tuple[str, ...], raw: object) -> str:
+    """Return the type of a column, one of `words`. Raises ValueError, with the type to declare for those that databases store."""
+    text = _text(raw, "one of " + ", ".join(words))
+    if text.lower() in _STORED_TYPES:
+        raise ValueError(f"{text} is not one of {', '.join(words)}; declare {_STORED_TYPES[text.lower()]}")
+    return choice(words, raw)
+
+
 def choices(words: tuple[str, ...], raw: object) -> tuple[str, ...]:
     """Return a list of some of `words`, which may be empty, in their order. Raises ValueError otherwise."""
     if not isinstance(raw, list):
@@ -381,9 +396,9 @@ def _text_kind(reader: Callable[[object], object], pattern: str) -> Plain:
     return Plain(reader, {"type": "string", "pattern": f"^{pattern}$"})
 
 
-def one_of(*words: str) -> Plain:
+def one_of(*words: str, read: Callable[[tuple[str, ...], object], str] = choice) -> Plain:
     """Return the kind of values that are one of `words`."""
-    return Plain(partial(choice, words), {"type": "string", "enum": list(words)})
+    return Plain(partial(read, words), {"type": "string", "enum": list(words)})
 
 
 def some_of(*words: str) -> Plain:
