@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import resource
 import signal
 import socket
 import struct
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from support.raw_client import Client, framed, text
 from support.served_clinic import PASSWORD, Served, build_clinic
+from support.small_disk import SmallDisk
 
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
@@ -38,6 +38,7 @@ class Load:
     """One run: the server, the events that its clients counted, and its duration."""
 
     served: Served
+    disk: SmallDisk
     seconds: float
     seed: int
     counts: Counter[str] = field(default_factory=Counter)
@@ -156,16 +157,14 @@ def restart(load: Load) -> None:
 
 
 def reload(load: Load) -> None:
-    assert load.served.process is not None
-    load.served.process.send_signal(signal.SIGHUP)
+    os.kill(load.served.running, signal.SIGHUP)
 
 
 def full_disk(load: Load) -> None:
-    """Prevent the server's files from growing for a while, as on a full disk (EFBIG in place of ENOSPC)."""
-    assert load.served.process is not None
-    before = resource.prlimit(load.served.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    """Fill the disk of ledger, stores, logs and state for a while."""
+    load.disk.fill(process=load.served.running)
     time.sleep(2)
-    resource.prlimit(load.served.process.pid, resource.RLIMIT_FSIZE, before)
+    load.disk.free(load.served.running)
 
 
 def clock_jumps(load: Load) -> None:
@@ -179,18 +178,18 @@ FAULTS = {"killed": kill, "restarted": restart, "reloaded": reload, "disk full":
 
 def memory_of(served: Served) -> int:
     """Return the resident memory of the server in MB."""
-    assert served.process is not None
-    return int(Path(f"/proc/{served.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+    return int(Path(f"/proc/{served.running}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
 def run(folder: Path, seconds: float, seed: int, clients: int = 64) -> tuple[Load, list[str]]:
-    """Run the load, and return it with its counts and the failures."""
+    """Run the load on a disk of its own in `folder`, and return it with its counts and the failures."""
+    disk = SmallDisk(folder, 400_000)
     os.environ["PYTHONPATH"] = f"{HERE / 'jumping'}:{os.environ.get('PYTHONPATH', '')}"
     os.environ["LOAD_CLOCK"] = str(folder / "state" / "clock")
     served = build_clinic(folder)
     served.options = (*served.options, "--drain-seconds", "2")
     served.start()
-    load = Load(served, seconds, seed)
+    load = Load(served, disk, seconds, seed)
     everybody = [(role, number) for role, most in ROLES.items() for number in range(max(1, most * clients // 64))]
     threads = [threading.Thread(target=_client, args=(load, *who), daemon=True) for who in everybody]
     for thread in threads:
@@ -232,6 +231,8 @@ def _failures(load: Load) -> list[str]:
     load.counts["charged"] = charges
     if not verdict.sound:
         failures.append(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}")
+    if load.counts["answered"] < LEAST_ANSWERS or not load.counts.keys() >= FAULTS.keys() | {"left"}:
+        failures.append("too few questions were answered, or a fault was not tried")
     if load.counts["answered"] > charges:
         failures.append(f"{load.counts['answered']} answers and {charges} charges")
     if over:
@@ -243,11 +244,13 @@ def main() -> int:
     """Run, print the table, and return the exit status."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--minutes", type=float, default=30)
+    options.add_argument("--clients", type=int, default=64)
     options.add_argument("--seed", type=int, default=int(time.time()))
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        load, failures = run(Path(folder), chosen.minutes * 60, chosen.seed)
-    print(f"load of {chosen.minutes:g} minutes, seed {chosen.seed}")
+        load, failures = run(Path(folder) / "disk", chosen.minutes * 60, chosen.seed, chosen.clients)
+        load.disk.remove()
+    print(f"load of {chosen.minutes:g} minutes, seed {chosen.seed}, a disk of its own: {load.disk.is_mounted}")
     for name, number in sorted(load.counts.items()):
         print(f"{name:<18}{number:>9}")
     print("\n".join(failures) or "1 passed: every answer was charged, the ledger holds, the server came back")

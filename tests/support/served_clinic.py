@@ -61,6 +61,12 @@ class Served:
         return status
 
     @property
+    def running(self) -> int:
+        """Return the number of the server's process."""
+        assert self.process is not None
+        return self.process.pid
+
+    @property
     def place(self) -> dict[str, Any]:
         """Return the connection parameters for drivers."""
         return {

@@ -11,8 +11,8 @@ _NEW_MOUNTS, _NEW_USER, _PRIVATE, _DETACH = 0x20000, 0x10000000, 0x44000, 2
 
 
 class SmallDisk:
-    """A file system in `folder` that only this process and its children see. Where none may be mounted, files of this process
-    cannot grow while it is full (`is_mounted` is false)."""
+    """A file system in `folder` that only this process and its children see. Where none may be mounted (`is_mounted` is false), a
+    process cannot write to its files while it is full."""
 
     def __init__(self, folder: Path, kilobytes: int) -> None:
         """Mount it. A process with several threads, or that must see what others mount later, forks first."""
@@ -23,10 +23,10 @@ class SmallDisk:
         self.is_mounted = _own_mounts(libc) and libc.mount(b"small", bytes(folder), b"tmpfs", 0, options) == 0
         self._filler = folder / "filler"
 
-    def fill(self, left: int = 0) -> None:
-        """Take all space, but for about so many bytes."""
+    def fill(self, left: int = 0, process: int = 0) -> None:
+        """Take all space, but for about so many bytes. `process`: the one that writes (0: this one)."""
         if not self.is_mounted:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             return
         with self._filler.open("ab", buffering=0) as file:
             for size in (1 << 16, 1 << 12):
@@ -37,9 +37,10 @@ class SmallDisk:
                     continue
             file.truncate(max(0, file.tell() - left))
 
-    def free(self) -> None:
+    def free(self, process: int = 0) -> None:
         """Give it back."""
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        if not self.is_mounted:
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         self._filler.unlink(missing_ok=True)
 
     def remove(self) -> None:
