@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -15,12 +15,11 @@ from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
 from dpsql.frontends.batch.statements import (
     FileStatement,
-    ReportedStatement,
     ResultNames,
     StatementReport,
     SummaryObject,
     asked_questions,
-    summary_object,
+    error_object,
     walk,
 )
 from dpsql.frontends.batch.together import QuestionPlans
@@ -72,44 +71,33 @@ class Step:
     planned: Planned | None = None
 
 
+@dataclass
 class Batch:
-    """The statements of some files on one session, their results in one folder."""
+    """The statements of some files on one session, their results in one folder.
 
-    def __init__(
-        self,
-        session: Session,
-        scripts: Sequence[tuple[Path, str]],
-        out: Path,
-        format: str,
-        *,
-        charge_again: bool = False,
-        keep_going: bool = False,
-        bars: bool = False,
-        for_spreadsheet: bool = False,
-        keep_notes: bool = False,
-        objective: Objective | None = None,
-    ) -> None:
-        """`scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run charged and lost;
-        `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low and NAME_high;
-        `for_spreadsheet`: of `write_csv`; `keep_notes`: `reported` includes the note of each result; `objective`: what joint
-        measurement plans of the statements minimise (None: each statement is measured separately)."""
-        self._session = session
-        self._scripts = scripts
-        self._out = out
-        self._format = format
-        self._charge_again = charge_again
-        self._keep_going = keep_going
-        self._bars = bars
-        self._for_spreadsheet = for_spreadsheet
-        self._keep_notes = keep_notes
-        self._notes: dict[str, dict[str, Any]] = {}
-        self._texts: dict[str, str] = {}
+    `scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run charged and lost;
+    `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low and NAME_high;
+    `for_spreadsheet`: of `write_csv`; `keep_notes`: `reports` include the note of each result; `objective`: what joint
+    measurement plans of the statements minimise (None: each statement is measured separately).
+    """
+
+    session: Session
+    scripts: Sequence[tuple[Path, str]]
+    out: Path
+    format: str
+    charge_again: bool = False
+    keep_going: bool = False
+    bars: bool = False
+    for_spreadsheet: bool = False
+    keep_notes: bool = False
+    objective: Objective | None = None
+    reports: list[StatementReport] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
         self._refused = 0
         self._names = ResultNames()
-        self._objective = objective
         self._plans: QuestionPlans | None = None
         self._anew: dict[str, str] = {}
-        self._reports: list[StatementReport] = []
         self._price: str | None = None
         self._share: str | None = None
         self._left: Mapping[str, Mapping[str, str]] = {}
@@ -118,7 +106,7 @@ class Batch:
 
     def price(self, watcher: Watcher) -> int:
         """Show the price of the set; nothing is charged or written. Returns the exit status."""
-        record = RunRecord(self._out, self._session.policy.dataset, create=False)
+        record = RunRecord(self.out, self.session.policy.dataset, create=False)
         steps = self._steps(record, watcher)
         if steps is None:
             return Exit.REFUSAL
@@ -128,33 +116,25 @@ class Batch:
 
     def summary(self, status: int, error: Error | None, *, dry_run: bool) -> SummaryObject:
         """Return the outcome of each statement, as an object for JSON. `error`: what ended the run as a whole."""
-        return summary_object(
-            self._reports, dataset=self._session.policy.dataset, price=self._price, share=self._share, left=self._left,
-            status=status, error=error, dry_run=dry_run, plans=self.plans,
+        summary = SummaryObject(
+            dataset=self.session.policy.dataset, dry_run=dry_run, status=status, price=self._price, share=self._share,
+            left={account: dict(amounts) for account, amounts in self._left.items()}, error=error_object(error),
+            statements=[report.as_object() for report in self.reports],
         )  # fmt: skip
+        if self._plans is not None:
+            summary["workload"] = self._plans.objects()
+        return summary
 
     def plan_lines(self) -> list[str]:
         """Return the measurement plans as lines of text; no lines for a run without plans."""
         return [] if self._plans is None else self._plans.lines()
-
-    @property
-    def plans(self) -> dict[str, Any] | None:
-        """The measurement plans as an object for JSON; None for a run without plans."""
-        return None if self._plans is None else self._plans.objects()
-
-    def reported(self) -> list[ReportedStatement]:
-        """Return every statement with its outcome, and with the note of its result if it has one."""
-        return [
-            ReportedStatement(report, self._texts.get(report.place, ""), self._notes.get(report.result or ""))
-            for report in self._reports
-        ]
 
     def run(self, watcher: Watcher) -> int:
         """Price the set, refuse it as a whole if it does not fit, then answer the statements without results.
 
         Returns the exit status. Raises BudgetRefusal (batch_budget), the error `stopped`, and faults of the folder.
         """
-        record = RunRecord(self._out, self._session.policy.dataset, create=True)
+        record = RunRecord(self.out, self.session.policy.dataset, create=True)
         try:
             steps = self._steps(record, watcher)
             if steps is None:
@@ -164,9 +144,9 @@ class Batch:
             record.save()
             return self._answer_all(record, steps, watcher)
         finally:
-            if self._keep_notes:
-                have = [report.result for report in self._reports if report.state in ("answered", "earlier")]
-                self._notes = {name: note for name in have if name and (note := record.note(name)) is not None}
+            for report in self.reports if self.keep_notes else ():
+                if report.result and report.state in ("answered", "earlier"):
+                    report.note = record.note(report.result)
             record.close()
 
     # --- before anything is charged -----------------------------------------------------------------------------------
@@ -176,45 +156,42 @@ class Batch:
 
         With `keep_going`, return those that can be answered, even if others are refused.
         """
-        if self._objective is not None:
-            questions = asked_questions(self._session, self._scripts, lambda *_: None, lambda *_: None)
-            self._plans = QuestionPlans(self._session, questions, self._objective)
+        if self.objective is not None:
+            questions = asked_questions(self.session, self.scripts, lambda *_: None, lambda *_: None)
+            self._plans = QuestionPlans(self.session, questions, self.objective)
         steps: list[Step] = []
 
         def use(from_file: FileStatement) -> bool:
-            self._texts[from_file.place] = from_file.piece.sql
             step = self._step(record, from_file)
             if step is not None:
                 steps.append(step)
-                self._reports.append(step.report)
+                self.reports.append(step.report)
             return step is not None
 
         def refused(place: str, sql: str, error: Error) -> None:
-            if sql:
-                self._texts[place] = sql
             watcher.say(f"{place}: {error.text()}")
             self._refused += 1
-            self._reports.append(StatementReport(place, "refused", error=error))
+            self.reports.append(StatementReport(place, sql, "refused", error=error))
 
         def left_out(path: Path, line: int) -> None:
             watcher.say(f"{path}: what follows is not asked, as it may depend on line {line}")
 
-        walk(self._session, self._scripts, use, refused, left_out if self._keep_going else None)
+        walk(self.session, self.scripts, use, refused, left_out if self.keep_going else None)
         if not self._refused:
             return steps
-        outcome = "the others are asked" if self._keep_going else "nothing was run"
+        outcome = "the others are asked" if self.keep_going else "nothing was run"
         watcher.say(f"{self._refused} of the statements cannot be answered; {outcome}")
-        return steps if self._keep_going else None
+        return steps if self.keep_going else None
 
     def _step(self, record: RunRecord, from_file: FileStatement) -> Step | None:
         """Return the step of one statement, None for SET and RESET, which affect the statements after them in the file."""
-        session, place, piece = self._session, from_file.place, from_file.piece
+        session, place, piece = self.session, from_file.place, from_file.piece
         statement = session.parse(piece, None)
         if statement.kind in ("set", "reset", "transaction"):
             session.execute(piece)
             return None
         self._names.take(from_file.stem)
-        name = f"{from_file.stem}.{self._format}"
+        name = f"{from_file.stem}.{self.format}"
         options = session.options
         view = None if self._plans is None else self._plans.view(from_file.stem)
         facts: dict[str, Any] = {"sql": piece.sql, "options": options.show(), "who": session.analyst}
@@ -226,9 +203,9 @@ class Batch:
         self._repeats[repr(facts)] += 1
         facts["time"] = self._repeats[repr(facts)]
         request = record.request(facts)
-        report = StatementReport(place, "priced", name)
+        report = StatementReport(place, piece.sql, "priced", name)
         step = Step(place, piece.sql, name, options, facts, request, request, "ask", {}, report, view)
-        if record.is_done(name, request, bars=self._bars, for_spreadsheet=self._for_spreadsheet):
+        if record.is_done(name, request, bars=self.bars, for_spreadsheet=self.for_spreadsheet):
             return replace(step, state="done")
         if statement.kind != "query":
             session.describe(piece)
@@ -242,7 +219,7 @@ class Batch:
         if cost and session.ledger.find(charge_id(session.analyst, receipt)) is not None:
             if self._is_kept(piece.sql if view is None else planned, receipt):
                 cost = {}
-            elif self._charge_again:
+            elif self.charge_again:
                 receipt = self._anew[repr(paid_by)] = record.ask_anew(paid_by)
             else:
                 state = "lost"
@@ -255,7 +232,7 @@ class Batch:
 
     def _facts_of_plan(self, planned: Planned) -> dict[str, Any]:
         """Return the facts that identify the charge of a measurement plan, which are the same for each of its questions."""
-        session = self._session
+        session = self.session
         return {
             "plan": list(planned.keys),
             "who": session.analyst,
@@ -268,9 +245,9 @@ class Batch:
         """Return whether a request that was charged before can be answered. A known request is never charged again."""
         try:
             if isinstance(question, Planned):
-                self._session.answer(question, request)
+                self.session.answer(question, request)
             else:
-                self._session.execute(question, request_id=request)
+                self.session.execute(question, request_id=request)
         except Error as error:
             if error.slug in ("request_lost", "request_repeated"):
                 return False
@@ -282,7 +259,7 @@ class Batch:
 
         A block that is stored, or that an earlier statement of the set releases, is not charged again.
         """
-        session = self._session
+        session = self.session
         stored = session.explain_planned(planned).stored
         reuse = planned.options.reuse
         loss, charged = PrivacyLoss.nothing(), False
@@ -302,16 +279,16 @@ class Batch:
             state = states.get(step.state, "priced")
             step.report.state, step.report.price = state, price if state == "priced" else None
         self._price = charge_text(_total(steps))
-        part = self._session.budget().price(_total(steps))
+        part = self.session.budget().price(_total(steps))
         self._share = None if part is None else part.share
-        self._left = self._session.budget().remaining
+        self._left = self.session.budget().remaining
         share = f", {self._share}" if self._share else ""
-        watcher.say(f"the whole set: {self._price}{share}; left: {left_text(self._session)}")
+        watcher.say(f"the whole set: {self._price}{share}; left: {left_text(self.session)}")
 
     def _require_fit(self, steps: Sequence[Step]) -> None:
         """Raise BudgetRefusal if the set as a whole does not fit every scope."""
         cost = _total(steps)
-        left = self._session.budget().remaining
+        left = self.session.budget().remaining
         short = [
             f"{scope} has {dimension} {readable_text(amounts[dimension])} left"
             for scope, amounts in left.items()
@@ -321,7 +298,7 @@ class Batch:
         if short:
             error = refuse("batch_budget", cost=charge_text(cost), short="; ".join(short))
             assert isinstance(error, BudgetRefusal)
-            error.hint = f"left: {left_text(self._session)}; {error.hint}"
+            error.hint = f"left: {left_text(self.session)}; {error.hint}"
             error.remaining = {
                 scope: ", ".join(f"{d} {a}" for d, a in amounts.items()) for scope, amounts in left.items()
             }
@@ -352,38 +329,38 @@ class Batch:
                 watcher.say(f"{step.place}: {refuse('batch_lost', receipt=step.receipt, charged=True).text()}")
                 status = max(status, int(Exit.FAULT))
         self._left = self._still_left()
-        watcher.say(f"results are in {self._out}; left: {left_text(self._session)}")
+        watcher.say(f"results are in {self.out}; left: {left_text(self.session)}")
         return status
 
     def _still_left(self) -> Mapping[str, Mapping[str, str]]:
         """Return the remaining budget of each scope, nothing if the ledger fails: the answers are already paid for and
         written."""
         try:
-            return self._session.budget().remaining
+            return self.session.budget().remaining
         except Error:
             return {}
 
     def _answer(self, record: RunRecord, step: Step) -> None:
         """Answer one step and write its result. Raises Error, and OSError (a closed output ends the command)."""
-        self._session.options = step.options
+        self.session.options = step.options
         with registering(passing=OSError):
-            release = ask(self._session, step.sql if step.planned is None else step.planned, request_id=step.receipt)
+            release = ask(self.session, step.sql if step.planned is None else step.planned, request_id=step.receipt)
         with registering(charged=release.receipt.is_paid, passing=OSError):
             note = {
                 "statement": step.sql,
                 "place": step.place,
                 "request": step.request,
                 "options": step.options.show(),
-                "dataset": self._session.policy.dataset,
-                "policy_version": self._session.policy.version,
-                "analyst": self._session.analyst,
-                "bars": self._bars,
-                "for_spreadsheet": self._for_spreadsheet,
+                "dataset": self.session.policy.dataset,
+                "policy_version": self.session.policy.version,
+                "analyst": self.session.analyst,
+                "bars": self.bars,
+                "for_spreadsheet": self.for_spreadsheet,
                 "rows": row_objects(release),
                 **as_object(release),
             }
             write = partial(
-                write_file, release, format=self._format, bars=self._bars, for_spreadsheet=self._for_spreadsheet
+                write_file, release, format=self.format, bars=self.bars, for_spreadsheet=self.for_spreadsheet
             )
             record.keep(step.name, write, note)
         step.report.state, step.report.receipt = "answered", release.receipt_id

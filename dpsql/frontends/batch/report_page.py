@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.batch.statements import ReportedStatement
+from dpsql.frontends.batch.statements import StatementReport
 from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.formats import unique_names
 from dpsql.frontends.rendering.plots import check_columns, release_chart, svg
@@ -79,7 +79,7 @@ def forget_report(place: Path) -> None:
 
 def write_report(
     place: Path,
-    statements: Sequence[ReportedStatement],
+    statements: Sequence[StatementReport],
     summary: Mapping[str, Any],
     left: str,
     plan: Sequence[str] = (),
@@ -90,12 +90,12 @@ def write_report(
 
     Raises Fault file_write, charged if answers were.
     """
-    with writing(place, charged=any(statement.report.state == "answered" for statement in statements)):
+    with writing(place, charged=any(statement.state == "answered" for statement in statements)):
         place.write_text(report_page(statements, summary, left, plan, unprotected), encoding="utf-8")
 
 
 def report_page(
-    statements: Sequence[ReportedStatement],
+    statements: Sequence[StatementReport],
     summary: Mapping[str, Any],
     left: str,
     plan: Sequence[str] = (),
@@ -103,7 +103,7 @@ def report_page(
 ) -> Markup:
     """Return the page as HTML."""
     dataset = str(summary["dataset"])
-    answers = sum(statement.report.state in ("answered", "earlier") for statement in statements)
+    answers = sum(statement.state in ("answered", "earlier") for statement in statements)
     ended = summary["error"]
     head = [
         f"{answers} of {len(statements)} statements have an answer",
@@ -126,21 +126,20 @@ def report_page(
     )
 
 
-def _section(statement: ReportedStatement) -> Markup:
-    report = statement.report
+def _section(report: StatementReport) -> Markup:
     parts = [
         markup("<h2>{}</h2>", Path(report.result).stem if report.result else report.place),
         markup('<p class="facts {}">{}; {}</p>', report.state, _STATES[report.state], report.place),
     ]
-    if statement.sql:
-        parts.append(markup("<pre>{}</pre>", statement.sql))
+    if report.sql:
+        parts.append(markup("<pre>{}</pre>", report.sql))
     if report.error is not None:
         charge = "the charge stays" if report.error.charged else "nothing was charged"
         message = f"{report.error.slug}: {report.error.message}"
         lines = [line for line in (message, report.error.hint, charge) if line]
         parts.append(markup('<p class="{}">{}</p>', report.state, joined(lines, markup("<br>"))))
-    if statement.note is not None:
-        parts += _answer_parts(statement.note)
+    if report.note is not None:
+        parts += _answer_parts(report.note)
     return markup("<section>{}</section>", joined(parts))
 
 

@@ -186,23 +186,24 @@ def name_problem(name: str) -> str:
 @dataclass
 class StatementReport:
     """One statement. `state`: priced (not asked), answered, earlier (answered by an earlier run), lost (charged by an earlier
-    run, its answer is lost), refused, failed; `price`: its price as determined before the run."""
+    run, its answer is lost), refused, failed; `price`: its price as determined before the run; `note`: the contents of the note
+    of its result, if a page is to show it."""
 
     place: str
+    sql: str
     state: str
     result: str | None = None
     price: str | None = None
     receipt: str | None = None
     error: Error | None = None
+    note: Mapping[str, Any] | None = None
 
-
-@dataclass(frozen=True)
-class ReportedStatement:
-    """A statement with its outcome. `note`: the contents of the note of its result, None if it has no result."""
-
-    report: StatementReport
-    sql: str
-    note: Mapping[str, Any] | None
+    def as_object(self) -> StatementObject:
+        """Return the outcome as an object for JSON."""
+        return {
+            "place": self.place, "state": self.state, "result": self.result, "price": self.price,
+            "receipt": self.receipt, "error": error_object(self.error),
+        }  # fmt: skip
 
 
 class ErrorObject(TypedDict):
@@ -241,31 +242,8 @@ class SummaryObject(TypedDict):
     statements: list[StatementObject]
 
 
-def summary_object(
-    reports: list[StatementReport], *, dataset: str, price: str | None, share: str | None,
-    left: Mapping[str, Mapping[str, str]], status: int, error: Error | None, dry_run: bool,
-    plans: Mapping[str, Any] | None = None,
-) -> SummaryObject:  # fmt: skip
-    """Return the run as a JSON object. `plans`: the joint measurement plans, None for a run without any."""
-    summary = SummaryObject(
-        dataset=dataset, dry_run=dry_run, status=status, price=price, share=share,
-        left={account: dict(amounts) for account, amounts in left.items()},
-        error=_error_object(error),
-        statements=[_statement_object(report) for report in reports],
-    )  # fmt: skip
-    if plans is not None:
-        summary["workload"] = dict(plans)
-    return summary
-
-
-def _statement_object(report: StatementReport) -> StatementObject:
-    return {
-        "place": report.place, "state": report.state, "result": report.result, "price": report.price,
-        "receipt": report.receipt, "error": _error_object(report.error),
-    }  # fmt: skip
-
-
-def _error_object(error: Error | None) -> ErrorObject | None:
+def error_object(error: Error | None) -> ErrorObject | None:
+    """Return an error as an object for JSON."""
     if error is None:
         return None
     return {

@@ -193,7 +193,7 @@ def run(
                 from dpsql.frontends.rendering.formats import left_text
 
                 unprotected = [*session.policy.unprotected.values()]
-                write_report(report, batch.reported(), summary, left_text(session), batch.plan_lines(), unprotected)
+                write_report(report, batch.reports, summary, left_text(session), batch.plan_lines(), unprotected)
     context.exit(status)
 
 
