@@ -8,6 +8,7 @@ is differentially private: no session, server or report of a server imports it (
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,14 @@ _KEY = "scan"
 _ORDERED = ("integer", "date", "text")
 _TEXTS = ("VARCHAR", "string", "text", "character varying", "character")
 """Engine types whose blank values are empty cells."""
+
+
+_NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*"
+_CONVERTED = {
+    "integer": rf"{_NUMBERS}|TIME", "real": _NUMBERS, "boolean": rf"BOOLEAN|{_NUMBERS}", "date": "DATE|TIMESTAMP.*",
+    "timestamp": "DATE|TIMESTAMP.*",
+}  # fmt: skip
+"""For each type of the policy, DuckDB's types whose values (but for extreme ones) are values of it."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +104,16 @@ class CellCounts:
 def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: bool) -> tuple[int, list[CellCounts]]:
     """Return how many rows of one of the `parts` of a table were read, and the cells of its columns. These figures are exact.
 
-    Without `everything` only columns that the source stores as texts are read: all rows of CSV files, and otherwise the first
-    `MOST_SAMPLED`. Columns of texts are not counted, nor is what cannot be read as a whole (see `failures`).
+    Without `everything` only columns that the source stores as texts, or as another type that has no values of the policy's, are
+    read: all rows of CSV files, and otherwise the first `MOST_SAMPLED`. Columns of texts are not counted, nor is what cannot be
+    read as a whole (see `failures`).
     """
     about, stored = policy.tables[table], engine.source(table).types
     columns = [
         column
         for column, entry in about.columns.items()
-        if entry.type != "text" and (everything or stored_as(stored[column])[0] in _TEXTS)
+        if entry.type != "text"
+        and (everything or not re.fullmatch(_CONVERTED[entry.type], stored_as(stored[column])[0]))
     ]
     if not columns and about.csv is None:
         return 0, []

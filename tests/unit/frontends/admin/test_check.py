@@ -365,14 +365,21 @@ def test_a_fraction_in_a_column_of_integers_is_rounded_as_init_says(
     assert rows.column("age").to_pylist() == [71]
 
 
-def test_texts_in_one_of_many_parquet_files_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     columns = {"id": ["a", "b"], "salary": [1.5, 2.5], "born": [date(2000, 1, 2)] * 2}
     pq.write_table(pa.table({**columns, "age": [30, 40]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({**columns, "age": ["x", "3,5"]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({**columns, "age": [30, 40], "born": [True, False]}), tmp_path / "c.parquet")
     findings = check_policy_file(_people(tmp_path, f"{tmp_path}/*.parquet"))
     assert findings.status is Exit.REFUSAL
-    assert [problem.partition("NULL: ")[2] for problem in findings.problems] == [f"2 of 2 in {tmp_path}/b.parquet"]
+    lost = [f"{column} has cells that cannot be read" for column in ("people.age", "people.born")]
+    assert [problem[: len(words)] for problem, words in zip(findings.problems, lost, strict=True)] == lost
+    assert [problem.partition("NULL: ")[2] for problem in findings.problems] == [
+        f"2 of 2 in {tmp_path}/{name}.parquet" for name in "bc"
+    ]
 
 
 def test_what_check_counts_reaches_no_analyst(
