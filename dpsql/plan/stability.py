@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
@@ -27,6 +28,13 @@ from dpsql.plan.plan import (
 from dpsql.policy import Policy
 
 MOST_ROWS_PER_UNIT = 10**9
+
+
+class Limit(NamedTuple):
+    """At most `most` rows agree on some columns, if the policy's `promises` hold."""
+
+    most: int
+    promises: frozenset[Promise]
 
 
 def rows_per_unit(relation: Relation, policy: Policy) -> int:
@@ -178,29 +186,68 @@ def matches(relation: Join, policy: Policy) -> tuple[int | None, int | None]:
     rows = unfiltered(relation.right)
     if isinstance(rows, ReleasedRows) and not relation.on_unit:
         return most_met(rows, relation.keys, "b."), None
-    forward, back = (_match_promise(relation, side, policy) for side in (1, 0))
+    forward, back = (_limit_of_side(relation, side, policy) for side in (1, 0))
     return (
         None if forward is None else forward.most,
         None if back is None or not relation.on_unit else back.most,
     )
 
 
-def _match_promise(relation: Join, side: int, policy: Policy) -> Promise | None:
-    """Return the promise of the policy that limits the rows of one side (0: left, 1: right) with equal keys: a key of its base
-    table, or, without keys, the number of rows of a public table. None if there is none."""
-    source = (relation.left, relation.right)[side]
+def _limit_of_side(relation: Join, side: int, policy: Policy) -> Limit | None:
+    """Return the limit on the rows of one side (0: left, 1: right) that agree on the keys of a join: by keys of its tables, or,
+    without keys, by the number of rows of a public table. None if there is none."""
+    source, keys = (relation.left, relation.right)[side], _keys_of_side(relation, side)
+    if keys:
+        return _limit(source, frozenset(key.name for key in keys), policy)
     rows = unfiltered(source) if _rows(source, policy) else base_rows(source)
-    if not isinstance(rows, Scan):
+    if not isinstance(rows, Scan) or relation.keys:
         return None
-    columns = (base_column(source, key) for key in _keys_of_side(relation, side))
-    names = tuple(sorted({column for column in columns if column is not None}))
     table = policy.tables[rows.table]
-    most = table.multiplicity(names)
-    if most is not None:
-        return Promise(rows.table, names, most)
-    if relation.keys or not table.public or table.rows is None:
+    if not table.public or table.rows is None:
         return None
-    return Promise(rows.table, (), max(1, len(table.rows[1])))
+    most = max(1, len(table.rows[1]))
+    return Limit(most, frozenset({Promise(rows.table, (), most)}))
+
+
+def _limit(relation: Relation, columns: frozenset[str], policy: Policy) -> Limit | None:
+    """Return the limit on rows (of one unit, where rows have units) that agree on `columns`, none of which is NULL in them.
+
+    Rows of a table agree as its keys promise. In a join, each row of one side occurs once for each row of the other side that it
+    meets, and all of these agree on the join's keys: so at most l * m rows agree if l rows of one side do and each meets m.
+    Columns that are compared with those that agree, agree too. An outer join also keeps each row of its left side that meets
+    none, with NULL on the right: there nothing follows from the right side.
+    """
+    if isinstance(relation, Filter):
+        return _limit(relation.source, columns, policy)
+    if isinstance(relation, Project):
+        defined = dict(relation.columns)
+        same = (defined[name] for name in columns)
+        return _limit(relation.source, frozenset(column.name for column in same if isinstance(column, Column)), policy)
+    if isinstance(relation, Scan):
+        names = tuple(sorted(columns))
+        most = policy.tables[relation.table].multiplicity(names)
+        return None if most is None else Limit(most, frozenset({Promise(relation.table, names, most)}))
+    return _joined_limit(relation, columns, policy) if isinstance(relation, Join) else None
+
+
+def _joined_limit(relation: Join, columns: frozenset[str], policy: Policy) -> Limit | None:
+    agreed, pairs = set(columns), [(a, b) for a, b in relation.keys if isinstance(a, Column) and isinstance(b, Column)]
+    for a, b in pairs:
+        if a.name in agreed and told_apart(a, b):
+            agreed.add(b.name)
+        elif relation.kind == "inner" and b.name in agreed and told_apart(b, a):
+            agreed.add(a.name)
+    sides = [frozenset(name[2:] for name in agreed if name[0] == letter) for letter in "ab"]
+    met = [frozenset(key.name for key in _keys_of_side(relation, side)) for side in (0, 1)]
+    limits: list[Limit] = []
+    for first, source, other in ((0, relation.left, relation.right), (1, relation.right, relation.left)):
+        if first == 1 and relation.kind != "inner":
+            continue
+        of_rows = _limit(source, sides[first], policy) if sides[first] else None
+        of_matches = _limit(other, met[1 - first] | sides[1 - first], policy) if met[1 - first] else None
+        if of_rows is not None and of_matches is not None:
+            limits.append(Limit(of_rows.most * of_matches.most, of_rows.promises | of_matches.promises))
+    return min(limits, key=lambda limit: limit.most, default=None)
 
 
 def _keys_of_side(relation: Join, side: int) -> list[Column]:
@@ -235,7 +282,8 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
             relied_on.add(Promise(parent, (column,), 1))
         return frozenset(relied_on)
     if isinstance(relation, Join):
-        relied_on |= {promise for side in (0, 1) if (promise := _match_promise(relation, side, policy)) is not None}
+        for limit in (_limit_of_side(relation, side, policy) for side in (0, 1)):
+            relied_on |= frozenset() if limit is None else limit.promises
     return frozenset(relied_on).union(*(promises(part, policy) for part in parts(relation)))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import permutations
 
 import pytest
 from support.neighbouring_hospitals import policy, together
@@ -192,6 +194,33 @@ WHOLE = [
 @pytest.mark.parametrize("questions", WHOLE, ids=lambda questions: questions[0])
 def test_conditions_that_change_nothing_are_no_other_question(questions: list[str]) -> None:
     assert len({whole(question) for question in questions}) == 1
+
+
+EQUAL = {
+    "lv": "l.visit_id = v.visit_id", "vp": "v.patient_id = p.patient_id", "pr": "p.region = r.region",
+    "vc": "v.ward = c.ward",
+}  # fmt: skip
+SOURCES = {"p": "patients", "v": "visits", "l": "labs", "r": "regions", "c": "prices"}
+
+
+def orders(names: str) -> Iterator[str]:
+    """Yield FROM and WHERE of one join in all orders of its tables, with commas and with ON."""
+    equalities = [text for pair, text in EQUAL.items() if set(pair) <= set(names)]
+    for order in permutations(names):
+        tables = [f"{SOURCES[name]} {name}" for name in order]
+        yield f"{', '.join(tables)} WHERE {' AND '.join(equalities)}"
+        joins, left = tables[0], list(equalities)
+        for number, table in enumerate(tables[1:], 2):
+            ready = [text for text in left if {text[0], text.split(" = ")[1][0]} <= set(order[:number])]
+            left = [text for text in left if text not in ready]
+            joins += f" JOIN {table} ON {' AND '.join(ready) or 'TRUE'}"
+        yield joins
+
+
+@pytest.mark.parametrize("names", ["pv", "vl", "pr", "vlp", "vcp", "pvlr"])
+def test_the_order_of_from_is_no_other_question(names: str) -> None:
+    """Neither the price, as all releases have one key, nor whether the join is answered."""
+    assert len({whole(f"SELECT COUNT(*) AS n FROM {written}") for written in orders(names)}) == 1
 
 
 @pytest.mark.parametrize("word", ["AND", "OR"])

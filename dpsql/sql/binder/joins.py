@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Relation, ReleasedRows, Scan
-from dpsql.plan.stability import base_column, base_rows, matches, most_met, told_apart, unfiltered
+from dpsql.plan.stability import base_column, base_rows, matches, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.equal_keys import along_key
@@ -112,10 +112,11 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
 
 
 def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """Return a SELECT with the conditions of ON moved to WHERE, if its FROM begins with two public tables and all its joins are
-    inner joins: the meaning is the same, and the joins may then start at a protected table. Return any other SELECT unchanged."""
+    """Return a SELECT with the conditions of ON moved to WHERE, if one of its sources is protected
+    and all its joins are inner joins: the meaning is the same, and the order of the joins is then that of `_any_order`. Return
+    any other SELECT unchanged."""
     joins = node.args.get("joins") or []
-    if len(joins) < 2 or any(isinstance(source, Protected) for _, source in bound[:2]):
+    if not joins or not any(isinstance(source, Protected) for _, source in bound):
         return node
     plain = all(
         str(join.args.get("kind") or "").upper() in ("", "INNER", "CROSS")
@@ -168,30 +169,35 @@ def _is_comma(join: exp.Join) -> bool:
 
 
 def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:
-    """Make comma joins in an order in which the bound of each is proven. They start at the protected table furthest from the
-    unit table: its parents then join on unique keys, so rows_per_unit stays that table's own and is not a product over all."""
+    """Make comma joins in the order in which a unit has the fewest rows, whatever order they are written in. They start at the
+    protected table furthest from the unit table: its parents then join on unique keys, so rows_per_unit stays that table's own
+    and is not a product over all. Each next join is the one after which a unit has the fewest rows."""
     if not joins:
         return sides[0]
-    first = max(
+    names = [(side.table or "", index) for index, side in enumerate(sides)]
+    first = min(
         (index for index, side in enumerate(sides) if side.protected),
-        key=lambda index: (_hops(sides[index], policy), -index),
+        key=lambda index: (-_hops(sides[index], policy), names[index]),
     )
     nodes = [joins[0], *joins]
     left, waiting = sides[first], [index for index in range(len(sides)) if index != first]
     while waiting:
+        candidates: list[tuple[int, tuple[str, int], _Side]] = []
         failure: Error | None = None
         for index in waiting:
             try:
-                left = _join(left, sides[index], nodes[index], equalities, policy)
+                side = _join(left, sides[index], nodes[index], equalities, policy)
+                rows = rows_per_unit(side.relation, policy) if len(waiting) > 1 else 0
             except Error as error:
                 failure = failure or error
                 continue
-            waiting.remove(index)
-            failure = None
-            break
-        if failure is not None:
+            candidates.append((rows, names[index], side))
+        if not candidates:
             _check_names(sides, equalities)
+            assert failure is not None
             raise failure
+        _, (_, index), left = min(candidates, key=lambda candidate: candidate[:2])
+        waiting.remove(index)
     return left
 
 
