@@ -69,6 +69,10 @@ SELECT rpad(code, 2, '*') AS k, COUNT(*) AS n, SUM(trunc(y)) AS m0 FROM a WHERE 
 SELECT lpad(kind, 1, 'x') AS k, COUNT(*) AS n, COUNT(*) FILTER (WHERE rpad(word, 1, 'x') = 'w') AS m0 FROM a GROUP BY k
 WITH r AS (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) SELECT lpad(kind, 3, '*') AS k, round(sin(n) + degrees(pi()), 6) AS m0 FROM r WHERE n > 20
 WITH r AS (SELECT date_trunc('month', day) AS k, COUNT(*) AS n FROM a GROUP BY 1) SELECT k, n FROM r WHERE k < CURRENT_DATE AND k < now()
+SELECT COUNT(*) AS n FROM a WHERE x > (SELECT weight FROM codes WHERE code = 'r')
+WITH r AS (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) SELECT COUNT(*) AS n FROM a WHERE big > (SELECT n FROM r WHERE 'q' = kind)
+SELECT COUNT(*) AS n FROM a WHERE day < date_trunc('week', DATE '2024-02-08') - INTERVAL '1 millisecond' AND day > DATE '2024-01-05' - INTERVAL 5 HOUR
+SELECT day + INTERVAL 36 HOUR AS k, COUNT(*) AS n FROM a WHERE length(trim(BOTH ' ' FROM word)) = 2 GROUP BY k
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

@@ -60,7 +60,8 @@ def _log(self: Scalars, node: exp.Log) -> Expr:
 
 @handles(exp.Trim)
 def _trim(self: Scalars, node: exp.Trim) -> Expr:
-    only(node, "this", "position")
+    if not (isinstance(blank := node.args.get("expression"), exp.Literal) and blank.name == " "):
+        only(node, "this", "position")
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
     return self.call(name, node, self.bind(node.this))
 

@@ -262,7 +262,8 @@ class QueryBinder:
         if len(bound.columns) != 1:
             reason = "the subquery returns several columns"
             raise refuse("semi_join", reason=reason, way="select one", position=place(node))
-        if not bound.unique >= results.ONE_ROW:
+        promised = {positions for positions, _, _ in bound.declared}
+        if not bound.unique | promised >= results.ONE_ROW:
             raise refuse("several_rows", position=place(node))
         result = self._result(bound, node)
         return ReleasedValue(result.name, replace(result.columns[0].facts, values=None, nullable=True))

@@ -16,11 +16,11 @@ from dpsql.aggregates.registry import aggregate_of, spelled
 from dpsql.errors.exceptions import Error
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Facts, Type, hull
-from dpsql.plan.plan import Call, Column, Expr, Key, Measure, ReleasedRows
+from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedRows
 from dpsql.sql.binder.aggregates import has_aggregate, spelling
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
-from dpsql.sql.binder.trees import literal_limit
+from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit
 
 Sources = Sequence[tuple[str, Released]]
 Unique = frozenset[frozenset[int]]
@@ -188,7 +188,10 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
             for number, (_, source) in enumerate(sources)
         ]
         source_keys |= {frozenset().union(*combination) for combination in list(product(*each))[:MOST_UNIQUE]}
-    unique = _output_positions(source_keys, outputs)
+    fixed = _fixed(node, scope)
+    unique = _output_positions(source_keys, outputs) | (
+        ONE_ROW if any(key <= fixed for key in source_keys) else frozenset()
+    )
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is None:
         unique |= _distinct(outputs)
@@ -196,19 +199,35 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     facts = tuple(column.facts for column in outputs)
     released = Released(node, (), facts, unique, null_repeats=null_repeats)
     if len(sources) == 1 and node.args.get("group") is None:
-        released = _as_source(released, sources[0][1], outputs)
+        released = _as_source(released, sources[0][1], outputs, fixed)
     return limited(node, released)
 
 
-def _as_source(released: Released, source: Released, outputs: Sequence[Output]) -> Released:
-    """Return a SELECT whose rows are rows of its one source, with what is known about the source's rows."""
+def _fixed(node: exp.Select, scope: Scope) -> frozenset[str]:
+    """Return the source columns that WHERE sets equal to a literal of their type."""
+    names = set()
+    for part in conjuncts(condition_of(node, "where")):
+        bound = _bound(part, scope)
+        if isinstance(bound, Call) and bound.function == "eq":
+            columns = [side for side in bound.arguments if isinstance(side, Column)]
+            same_type = len({side.facts.type for side in bound.arguments}) == 1
+            if len(columns) == 1 and same_type and columns[0].facts.type is not Type.REAL:
+                names |= {columns[0].name} if any(isinstance(side, Literal) for side in bound.arguments) else set()
+    return frozenset(names)
+
+
+def _as_source(released: Released, source: Released, outputs: Sequence[Output], fixed: frozenset[str]) -> Released:
+    """Return a SELECT whose rows are rows of its one source, with what is known about the source's rows. `fixed`: columns with
+    one value in all of them."""
+    whole = [entry for entry in source.declared if {f"0.{position}" for position in entry[0]} <= fixed]
     return replace(
         released,
         assumed=frozenset(places for key in source.assumed for places in _moved(key, outputs)),
         repeats=tuple((places, most) for key, most in source.repeats for places in _moved(key, outputs)),
         declared=frozenset(
             (places, table, named) for key, table, named in source.declared for places in _moved(key, outputs)
-        ),
+        )
+        | {(frozenset[int](), table, named) for _, table, named in whole},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -406,8 +406,19 @@ _INTERVALS = {
 
 
 def _shift(self: Scalars, node: exp.Expr, base: Expr, interval: exp.Interval, sign: int) -> Expr:
+    number = interval.this.name if isinstance(interval.this, exp.Literal) else ""
+    is_moment = isinstance(base, Literal) and isinstance(base.value, date)
+    if is_moment and interval.text("unit").upper() == "MICROSECOND" and re.fullmatch("-?[0-9]{1,9}", number):
+        moment = _as_temporal(base, Type.TIMESTAMP, node)
+        assert isinstance(moment, Literal)
+        return literal(moment.value + timedelta(microseconds=sign * int(number)))
     function, steps = literal_interval(interval, node)
-    return self.call(function, node, base, literal(sign * steps))
+    return self.call(function, node, _with_time(base, function, node), literal(sign * steps))
+
+
+def _with_time(base: Expr, function: str, node: exp.Expr) -> Expr:
+    """Return a date to which seconds are added as the timestamp of its midnight, anything else unchanged."""
+    return _as_temporal(base, Type.TIMESTAMP, node) if function == "add_seconds" else base
 
 
 def literal_interval(interval: exp.Interval, node: exp.Expr) -> tuple[str, int]:
@@ -445,6 +456,7 @@ def _shift_by(self: Scalars, node: exp.Expr, base: Expr, by: tuple[exp.Interval,
     times = self.bind(by[1])
     if isinstance(times, Call) and times.function in _WHOLE and len(times.arguments) == 1:
         times = self.call("to_integer", node, times)
+    base = _with_time(base, function, node)
     return self.call(function, node, base, self.call("mul", node, literal(sign * steps), times))
 
 

@@ -292,6 +292,8 @@ def _fractional(bare: exp.Interval, text: exp.Literal) -> list[exp.Expr] | None:
 
 
 def _of_amounts(amounts: dict[str, Fraction], position: int | None) -> list[exp.Expr] | None:
+    fraction = amounts["SECOND"] % 1 * 10**6
+    amounts = {**amounts, "SECOND": amounts["SECOND"] - fraction / 10**6, "MICROSECOND": fraction}
     if any(amount.denominator != 1 for amount in amounts.values()):
         return None
     filled = [(unit, int(amount)) for unit, amount in amounts.items() if amount] or [("DAY", 0)]
