@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import resource
 import sys
+from pathlib import Path
 
 from support.places import POLICIES
 
@@ -98,20 +99,32 @@ def _common(first: str, step: str, last: str = "SELECT COUNT(*) FROM c30") -> st
     return f"WITH {', '.join(entries)} {last}"
 
 
+def _peak_megabytes(reset: bool = True) -> int:
+    """Return the largest resident memory of this process since it was reset last; with `reset`, the present one."""
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) >> 10
+
+
 def main() -> None:
-    """Send the named texts (all of them if none is named)."""
+    """Send the named texts (all of them if none is named). With --measure first, end each line with seconds of one core and megabytes
+    beyond those of before."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     from dpsql.policy import load_policy
     from fuzz.laws import Trial
 
     trial = Trial(load_policy(POLICIES / "hospital.yaml"))
-    known = texts()
-    for name in sys.argv[1:] or known:
-        used = resource.getrusage(resource.RUSAGE_SELF)
+    known, measures = texts(), sys.argv[1:2] == ["--measure"]
+    for name in sys.argv[1 + measures :] or known:
+        used, before = resource.getrusage(resource.RUSAGE_SELF), _peak_megabytes()
         limit = int(used.ru_utime + used.ru_stime) + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
         seen = trial.look(known[name])
-        print(f"{name}: {seen}", flush=True)
+        then = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = then.ru_utime + then.ru_stime - used.ru_utime - used.ru_stime
+        measured = f" {seconds:.2f} s {_peak_megabytes(reset=False) - before} MB" if measures else ""
+        print(f"{name}: {seen}{measured}", flush=True)
 
 
 if __name__ == "__main__":
