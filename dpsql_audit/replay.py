@@ -41,8 +41,9 @@ ORDERS_AFTER = 3
 """Number of profiles after which the two orders of rows are compared."""
 TIMES = 3
 """Number of times EXPLAIN is repeated before a difference counts as a finding."""
-SHARPEST = {"max_total": "turn spread"}
-"""The profile to try first, by kind of question: a bound on a total is hardest to respect where values have both signs."""
+SHARPEST = {"max_total": "turn spread"} | dict.fromkeys(("count", "units", "sum", "public keys"), "beyond")
+"""The profile to try first, by kind of question: a bound on a total is hardest to respect where values have both signs, and the
+core of all questions where one unit has too many rows with values beyond the bounds."""
 ODD = next(profile for profile in PROFILES if profile.default == "odd")
 
 

@@ -33,6 +33,8 @@ SOURCE_SHARE, REPLAY_SHARE, WIRE_SHARE = 0.5, 0.9, 0.3
 """Shares of the given time: the points at which comparisons over files and in memory end (the rest is for samples), and the share
 that a server's questions take where one is audited."""
 NOT_TRIED = "not tried before the end"
+CORE = ("count", "units", "sum", "public keys")
+"""Kinds of questions that are compared before all others, of every table: what everything else rests on."""
 MOST_LAWS = 30
 MOST_OVER_FILES = 40
 """The most questions that are asked over files and in real sessions."""
@@ -180,16 +182,19 @@ def _find(
     """Compare databases question by question while there is time; once some questions have prices, also check the charges of real
     sessions, and files. `ends`: the start time, and the number of seconds.
 
-    Every noise law is checked when a question is first priced with it.
+    Every noise law is checked when a question is first priced with it, but after the first comparisons of the core.
     """
     begun, seconds = ends
     report.other_findings += replay.catalog_findings()
     audited_laws: set[tuple[str, int]] = set()
+    prices: list[Price] = []
     for trial in trials:
         trial.steps = replay.steps(trial.question)
     for turn in _in_turn(trials):
         if clock() > begun + seconds * REPLAY_SHARE or (first and _has_finding(report, trials)):
             return
+        while prices and (turn is None or turn.question.kind not in CORE):
+            _check_laws(report, prices.pop(0), audited_laws)
         if turn is None:
             progress("charges of real sessions, and files of the policy's own kind")
             priced = _priced(trials)
@@ -207,15 +212,16 @@ def _find(
         progress(f"comparing {' '.join(turn.question.sql.split())[:60]}")
         turn.advance()
         if turn.done is not None and turn.done.price is not None and turn.done.pairs == 1:
-            _check_laws(report, turn.done.price, audited_laws)
+            prices.append(turn.done.price)
 
 
 def _in_turn(trials: Sequence[Trial]) -> Iterator[Trial | None]:
-    """Yield every question once, then all unfinished ones in rounds. Yield None when enough of them have prices for the other
-    checks."""
-    yield from trials[:MOST_OVER_FILES]
+    """Yield every question once, those of the core first, then all unfinished ones in rounds. Yield None when enough of them have
+    prices for the other checks."""
+    ordered = sorted(trials, key=lambda trial: trial.question.kind not in CORE)
+    yield from ordered[:MOST_OVER_FILES]
     yield None
-    yield from trials[MOST_OVER_FILES:]
+    yield from ordered[MOST_OVER_FILES:]
     while not_ended := [trial for trial in trials if not trial.ended]:
         yield from not_ended
 

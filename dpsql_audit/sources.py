@@ -63,8 +63,11 @@ NOT_WRITTEN = {
     "server": "how the server's own tables are read is not covered: name an empty database for it (--scratch)",
     "memory": "the policy names no source: how it is read is not covered",
 }
-COPY = re.compile(r"[0-9a-f]{12}_[0-9a-f]{12}_[0-9a-f]{37}|(?<=dpsql_)[0-9a-f]{12}_(?:[0-9a-f]{32}\b)?")
-"""Names of prepared copies on a server, and of objects that a Spark engine creates: random, or derived from their location."""
+COPY = re.compile(
+    r"[0-9a-f]{12}_(?:[0-9a-f]{64}|[0-9a-f]{12}_[0-9a-f]{37})|(?<=dpsql_)[0-9a-f]{12}_(?:[0-9a-f]{32}\b)?"
+)
+"""Names of versions of a table, of prepared copies on a server, and of objects that a Spark engine creates: random, or derived
+from their location or from the state of their source."""
 
 
 def kind_of(policy: Policy) -> str:

@@ -25,6 +25,7 @@ from dpsql.errors.exceptions import Exit
 from dpsql.noise import randomness
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
+from dpsql.plan.plan import TermKind
 from dpsql.policy import load_policy
 from dpsql.pricing import budget_parts
 from dpsql.pricing.sensitivity import sensitivity
@@ -386,3 +387,29 @@ def test_charges_of_sound_sessions_hold_under_every_accountant(kind: str) -> Non
     policy = replace(policy, budget=replace(policy.budget, accountant=kind))
     joined = "SELECT COUNT(*) AS n FROM patients AS a JOIN regions AS b ON a.region = b.region"
     assert check_charges(policy, [Question("SELECT COUNT(*) AS n FROM patients"), Question(joined)]) == []
+
+
+@pytest.mark.parametrize("fault", ["a cap", "a count", "a sum"])
+def test_faults_of_the_core_are_found_by_the_first_questions(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """One row above max_rows, and half of the sensitivity of counts or of sums, are found by the first comparison of each core
+    question, before any law of noise is drawn."""
+    if fault == "a cap":
+        within = bounded_view.BoundedView._within
+        monkeypatch.setattr(
+            bounded_view.BoundedView, "_within", lambda view, *given: within(replace(view, most=view.most + 1), *given)
+        )
+    else:
+        moved = budget_parts._moved
+        kind = TermKind.COUNT if fault == "a count" else TermKind.SUM
+
+        def halved(term: Any, *given: Any) -> Sensitivity:
+            right = moved(term, *given)
+            halves = Sensitivity(
+                right.l0, max(1, right.l1 // 2), max(1, right.l2_squared // 4), max(1, right.linf // 2)
+            )
+            return halves if term.kind is kind else right
+
+        monkeypatch.setattr(budget_parts, "_moved", halved)
+    compared: list[str] = []
+    report = run_audit(load_policy(POLICIES / "hospital.yaml"), seconds=300, first=True, progress=compared.append)
+    assert not report.holds and len(compared) <= 24 and not report.laws, compared
