@@ -264,29 +264,11 @@ def test_a_problem_names_the_line_that_it_is_on() -> None:
 
 
 UNREADABLE = [
-    ("", "empty"),
-    ("# only a comment\n", "empty"),
-    ("- a\n- b\n", "mapping"),
-    ("word", "mapping"),
-    ("null", "mapping"),
-    ("a: [1, 2", "line "),
-    ("a: b: c", "line 1"),
-    ("a: \x00", "YAML"),
-    ("a: 1\n---\nb: 2\n", "more than one"),
-    ("a: &x 1\nb: *x\n", "anchors"),
-    ("a: *x\n", "anchors"),
-    ("a: &x {b: 1}\nc: {<<: {b: 1}}\n", "anchors"),
-    ("a: {<<: {b: 1}}\n", "merges"),
-    ("a: !!float 3\n", "tags"),
-    ("a: !!python/object/apply:os.system [ls]\n", "tags"),
-    ("a: ! 3\n", "tags"),
-    ("{a: 1}: 2\n", "key"),
-    ("? [a]\n: 2\n", "key"),
-    ("a: " + "[" * 3000, "deeper"),
-    ("a: " + "{a: " * 3000, "deeper"),
-    ("a: [" + "1," * 250_000 + "1]", "at most"),
-    ("# " + "x" * (1 << 20), "longer"),
-]
+    ("", "the file is empty"), ("- a\n- b\n", "mapping"), ("word", "mapping"), ("null", "mapping"), ("a: [1, 2", "line "),
+    ("a: b: c", "line 1"), ("a: \x00", "YAML"), ("a: &x 1\nb: *x\n", "anchors"), ("a: " + "{a: " * 3000, "deeper"),
+    ("a: [" + "1," * 250_000 + "1]", "at most"), ("# " + "x" * (1 << 20), "longer"),
+]  # fmt: skip
+"""What else is no plain document: test_yaml_text.py."""
 
 
 @pytest.mark.parametrize(("text", "word"), UNREADABLE, ids=range(len(UNREADABLE)))
@@ -294,12 +276,6 @@ def test_what_is_not_one_plain_document_is_refused(text: str, word: str) -> None
     [(path, sentence)] = policy_problems(text)
     assert path == "$"
     assert word in sentence
-
-
-def test_an_alias_bomb_is_refused_before_it_unfolds() -> None:
-    rows = ["a0: &a0 [x, x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30)]
-    [(_, sentence)] = policy_problems("\n".join(rows))
-    assert "anchors" in sentence
 
 
 def test_files_that_are_no_policy(tmp_path: Path) -> None:

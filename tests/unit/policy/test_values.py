@@ -55,11 +55,52 @@ def test_names_of_the_system_are_reserved_in_any_case(text: str) -> None:
     )
 
 
-def test_logins_may_hold_dots_at_signs_and_hyphens_after_the_first_character() -> None:
-    good = ["a", "_", "ann.lee-2@example.org", "dp_ann", "x" * 63]
-    assert [values.login(text) for text in good] == good
-    for text in ("", "9a", ".a", "@a", "-a", "a b", "a\n", "é", "a:b", "x" * 64):
-        assert sentence(values.login, text).startswith(f"{values.quoted(text)} is no name for an analyst")
+WORDS: list[tuple[Reader, list[tuple[Any, Any]], list[Any], str]] = [
+    (
+        values.login,
+        [(text, text) for text in ("a", "_", "ann.lee-2@example.org", "dp_ann", "x" * 63)],
+        ["", "9a", ".a", "@a", "-a", "a b", "a\n", "é", "a:b", "x" * 64],
+        "is no name for an analyst",
+    ),
+    (values.plain_text, [("", ""), ("é" * 1000, "é" * 1000)], ["\0", "a\0b", "x" * 1001], "at most 1000 characters and no NUL"),
+    (values.scalars, [(["b", None, "a", "b"], ("b", None, "a", "b"))], [[], "a", {"a": "b"}, None], "a list of at least one value"),
+    (values.scalars, [], [["a", ["b"]]], "one value is expected here, not a list"),
+    (
+        values.outside,
+        [("drop", ()), ("other", ("other",)), ({"other": "rest"}, ("other", "rest"))],
+        ["Drop", "", None, [], ["other"], {"other": None}, {"other": ["a"]}, {"drop": "a"}, {"other": "a", "b": "c"}],
+        "write drop, other, or {other: VALUE}",
+    ),
+    (
+        values.delimiter,
+        [(text, text) for text in (",", ";", "|", "\t", " ")],
+        ["", ",,", "a", "Z", "0", '"', "'", "\r", "\n", "\0", "§"],
+        "a delimiter is one ASCII character and no letter",
+    ),
+    (
+        values.quote,
+        [('"', '"'), ("'", "'"), ("none", ""), ("|", "|")],
+        ["", "None", '""', "a", "0", " ", "\t", "\n", "\0", "«"],
+        "a quote is one ASCII character and no letter",
+    ),
+    (
+        values.header,
+        [("true", None), (["b", "a column"], ("b", "a column"))],
+        ["false", "True", "a", None, {"a": "b"}],
+        "write true where the first line names the columns",
+    ),
+    (values.header, [], [[], ["a", "a"], ["a", "A"]], "the list names each column once"),
+    (values.null_texts, [("NA", ("NA",)), (["", "NA"], ("", "NA"))], [[None], None], "a text that means NULL is expected here, not null"),
+]  # fmt: skip
+"""A reader of texts and lists, what it reads as what, what it refuses, and words of the sentence."""
+
+
+@pytest.mark.parametrize(("reader", "good", "bad", "words"), WORDS)
+def test_texts_and_lists_are_read_or_refused_with_a_sentence(
+    reader: Reader, good: list[tuple[Any, Any]], bad: list[Any], words: str
+) -> None:
+    assert [reader(raw) for raw, _ in good] == [value for _, value in good]
+    assert [words in sentence(reader, raw) for raw in bad] == [True] * len(bad)
 
 
 def test_lists_of_names_hold_each_once() -> None:
@@ -82,13 +123,6 @@ def test_long_texts_of_the_owner_are_shortened_in_messages() -> None:
     assert len(sentence(values.boolean, "y" * 10_000)) < 100
 
 
-def test_text_values_have_no_nul_and_at_most_a_thousand_characters() -> None:
-    assert [values.plain_text(text) for text in ("", "é" * 1000)] == ["", "é" * 1000]
-    for text in ("\0", "a\0b", "x" * 1001):
-        with pytest.raises(ValueError, match="at most 1000 characters and no NUL"):
-            values.plain_text(text)
-
-
 @pytest.mark.parametrize(
     ("text", "moment"),
     [
@@ -108,57 +142,3 @@ def test_timestamps_are_read_to_the_microsecond_and_without_a_zone(text: str, mo
 def test_times_that_no_clock_shows_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not in the calendar$"):
         values.timestamp(text)
-
-
-def test_lists_of_values_keep_their_order_and_null() -> None:
-    assert values.scalars(["b", None, "a", "b"]) == ("b", None, "a", "b")
-    no_lists: list[Any] = [[], "a", {"a": "b"}, None]
-    for raw in no_lists:
-        assert sentence(values.scalars, raw) == "a list of at least one value is expected here"
-    assert sentence(values.scalars, ["a", ["b"]]) == "one value is expected here, not a list"
-
-
-def test_values_outside_a_domain_are_dropped_or_one_more_group() -> None:
-    assert values.outside("drop") == ()
-    assert values.outside("other") == ("other",)
-    assert values.outside({"other": "rest"}) == ("other", "rest")
-    for raw in (
-        "Drop",
-        "",
-        None,
-        [],
-        ["other"],
-        {"other": None},
-        {"other": ["a"]},
-        {"drop": "a"},
-        {"other": "a", "b": "c"},
-    ):
-        assert sentence(values.outside, raw).startswith("write drop, other, or {other: VALUE}")
-
-
-def test_a_delimiter_is_one_character_that_no_cell_is_written_with() -> None:
-    assert [values.delimiter(text) for text in (",", ";", "|", "\t", " ")] == [",", ";", "|", "\t", " "]
-    for text in ("", ",,", "a", "Z", "0", '"', "'", "\r", "\n", "\0", "§"):
-        assert sentence(values.delimiter, text).startswith("a delimiter is one ASCII character and no letter")
-
-
-def test_a_quote_is_one_character_or_none() -> None:
-    assert [values.quote(text) for text in ('"', "'", "none", "|")] == ['"', "'", "", "|"]
-    for text in ("", "None", '""', "a", "0", " ", "\t", "\n", "\0", "«"):
-        assert sentence(values.quote, text).startswith("a quote is one ASCII character and no letter")
-
-
-def test_a_header_is_true_or_the_names_of_the_columns_each_once() -> None:
-    assert values.header("true") is None
-    assert values.header(["b", "a column"]) == ("b", "a column")
-    for raw in ("false", "True", "a", None, {"a": "b"}):
-        assert sentence(values.header, raw).startswith("write true where the first line names the columns")
-    for repeated in ([], ["a", "a"], ["a", "A"]):
-        assert sentence(values.header, repeated) == "the list names each column once"
-
-
-def test_texts_that_mean_null_are_one_or_several() -> None:
-    assert values.null_texts("NA") == ("NA",)
-    assert values.null_texts(["", "NA"]) == ("", "NA")
-    assert sentence(values.null_texts, [None]) == "a text that means NULL is expected here, not null"
-    assert sentence(values.null_texts, None) == "a text that means NULL is expected here, not null"
