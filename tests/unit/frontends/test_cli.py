@@ -25,8 +25,8 @@ from dpsql.session.session import Session
 Run = Callable[..., Outcome]
 BY_REGION = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 HEAVY = ("pyarrow", "duckdb", "sqlglot", "numpy", "sqlalchemy", "yaml", "rich", "prompt_toolkit")
-MOST_LOADED = 340
-"""Modules of dpsql that one question loads at most, of more than 430."""
+MOST_LOADED = 305
+"""Modules of dpsql that one question loads at most, of more than 400."""
 
 
 def test_help_loads_nothing_heavy() -> None:
