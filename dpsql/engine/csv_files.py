@@ -592,9 +592,16 @@ class _AsUtf8(io.RawIOBase):
             return b"\xff"
 
 
-def delimiter_of(source: Path) -> str:
-    """Return the character that splits the header line into the most names; a comma if none does."""
-    return max(_DELIMITERS, key=lambda character: len(header_of(source, CsvDialect(delimiter=character))))
+def dialect_of(source: Path) -> CsvDialect:
+    """Return how the header line of a file is written: in UTF-16 if it begins with the mark of that, in Windows-1252 if it is no
+    UTF-8, and with the delimiter that makes the most names of it (a comma if none does). Raises OSError."""
+    with closing(_opened(source, CsvDialect())) as file:
+        line = file.readline(MOST_LINE)
+    encoding = (
+        "utf-16" if line.startswith(_UTF_16) else "utf-8" if _text(line, _NO_NULL) is not None else "windows-1252"
+    )
+    dialects = [CsvDialect(delimiter=character, encoding=encoding) for character in _DELIMITERS]
+    return max(dialects, key=lambda dialect: len(header_of(source, dialect)))
 
 
 def header_of(path: Path, dialect: CsvDialect) -> list[str]:

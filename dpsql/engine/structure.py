@@ -13,9 +13,9 @@ from dpsql.policy.values import RESERVED
 class SourceTable:
     """Structure of one table: columns with their engine types, keys as declared, `filled`: columns declared NOT NULL.
 
-    `source`: the table's name or files in the source, if they differ from its own name. `delimiter`: that of CSV files, ""
-    for others. `schema`: the schema of a table in a database, if it is not the default one. `renamed`: names of columns to
-    their names in the source, if these differ.
+    `source`: the table's name or files in the source, if they differ from its own name. `delimiter`, `encoding`: those of CSV
+    files, "" and UTF-8 for others. `schema`: the schema of a table in a database, if it is not the default one. `renamed`: names
+    of columns to their names in the source, if these differ.
     """
 
     columns: dict[str, str]
@@ -25,6 +25,7 @@ class SourceTable:
     source: str | None = None
     schema: str | None = None
     delimiter: str = ""
+    encoding: str = "utf-8"
     renamed: dict[str, str] = field(default_factory=dict)
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engine.csv_files import delimiter_of, header_of
+from dpsql.engine.csv_files import dialect_of, header_of
 from dpsql.engine.duckdb.literals import constant
 from dpsql.engine.files import check_openable, matching
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file
-from dpsql.policy.types import DEFAULT_SCHEMAS, CsvDialect
+from dpsql.policy.types import DEFAULT_SCHEMAS
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
@@ -48,10 +48,11 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
         if first.suffix.lower() == ".parquet":
             return {name: SourceTable(_described(f"read_parquet({constant(str(first))})"))}
         if is_file(first.name):  # types would be guessed from values: only the header is read
-            delimiter = delimiter_of(first)
-            header = header_of(first, CsvDialect(delimiter=delimiter))
+            dialect = dialect_of(first)
+            header = header_of(first, dialect)
             # A policy cannot name a column without a name: most often it numbers the rows.
-            return {name: SourceTable(dict.fromkeys(filter(None, header), "VARCHAR"), delimiter=delimiter)}
+            columns = dict.fromkeys(filter(None, header), "VARCHAR")
+            return {name: SourceTable(columns, delimiter=dialect.delimiter, encoding=dialect.encoding)}
         if first.suffix.lower() in (".tsv", ".txt"):
             problem = "files of cells have names that end in .csv or .csv.gz, whatever separates the cells: rename it"
             raise refuse("init_source", place=str(first), problem=problem)

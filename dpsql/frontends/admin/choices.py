@@ -62,7 +62,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True)
 class TableChoice:
-    """A table. `csv_delimiter`: that of its CSV files if it is not a comma; `foreign_keys`: column to (table, column)."""
+    """A table. `csv`: lines of the policy on how its CSV files are written; `foreign_keys`: column to (table, column)."""
 
     public: bool
     max_rows: int | None
@@ -71,7 +71,7 @@ class TableChoice:
     foreign_keys: tuple[tuple[str, tuple[str, str]], ...] = ()
     source: str | None = None
     schema: str | None = None
-    csv_delimiter: str = ""
+    csv: tuple[str, ...] = ()
     unprotected: tuple[str, ...] = ()
 
 
@@ -121,8 +121,7 @@ class PolicyChoices:
 def _table_lines(name: str, table: TableChoice) -> Iterator[str]:
     yield f"  {yaml_scalar(name)}:"
     yield from place_lines(table.schema, table.source)
-    if table.csv_delimiter not in ("", ","):
-        yield f"    csv: {{delimiter: {quoted(table.csv_delimiter)}}}"
+    yield from table.csv
     if table.public:
         yield "    public: true"
     if table.max_rows is not None:

@@ -168,6 +168,14 @@ def place_lines(schema: str | None, source: str | None) -> Iterator[str]:
         yield f"    source: {quoted(source)}"
 
 
+def csv_lines(table: SourceTable) -> Iterator[str]:
+    """Yield the line of a policy that says how the CSV files of a table are written, if not as most are."""
+    keys = [f"delimiter: {quoted(table.delimiter)}"] if table.delimiter not in ("", ",") else []
+    keys += [f"encoding: {table.encoding}"] if table.encoding != "utf-8" else []
+    if keys:
+        yield f"    csv: {{{', '.join(keys)}}}"
+
+
 def type_of(engine_type: str) -> str | None:
     """Return the type of a column in a policy, None for a type that dpsql does not read."""
     if engine_type.endswith("]"):  # a list, whatever its parts are
@@ -205,8 +213,7 @@ def _table(
         return
     yield f"  {yaml_scalar(name)}:  #? add `public: true` if nothing in it is about a person"
     yield from place_lines(table.schema, table.source)
-    if table.delimiter not in ("", ","):
-        yield f"    csv: {{delimiter: {quoted(table.delimiter)}}}"
+    yield from csv_lines(table)
     if rows or (unit is not None and unit[0] == name and tuple(table.primary_key) == (unit[1],)):
         yield "    max_rows: 1"
     elif unit is not None and unit[0] == name:

@@ -20,6 +20,7 @@ from dpsql.frontends.admin.answers import Again, Answers, WrongAnswer
 from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
+    csv_lines,
     questions_within,
     split_column,
     tables_for_policy,
@@ -70,7 +71,7 @@ def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceT
             tuple(draft.links.items()),
             tables[name].source,
             tables[name].schema,
-            tables[name].delimiter,
+            tuple(csv_lines(tables[name])),
             draft.unprotected,
         )
         for name, draft in drafts.items()

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.engine.csv_files import MOST_LINE, CsvFiles, delimiter_of, header_of
+from dpsql.engine.csv_files import MOST_LINE, CsvFiles, dialect_of, header_of
 from dpsql.engine.structure import Broken
 from dpsql.errors.exceptions import Error
 from dpsql.policy.types import CsvDialect
@@ -196,7 +196,11 @@ def test_a_header_has_a_longest_line(tmp_path: Path, length: int, read: bool) ->
     [("a,b;c;d", ";"), ("a;b,c,d", ","), ("a\tb\tc,d", "\t"), ("a|b", "|"), ("alone", ","), ("a,b;c", ",")],
 )
 def test_the_delimiter_is_that_which_gives_the_most_names(tmp_path: Path, line: str, delimiter: str) -> None:
-    assert delimiter_of(written(tmp_path, line + "\n")[0]) == delimiter
+    assert dialect_of(written(tmp_path, line + "\n")[0]) == CsvDialect(delimiter=delimiter)
+    for encoding in ("utf-16", "windows-1252"):
+        (path,) = written(tmp_path, f"{line}ö€\n1\n".encode(encoding))
+        assert dialect_of(path) == CsvDialect(delimiter=delimiter, encoding=encoding)
+        assert header_of(path, dialect_of(path))[-1].endswith("ö€")
 
 
 def test_files_are_closed_after_each_use(tmp_path: Path) -> None:
