@@ -88,7 +88,7 @@ def test_the_wheel_in_the_container_is_built_from_what_is_copied() -> None:
     assert extras is not None and {"postgres", "metrics"} <= set(extras[1].split(","))
 
 
-@pytest.fixture(params=["dpsql.service", "dpsql-backup.service"])
+@pytest.fixture(params=["dpsql.service", "dpsql-backup.service", "dpsql-run.service"])
 def unit(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The systemd unit with commands that exist on this machine."""
     text = (DEPLOY / request.param).read_text()
@@ -118,22 +118,32 @@ def test_the_unit_starts_the_server_with_options_that_exist_and_gives_it_time_to
     assert "-HUP" in lines["ExecReload"] and lines["User"] != "root" and lines["CapabilityBoundingSet"] == ""
 
 
-def test_the_nightly_backup_can_be_made_checked_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands of the unit, with folders of this test instead of those of a server."""
+def walk(unit: str, policy: Path, folder: Path) -> None:
+    """Run the commands of a unit, with `folder` instead of the folders of a server."""
+    for line in (DEPLOY / f"{unit}.service").read_text().splitlines():
+        if line.startswith("ExecStart="):
+            command = line.removeprefix("ExecStart=").replace("%%", "%").replace("/etc/dpsql/policy.yaml", str(policy))
+            command = command.replace("/opt/dpsql/bin/dpsql", f"{sys.executable} -m dpsql")
+            command = command.replace("/var/lib", str(folder)).replace("/etc/dpsql", str(folder / "etc"))
+            subprocess.run(shlex.split(command), check=True, capture_output=True)
+    assert "Unit=" not in (timer := (DEPLOY / f"{unit}.timer").read_text()) and "OnCalendar=" in timer
+
+
+def test_the_nightly_backup_and_the_nightly_answers_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "dpsql" / "state"))
     policy = build_demo("nafld", tmp_path)
     open_session(policy, create_ledger=True).close()
-    (tmp_path / "dpsql" / "backups").mkdir()
-    for line in (DEPLOY / "dpsql-backup.service").read_text().splitlines():
-        if line.startswith("ExecStart="):
-            command = line.removeprefix("ExecStart=").replace("%%", "%").replace("/etc/dpsql/policy.yaml", str(policy))
-            command = command.replace("/opt/dpsql/bin/dpsql", f"{sys.executable} -m dpsql").replace(
-                "/var/lib", str(tmp_path)
-            )
-            subprocess.run(shlex.split(command), check=True, capture_output=True)
+    for name in ("dpsql/backups", "dpsql/reports", "etc/reports"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "etc" / "reports" / "sexes.sql").write_text("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex;")
+    walk("dpsql-run", policy, tmp_path)
+    (answer,) = (tmp_path / "dpsql" / "reports").glob("sexes*.csv")
+    written = answer.read_text()
+    walk("dpsql-run", policy, tmp_path)
+    assert answer.read_text() == written and written.count("\n") == 3, "the second night is free"
+    walk("dpsql-backup", policy, tmp_path)
     (backup,) = (tmp_path / "dpsql" / "backups").iterdir()
     assert {file.name for file in backup.iterdir()} >= {"ledger.db", "key", "backup.json"}
-    assert "Unit=" not in (timer := (DEPLOY / "dpsql-backup.timer").read_text()) and "OnCalendar=" in timer
 
 
 def test_the_compose_file_is_closed_where_it_can_be() -> None:
