@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,10 +114,12 @@ class Side:
             yield
 
     def observe(self, sql: str, options: list[str]) -> Observed:
-        """Run a query once. The folder's name is replaced, so that it is equal on both sides."""
+        """Run a query once. The folder's name, and the name of a view for one version of its files, are replaced, so that they are
+        equal on both sides."""
         with self.at_home(options):
             seen = self.world.observe(sql)
-        seen.engine_sql = [text.replace(str(self.folder), "FOLDER") for text in seen.engine_sql]
+        texts = [text.replace(str(self.folder), "FOLDER") for text in seen.engine_sql]
+        seen.engine_sql = [re.sub("[0-9a-f]+_[0-9a-f]+ (in place|counted)", r"VERSION \1", text) for text in texts]
         return seen
 
     def explain(self, sql: str, options: list[str]) -> str:
