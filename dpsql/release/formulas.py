@@ -16,15 +16,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.plan.formulas import LISTED, Element, Formula, NoisyValue, Number, Operation, Operator, terms_of
+from dpsql.plan.intervals import Type
 
 Vector = npt.NDArray[Any]
 Extent = tuple[float, float]
 """A closed interval that a value cannot leave."""
 EVERYTHING: Extent = (-inf, inf)
-_EDGE = 2.0**63
+_EDGE, _LARGEST = 2.0**63, 2.0**1023
+_LIMITS = {Type.INTEGER: _EDGE, Type.TIMESTAMP: _EDGE, Type.DATE: 2.0**31}
+"""Ends of the numbers of a type: the first is one, the last is not."""
 _NO_NOISE = "an estimate before the noise of its terms is known (`plan.formulas.estimated`, `plugged_in`)"
 _MICROSECONDS = 1e6
 """Microseconds per second."""
@@ -48,13 +52,11 @@ Operands = Sequence[tuple[Linear, Any]]
 
 @dataclass(frozen=True)
 class Meaning:
-    """The meanings of one operator. `sql`: the expression over those of the operands. `values`: doubles, integers, booleans or
-    days from those of the operands; FloatingPointError where the result has no value. `numbers`: the same as doubles, NaN for
+    """The meanings of one operator. `sql`: the expression over those of the operands. `numbers`: the same in doubles, NaN for
     NULL. `interval`: of the result from those of the operands. `linear`: the weighted sum, None where it is none. `written`: the
     node with which an analyst writes the operator."""
 
     sql: Callable[..., exp.Expr]
-    values: Callable[..., Any]
     numbers: Callable[..., Any]
     interval: Callable[..., Extent]
     linear: Callable[[Operands, frozenset[str]], Linear | None] = lambda operands, whole: None
@@ -92,7 +94,7 @@ def _sql(formula: Formula) -> exp.Expr:
 
 def _element_sql(element: Element) -> exp.Expr:
     """Return a list_extract call, whose index counts from 1."""
-    values = [_LISTED[type(value)][0](value) for value in element.values]
+    values = [_LISTED[type(value)](value) for value in element.values]
     number = _cast(exp.Paren(this=_sql(element.number)), exp.DType.BIGINT)
     place = exp.Add(
         this=exp.Mod(this=number, expression=exp.Literal.number(len(values))), expression=exp.Literal.number(1)
@@ -134,46 +136,61 @@ def _timestamp_sql(seconds: exp.Expr) -> exp.Expr:
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
-    """Return the values of a formula in the shape of the terms: doubles, 64-bit integers (WHOLE), booleans or list elements.
-
-    Raises FloatingPointError where NULL_IF is NULL and where WHOLE exceeds 64 bits; other operations raise it for results that
-    are not finite if numpy is set so (`np.errstate`).
-    """
-    return _values(formula, terms, {}, False)
-
-
 def numbers(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
     """Return the values of a formula as doubles in the shape of the terms, NaN for NULL: days since 1970 for a date, microseconds
     for a timestamp, the position for an element of a list that holds no numbers."""
     with np.errstate(all="ignore"):
-        return np.asarray(_values(formula, terms, {}, True), dtype=np.float64)
+        return np.asarray(_numbers(formula, terms, {}), dtype=np.float64)
 
 
-def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector], as_numbers: bool) -> Vector:
-    """Return the values of a formula. `computed` caches parts by identity, because hashing a formula would traverse all of it."""
+def formula_values(formula: Formula, type_: Type, terms: Mapping[str, Vector]) -> pa.Array | None:
+    """Return the values of a formula in the sandbox's type, one for each of the terms' numbers; None where a number on the way is
+    not finite, or a value is NULL or beyond its type."""
+    inner = formula.number if isinstance(formula, Element) else formula
+    try:
+        with np.errstate(all="raise", under="ignore"):
+            values = np.asarray(_numbers(inner, terms, {}), dtype=np.float64)
+    except FloatingPointError:
+        return None
+    limit = _LIMITS.get(type_, _LARGEST)
+    if not ((values >= -limit) & (values < limit)).all():
+        return None
+    if isinstance(formula, Element):
+        return pa.array(formula.values).take(pa.array(values.astype(np.int64) % len(formula.values)))
+    return typed(values, type_)
+
+
+def typed(values: Vector, type_: Type | None) -> pa.Array:
+    """Return numbers as a column of the sandbox in the type of a measure, NaN as NULL; dates and timestamps are days and
+    microseconds as in `numbers`, and integers beyond 64 bits stay doubles."""
+    nothing = np.isnan(values)
+    if type_ is Type.DATE:
+        return pa.array(np.where(nothing, 0, values).astype(np.int32), mask=nothing).cast(pa.date32())
+    if type_ is Type.TIMESTAMP:
+        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing).cast(pa.timestamp("us"))
+    if type_ is Type.BOOLEAN:
+        return pa.array(values > 0.5, mask=nothing)
+    if type_ is Type.INTEGER and np.all((values >= -_EDGE) & (values < _EDGE) | nothing):
+        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing)
+    return pa.array(values, mask=nothing)
+
+
+def _numbers(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector]) -> Vector:
+    """Return the numbers of a formula. `computed` caches parts by identity, because hashing a formula would visit all of it."""
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):
         return np.float64(formula.value)  # type: ignore[return-value]
     if isinstance(formula, Element):
-        number = _values(formula.number, terms, computed, as_numbers)
-        kind = _LISTED[type(formula.values[0])][1]
-        if as_numbers and kind not in ("?", "i8", "f8"):
+        number = _numbers(formula.number, terms, computed)
+        if not isinstance(formula.values[0], (bool, int, float)):
             return number
-        return np.asarray(np.array(formula.values, dtype=kind)[number.astype(np.int64) % len(formula.values)])
+        return np.asarray(np.array(formula.values)[number.astype(np.int64) % len(formula.values)])
     if id(formula) not in computed:
         assert isinstance(formula, Operation), _NO_NOISE
-        operands = [_values(operand, terms, computed, as_numbers) for operand in formula.operands]
-        meaning = MEANINGS[formula.operator]
-        computed[id(formula)] = np.asarray((meaning.numbers if as_numbers else meaning.values)(*operands))
+        operands = [_numbers(operand, terms, computed) for operand in formula.operands]
+        computed[id(formula)] = np.asarray(MEANINGS[formula.operator].numbers(*operands))
     return computed[id(formula)]
-
-
-def _null_if(value: Vector, other: Vector) -> Vector:
-    if np.any(value == other):
-        raise FloatingPointError
-    return value
 
 
 def _rounded(value: Vector) -> Vector:
@@ -181,14 +198,6 @@ def _rounded(value: Vector) -> Vector:
     size = np.abs(value)
     below = np.floor(size)
     return np.asarray(np.copysign(below + (size - below >= 0.5), value))
-
-
-def _whole(value: Vector) -> Vector:
-    """Return CAST(round(x) AS BIGINT)."""
-    rounded = _rounded(value)
-    if rounded.size and not (rounded.min() >= -_EDGE and rounded.max() < _EDGE):
-        raise FloatingPointError
-    return np.asarray(rounded.astype(np.int64))
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
@@ -347,11 +356,14 @@ def _rounded_form(operands: Operands, whole: frozenset[str]) -> Linear | None:
 def _arithmetic(
     node: type[exp.Expr], operation: Callable[..., Any], extent: Callable[..., Extent], form: Any = None
 ) -> Meaning:
-    return Meaning(_binary(node), operation, operation, extent, form or (lambda operands, whole: None), node)
+    return Meaning(_binary(node), operation, extent, form or (lambda operands, whole: None), node)
 
 
 def _comparison(node: type[exp.Expr], operation: Callable[..., Any]) -> Meaning:
-    return Meaning(_binary(node), operation, operation, lambda left, right: (0.0, 1.0), written=node)
+    def compared(left: Vector, right: Vector) -> Vector:
+        return np.where(np.isnan(left) | np.isnan(right), np.nan, operation(left, right))
+
+    return Meaning(_binary(node), compared, lambda left, right: (0.0, 1.0), written=node)
 
 
 def _choice(node: type[exp.Expr], operation: Any, ignoring: Any, choose: Callable[..., float]) -> Meaning:
@@ -365,7 +377,6 @@ def _choice(node: type[exp.Expr], operation: Any, ignoring: Any, choose: Callabl
 
     return Meaning(
         _extreme(node),
-        lambda *values: reduce(operation, values),
         lambda *values: reduce(of_two, values),
         lambda *extents: (choose(low for low, _ in extents), choose(high for _, high in extents)),
         written=node,
@@ -380,42 +391,37 @@ MEANINGS: dict[Operator, Meaning] = {
     Operator.AT_LEAST: _comparison(exp.GTE, np.greater_equal),
     Operator.LESS: _comparison(exp.LT, np.less),
     Operator.NEGATE: Meaning(
-        lambda value: exp.Neg(this=_operand(value)), np.negative, np.negative, lambda a: (-a[1], -a[0]),
+        lambda value: exp.Neg(this=_operand(value)), np.negative, lambda a: (-a[1], -a[0]),
         lambda operands, whole: scaled(operands[0][0], -1.0), exp.Neg,
     ),
     Operator.LEAST: _choice(exp.Least, np.minimum, np.fmin, min),
     Operator.GREATEST: _choice(exp.Greatest, np.maximum, np.fmax, max),
     Operator.SQUARE_ROOT: Meaning(
-        lambda value: exp.Sqrt(this=value), np.sqrt, np.sqrt, lambda a: (sqrt(max(a[0], 0.0)), sqrt(max(a[1], 0.0))),
+        lambda value: exp.Sqrt(this=value), np.sqrt, lambda a: (sqrt(max(a[0], 0.0)), sqrt(max(a[1], 0.0))),
         written=exp.Sqrt,
     ),
     Operator.NULL_IF: Meaning(
-        lambda value, other: exp.Nullif(this=value, expression=other), _null_if,
+        lambda value, other: exp.Nullif(this=value, expression=other),
         lambda value, other: np.where(value == other, np.nan, value), lambda a, b: a, written=exp.Nullif,
     ),
     Operator.ROUND: Meaning(
-        lambda value: exp.Round(this=value), _rounded, _rounded, _whole_extent, _rounded_form, exp.Round,
+        lambda value: exp.Round(this=value), _rounded, _whole_extent, _rounded_form, exp.Round,
     ),
-    Operator.WHOLE: Meaning(_whole_sql, _whole, _rounded, _whole_extent, _whole_form),
-    Operator.DATE: Meaning(
-        _date_sql, lambda days: _whole(days).astype("datetime64[D]"), _rounded, lambda a: EVERYTHING,
-    ),
-    Operator.TIMESTAMP: Meaning(
-        _timestamp_sql, lambda seconds: _whole(seconds * _MICROSECONDS).astype("datetime64[us]"),
-        lambda seconds: _rounded(seconds * _MICROSECONDS), lambda a: EVERYTHING,
-    ),
+    Operator.WHOLE: Meaning(_whole_sql, _rounded, _whole_extent, _whole_form),
+    Operator.DATE: Meaning(_date_sql, _rounded, lambda a: EVERYTHING),
+    Operator.TIMESTAMP: Meaning(_timestamp_sql, lambda seconds: _rounded(seconds * _MICROSECONDS), lambda a: EVERYTHING),
 }  # fmt: skip
 _ROUNDING = (Operator.ROUND, Operator.WHOLE, Operator.DATE)
 
-_LISTED: dict[type, tuple[Callable[[Any], exp.Expr], str]] = {
-    str: (exp.Literal.string, "O"),
-    bool: (lambda value: exp.Boolean(this=value), "?"),
-    int: (lambda value: _cast(exp.Literal.number(value), exp.DType.BIGINT), "i8"),
-    float: (number_sql, "f8"),
-    date: (lambda value: _cast(exp.Literal.string(value.isoformat()), exp.DType.DATE), "M8[D]"),
-    datetime: (lambda value: _cast(exp.Literal.string(value.isoformat(" ")), exp.DType.TIMESTAMP), "M8[us]"),
+_LISTED: dict[type, Callable[[Any], exp.Expr]] = {
+    str: exp.Literal.string,
+    bool: lambda value: exp.Boolean(this=value),
+    int: lambda value: _cast(exp.Literal.number(value), exp.DType.BIGINT),
+    float: number_sql,
+    date: lambda value: _cast(exp.Literal.string(value.isoformat()), exp.DType.DATE),
+    datetime: lambda value: _cast(exp.Literal.string(value.isoformat(" ")), exp.DType.TIMESTAMP),
 }
-"""For each type of listed values: its literal in the sandbox, and the numpy type of its vectors."""
+"""The literal in the sandbox of each type of listed values."""
 
 assert set(_LISTED) == set(LISTED), "a type of listed values without a meaning"
 assert set(MEANINGS) == set(Operator), "an operator without a meaning"

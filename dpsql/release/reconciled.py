@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import floor, frexp, sqrt
+from math import frexp, sqrt
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dpsql.pricing.workloads import Workload, laws_after, rounding
 from dpsql.privacy.mechanisms.contract import Floats, SeriesNoise
 from dpsql.privacy.mechanisms.registry import can_be_weighted
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
-from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
+from dpsql.release.remainder import NoisyNumbers, ReleasedBlock, ReleasedTerm
 
 TWO_ROUNDINGS = 1 / 6
 """The variance of the rounding error in the difference of two totals that were rounded to whole numbers."""
@@ -79,7 +79,7 @@ def _rounding_step(measured: Sequence[Floats]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class ConsistentTerm:
+class ConsistentTerm(NoisyNumbers):
     """One term of a tile after least squares. `tile`: the number of the tile in `joint`. Counts are whole numbers if tiles are
     nested; otherwise they are real numbers, which a formula rounds."""
 
@@ -90,15 +90,6 @@ class ConsistentTerm:
     joint: Joint
     tile: int
     whole: bool = False
-
-    def half_width(self, confidence: float) -> float:
-        """Return h with P(|value - exact value| <= h) = confidence, in the units of `values`."""
-        width = self.noise.half_width(confidence) * self.noise_unit
-        return float(floor(width + 0.5)) if self.whole else width
-
-    def standard_deviation(self) -> float:
-        """Return the standard deviation of the error, in the units of `values`."""
-        return self.noise.standard_deviation() * self.noise_unit
 
 
 def consistent_blocks(
@@ -182,7 +173,7 @@ MOST_WEIGHTS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class PooledTerm:
+class PooledTerm(NoisyNumbers):
     """One sum of cells of a released vector for each group. `law`: of the vector, with noise steps of size `unit`; `group`: for
     each cell the number of its group, or -1 if it is in none.
 
@@ -198,15 +189,6 @@ class PooledTerm:
     noise: WeightedSum
     noise_unit: float
     whole: bool
-
-    def half_width(self, confidence: float) -> float:
-        """Return h with P(|value - exact value| <= h) >= confidence, in the units of `values`."""
-        width = self.noise.half_width(confidence) * self.noise_unit
-        return float(floor(width + 0.5)) if self.whole else width
-
-    def standard_deviation(self) -> float:
-        """Return the largest standard deviation of the error of a group, in the units of `values`."""
-        return self.noise.standard_deviation() * self.noise_unit
 
     def of_cells(self, weights: Floats) -> Floats:
         """Return the weights of cells, shape (sums, cells), from `weights` of groups, shape (sums, groups)."""

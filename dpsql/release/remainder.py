@@ -81,6 +81,23 @@ class ReleasedTerm(Protocol):
     def standard_deviation(self) -> float: ...
 
 
+class NoisyNumbers:
+    """The size of the errors of a term, from its law."""
+
+    noise: Noise
+    noise_unit: float
+    whole: bool
+
+    def half_width(self, confidence: float) -> float:
+        """Return h with P(|value - exact value| <= h) >= confidence, in the units of the values."""
+        width = self.noise.half_width(confidence) * 2.0**-self.noise.shift * self.noise_unit
+        return float(math.floor(width + 0.5)) if self.whole else width
+
+    def standard_deviation(self) -> float:
+        """Return the standard deviation of the error, in the units of the values."""
+        return self.noise.standard_deviation() * 2.0**-self.noise.shift * self.noise_unit
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedBlock:
     """The noisy answer of one private block: `keys` (columns k0..) and `terms`, one row for each group in key order.
@@ -176,27 +193,19 @@ def _from_zero(value: Formula) -> Formula:
 
 
 @dataclass(frozen=True, eq=False)
-class StandIn:
+class StandIn(NoisyNumbers):
     """A term that was not measured, with made-up values and the noise that it would have; a chosen number has none."""
 
     name: str
     values: npt.NDArray[np.float64]
     noise: Noise = field(default_factory=lambda: Constant(Sensitivity(0, 0, 0, 0)))
     noise_unit: float = 1.0
-    grid: int = 0
     whole: bool = False
 
     @classmethod
     def of_law(cls, law: TermNoise, values: npt.NDArray[np.float64]) -> StandIn:
         """Return the term of a planned measurement."""
-        return cls(law.name, values, law.noise, 2.0 ** (law.noise.shift - law.grid), law.grid, law.whole)
-
-    def half_width(self, confidence: float) -> float:
-        width = self.noise.half_width(confidence) * 2.0**-self.grid
-        return float(math.floor(width + 0.5)) if self.whole else width
-
-    def standard_deviation(self) -> float:
-        return self.noise.standard_deviation() * 2.0**-self.grid
+        return cls(law.name, values, law.noise, 2.0 ** (law.noise.shift - law.grid), law.whole)
 
 
 def unanswered(

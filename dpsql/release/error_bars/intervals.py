@@ -44,7 +44,7 @@ from dpsql.plan.formulas import Formula, NoisyValue, terms_of
 from dpsql.plan.intervals import Type
 from dpsql.release.error_bars.fieller import Reader, inverse_ends, quotient_ends
 from dpsql.release.error_bars.laws import Floats, deviates, half_widths, known_law, stratified, values_given_shown
-from dpsql.release.formulas import EVERYTHING, Extent, clamped, extent, interval, numbers, read
+from dpsql.release.formulas import EVERYTHING, Extent, clamped, extent, interval, numbers, read, typed
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
 from dpsql.release.sandbox import Room, floats, numeric
 
@@ -293,21 +293,6 @@ class _Bars:
 
 
 # --- measures ---------------------------------------------------------------------------------------------------------
-
-
-def typed(values: Floats, type_: Type | None) -> pa.Array:
-    """Return numbers as a column of the sandbox in the type of a measure, NaN as NULL; dates and timestamps are days and
-    microseconds as in `release.formulas.numbers`."""
-    nothing = np.isnan(values)
-    if type_ is Type.DATE:
-        return pa.array(np.where(nothing, 0, values).astype(np.int32), mask=nothing).cast(pa.date32())
-    if type_ is Type.TIMESTAMP:
-        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing).cast(pa.timestamp("us"))
-    if type_ is Type.BOOLEAN:
-        return pa.array(values > 0.5, mask=nothing)
-    if type_ is Type.INTEGER and np.all(np.abs(values[~nothing]) < 2.0**62):
-        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing)
-    return pa.array(values, mask=nothing)
 
 
 class Measures:

@@ -51,7 +51,6 @@ from dpsql.release.error_bars.intervals import (
     intervals,
     number_of_draws,
     percentiles,
-    typed,
 )
 from dpsql.release.error_bars.laws import (
     Floats,
@@ -63,7 +62,7 @@ from dpsql.release.error_bars.laws import (
     values_given_shown,
 )
 from dpsql.release.error_bars.rowwise import Traced
-from dpsql.release.formulas import Extent
+from dpsql.release.formulas import Extent, typed
 from dpsql.release.reconciled import ConsistentTerm, PooledTerm
 from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats

@@ -19,7 +19,7 @@ from dpsql.aggregates.registry import spelled
 from dpsql.plan.formulas import terms_of
 from dpsql.release.formulas import formula_values
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder, column, identifier
-from dpsql.release.sandbox import plain
+from dpsql.release.sandbox import plain, within_calendar
 
 INTERVALS = ("dp_interval_low", "dp_interval_high", "dp_error")
 _MIXING = ("group", "having", "distinct", "joins")
@@ -497,18 +497,15 @@ def _columns(block: ReleasedBlock, names: set[str]) -> dict[str, pa.ChunkedArray
                 return None
             columns[name] = plain(values)
     terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in block.terms}
-    try:
-        with np.errstate(all="raise", under="ignore"):
-            for name, formula, _ in block.formulas:
-                if name in names:
-                    values = block.estimates[name] if name in block.estimates else formula_values(formula, terms)
-                    if values.dtype == np.float64 and not np.isfinite(values).all():
-                        return None
-                    columns[name] = pa.chunked_array(
-                        [pa.array(values, pa.string() if values.dtype == object else None)]
-                    )
-    except FloatingPointError:
-        return None
+    for name, formula, type_ in block.formulas:
+        if name in names:
+            estimate = block.estimates.get(name)
+            if estimate is not None and not np.isfinite(estimate).all():
+                return None
+            values = formula_values(formula, type_, terms) if estimate is None else pa.array(estimate)
+            if values is None:
+                return None
+            columns[name] = within_calendar(pa.chunked_array([values]))
     return columns
 
 

@@ -206,7 +206,7 @@ def test_a_formula_without_a_finite_number_in_each_row_is_left_to_the_sandbox(
     sandbox: Sandbox, formula: Formula
 ) -> None:
     block = table()
-    other = ReleasedBlock("dp_0", block.keys, block.terms, (("m0", formula, Type.REAL),), block.rows)
+    other = ReleasedBlock("dp_0", block.keys, block.terms, (("m0", formula, Type.INTEGER),), block.rows)
     assert checked(sandbox, remainder("SELECT m0 FROM dp_0", [other])) is None
 
 
