@@ -10,7 +10,7 @@ deviations s: with u = A / s_X and v = B / s_Y the condition is r |sin(phi - phi
 r = hypot(u, v), and Q does not depend on the released numbers (`_quantiles`; sqrt(1 - c sin 2 phi) times the normal quantile for
 normal noise with the correlation c). The set is an arc around phi_0. Between the bounds of the quotient (-pi/2 and pi/2 for one
 without bounds), a bound belongs to the bar if the condition holds there; if not, the end lies where the arc ends, which is found
-by bisection. A quotient without bounds whose denominator cannot be distinguished from 0 is unknown.
+by false position. A quotient without bounds whose denominator cannot be distinguished from 0 is unknown.
 
 AVG is such a quotient, moved by a constant and clamped to the bounds of its argument, with a denominator of at least 1: a group
 with rows has a count of at least 1, and the test is the same. If the quotient was released outside of the bounds, the bound is
@@ -34,8 +34,8 @@ _DRAWS = 3_999
 _ANGLES = 129
 _FINE_ANGLES = 1_025
 """Numbers of angles at which Q is tabled: drawn, and computed."""
-_STEPS = 48
-"""Number of bisection steps, after which ends are known to the last digits of a double."""
+_STEPS, _CLOSE = 48, 1e-15
+"""Most steps to an end, and the change of an angle at which it is known to the last digits of a double."""
 _FINE = 20
 """Least deviation, in steps of its noise, of a whole numerator: the quantile of a difference of two whole numbers jumps by a step
 from one theta to the next, which is little beside such a deviation."""
@@ -221,17 +221,30 @@ def quotient_ends(fraction: Quotient, above: Floats, below: Floats, confidence: 
     radius, centre = np.hypot(u, v), np.nan_to_num(np.arctan(u / v))
     start = np.clip(centre, last[0], last[1])
 
-    def accepted(angle: Floats, middle: Floats) -> Floats:
+    def slack(angle: Floats, middle: Floats) -> Floats:
+        """Return by how much the condition holds at angles, negative where it does not."""
         distance = radius * np.abs(np.sin(angle - middle))
-        return np.asarray(distance <= np.interp(angle, angles, quantiles))
+        return np.asarray(np.interp(angle, angles, quantiles) - distance)
 
     def ends(middle: Floats) -> Floats:
+        """Return where the condition ceases to hold on either side of `start`, by false position (the Illinois method)."""
         inside, outside = np.broadcast_arrays(start, last)
-        for _ in range(_STEPS):
-            between = (inside + outside) / 2
-            holds = accepted(between, middle)
+        first, at_bound = slack(inside, middle), slack(outside, middle)
+        above, below, before, held = first, at_bound, outside, np.zeros(inside.shape, dtype=bool)
+        for step in range(_STEPS):
+            between = (inside * below - outside * above) / (below - above)
+            value = slack(between, middle)
+            holds = value >= 0
+            below, above = (
+                np.where(holds, np.where(held & (step > 0), below / 2, below), value),
+                np.where(holds, value, np.where(held | (step == 0), above, above / 2)),
+            )
             inside, outside = np.where(holds, between, inside), np.where(holds, outside, between)
-        return np.where(accepted(last, middle), last, outside)
+            moved, before, held = np.abs(between - before), between, holds
+            if not (moved > _CLOSE).any():
+                break
+        reached = np.where(np.isnan(before), inside, before)
+        return np.where(at_bound >= 0, last, np.where(first >= 0, reached, start))
 
     reached = ends(centre)
     if (start != centre).any():
