@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from dpsql.plan.formulas import Formula, NoisyValue, Number, Operation, Operator, substituted, terms_of
 from dpsql.release.error_bars.laws import Floats, TermLaw, Weighed, deviation_of, drawn_error, laws_of, normal_quantile
 from dpsql.release.formulas import EVERYTHING, Extent, Linear, clamped, linear, numbers
-from dpsql.release.remainder import ReleasedTerm
 
 _DRAWS = 3_999
 _ANGLES = 129
@@ -78,7 +78,7 @@ class Reader:
     block."""
 
     def __init__(
-        self, measures: Mapping[str, Formula], terms: Mapping[str, ReleasedTerm], exact: Mapping[str, Floats]
+        self, measures: Mapping[str, Formula], terms: Mapping[str, TermLaw], exact: Mapping[str, Floats]
     ) -> None:
         self.measures, self.terms, self.exact = measures, terms, exact
         self.meanings = {**measures, **{name: NoisyValue(name) for name in exact}}
@@ -135,12 +135,32 @@ class Reader:
         first, second = (self.linear(side) for side in sides)
         if not first or not second:
             return None
-        laws = laws_of((*first, *second), self.terms)
+        laws = laws_of({name for part in (*first, *second) for name in part.weights}, self.terms)
         sums = [_weighed(form, laws) for form in (first, second)]
         if sums[0] is None or sums[1] is None:
             return None
         fraction = Quotient(*sides, (sums[0], sums[1]), laws)
         return None if _is_coarse(fraction, self.terms) else fraction
+
+
+Recognised = tuple[Linear | None, Quotient | None, Inverse | None]
+"""A formula as a weighted sum, as a quotient of two, or as an exact number by a sum: at most one of the three."""
+Named = tuple[tuple[str, Any], ...]
+
+
+def recognise(formula: Formula, measures: Named, laws: Named, exact: Mapping[str, Floats]) -> Recognised:
+    """Return what a formula over measures (pairs of names and plug-in formulas over terms), whose terms have these `laws`, and
+    `exact` columns is."""
+    reader = Reader(dict(measures), dict(laws), exact)
+    form = reader.linear(reader.over_terms(formula))
+    quotient = reader.quotient(formula) if form is None else None
+    return form, quotient, reader.inverse(formula) if form is None and quotient is None else None
+
+
+@lru_cache(maxsize=512)
+def recognised(formula: Formula, measures: Named, laws: Named) -> Recognised:
+    """Return what a formula without exact columns is. Questions that differ in their rows alone share it."""
+    return recognise(formula, measures, laws, {})
 
 
 _MAPS: dict[tuple[Operator, int], Callable[[float], tuple[float, float]]] = {
@@ -188,7 +208,7 @@ def _weighed(form: Linear, laws: Mapping[str, TermLaw]) -> tuple[Weighed, ...] |
     )
 
 
-def _is_coarse(fraction: Quotient, terms: Mapping[str, ReleasedTerm]) -> bool:
+def _is_coarse(fraction: Quotient, terms: Mapping[str, TermLaw]) -> bool:
     """Return whether both sides are whole numbers and the deviation of the numerator is less than `_FINE` steps."""
     names = list(fraction.laws)
     if not all(

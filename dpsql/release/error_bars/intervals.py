@@ -42,8 +42,16 @@ from sqlglot import exp
 
 from dpsql.plan.formulas import Formula, NoisyValue, terms_of
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars.fieller import Reader, inverse_ends, quotient_ends
-from dpsql.release.error_bars.laws import Floats, deviates, half_widths, known_law, stratified, values_given_shown
+from dpsql.release.error_bars.fieller import Recognised, inverse_ends, quotient_ends, recognise, recognised
+from dpsql.release.error_bars.laws import (
+    Floats,
+    deviates,
+    half_widths,
+    known_law,
+    laws_of,
+    stratified,
+    values_given_shown,
+)
 from dpsql.release.formulas import EVERYTHING, Extent, clamped, extent, interval, numbers, read, typed
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
 from dpsql.release.sandbox import Room, floats, numeric
@@ -262,33 +270,42 @@ class _Bars:
         self.exact[name] = self.computed.values(node, {})
         return NoisyValue(name)
 
+    def recognised(self, formula: Formula) -> Recognised:
+        """Return a formula as a sum of terms, a quotient of such sums, or an exact number by a sum."""
+        names = sorted(terms_of(formula) & self.block.plug_ins.keys())
+        measures = tuple((name, self.block.plug_ins[name]) for name in names)
+        laws = tuple(
+            laws_of({part for _, measure in measures for part in terms_of(measure)}, self.groups.terms).items()
+        )
+        exact = {name: values for name, values in self.exact.items() if name in terms_of(formula)}
+        return recognised(formula, measures, laws) if not exact else recognise(formula, measures, laws, exact)
+
     def from_law(self, tree: exp.Expr, formula: Formula | None, value: Floats) -> Interval:
         """Return the bar of an expression with this `value` at the released numbers."""
         if not np.isfinite(value).any():
             return Interval.around(value, value)
-        if formula is not None:
-            reader = Reader(self.block.plug_ins, self.groups.terms, self.exact)
-            form = reader.linear(reader.over_terms(formula))
-            shown_from = self.block.shown_from.keys()
-            if form is not None and not any(part.weights.keys() & shown_from for part in form):
-                half = half_widths(form, self.groups.terms, self.groups.confidence)
-                if half is not None:
-                    return Interval.around(value, np.broadcast_to(half, value.shape))
-            quotient = reader.quotient(formula) if form is None else None
-            # In groups that are shown for the noise of a term, that noise has another law.
-            if quotient is not None and not quotient.laws.keys() & shown_from:
-                columns = {**self.groups.released, **self.exact}
-                above, below = (numbers(side, columns) for side in (quotient.above, quotient.below))
-                within = interval(formula, self.measures.extent)
-                low, high = hull_of([quotient_ends(quotient, above, below, self.groups.confidence)], within)
-                return Interval.of(value, low, high, within)
-            inverse = reader.inverse(formula) if form is None else None
-            if inverse is not None and not any(part.weights.keys() & shown_from for part in inverse.form):
-                half = half_widths(inverse.form, self.groups.terms, self.groups.confidence)
-                if half is not None:
-                    columns = {**self.groups.released, **self.exact}
-                    above, below = (numbers(side, columns) for side in (inverse.above, inverse.below))
-                    return Interval.of(value, *inverse_ends(above, below, half), EVERYTHING)
+        form, quotient, inverse = (None, None, None) if formula is None else self.recognised(formula)
+        # In groups that are shown for the noise of a term, that noise has another law.
+        weighed = form if form is not None else () if inverse is None else inverse.form
+        names = quotient.laws.keys() if quotient is not None else {name for part in weighed for name in part.weights}
+        if formula is None or names & self.block.shown_from.keys():
+            return self.simulation.interval(tree, formula, value)
+        half = (
+            None
+            if form is None and inverse is None
+            else half_widths(weighed, self.groups.terms, self.groups.confidence)
+        )
+        if form is not None and half is not None:
+            return Interval.around(value, np.broadcast_to(half, value.shape))
+        columns = {**self.groups.released, **self.exact}
+        if quotient is not None:
+            above, below = (numbers(side, columns) for side in (quotient.above, quotient.below))
+            within = interval(formula, self.measures.extent)
+            low, high = hull_of([quotient_ends(quotient, above, below, self.groups.confidence)], within)
+            return Interval.of(value, low, high, within)
+        if inverse is not None and half is not None:
+            above, below = (numbers(side, columns) for side in (inverse.above, inverse.below))
+            return Interval.of(value, *inverse_ends(above, below, half), EVERYTHING)
         return self.simulation.interval(tree, formula, value)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -173,10 +173,9 @@ class Weighed(NamedTuple):
     rounded: bool
 
 
-def laws_of(form: Linear, terms: Mapping[str, ReleasedTerm]) -> dict[str, TermLaw]:
-    """Return the laws of the terms in a sum, by name in alphabetical order."""
-    names = sorted({name for part in form for name in part.weights})
-    return {name: TermLaw(terms[name].noise, terms[name].noise_unit, terms[name].whole) for name in names}
+def laws_of(names: Iterable[str], terms: Mapping[str, ReleasedTerm | TermLaw]) -> dict[str, TermLaw]:
+    """Return the laws of the errors of terms, by name in alphabetical order."""
+    return {name: TermLaw(terms[name].noise, terms[name].noise_unit, terms[name].whole) for name in sorted(names)}
 
 
 def half_widths(form: Linear, terms: Mapping[str, ReleasedTerm], confidence: float) -> Floats | None:
@@ -199,7 +198,7 @@ def half_widths(form: Linear, terms: Mapping[str, ReleasedTerm], confidence: flo
     weightings, of_row = np.unique(table, axis=0, return_inverse=True)
     if len(weightings) > _MOST_WEIGHTINGS:
         return None
-    laws = laws_of(form, terms)
+    laws = laws_of({name for part in form for name in part.weights}, terms)
     places = {name: place for place, name in enumerate(laws)}
     widths = []
     for weighting in weightings:
