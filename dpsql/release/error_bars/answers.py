@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpsql.release.error_bars.column_facts import ColumnFacts, Level, RelationFa
 from dpsql.release.error_bars.intervals import Interval, ReleasedGroups, intervals, measured_name
 from dpsql.release.error_bars.laws import Floats
 from dpsql.release.error_bars.replicates import (
+    RerunQuery,
     Rerun,
     Unmatched,
     bootstrap,
@@ -188,7 +190,8 @@ def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:
     keys = tuple(column for column, of_noise in enumerate(noisy) if not of_noise)
     if not keys or len(noisy) != len(remainder.names):
         raise Unmatched("the rows have no key")
-    return surely_and_maybe(sandbox, Rerun(remainder, remainder.tree, len(noisy), keys, {}, {}, 0.5, ()))
+    again = RerunQuery(remainder, remainder.tree, len(noisy), keys, {})
+    return surely_and_maybe(sandbox, Rerun(remainder, again, {}, 0.5))
 
 
 def _unknown_note(name: str, rows: int, row_count: int) -> str:
@@ -228,6 +231,7 @@ class _Shape:
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
         self.direct: Direct | None = direct(remainder, self.traced)
+        self.reruns: dict[tuple[int, tuple[int, ...]], RerunQuery] = {}
 
     @property
     def parts(self) -> tuple[Traced, ...]:
@@ -264,7 +268,15 @@ def _shape(remainder: Remainder) -> _Shape:
     """Return the shape of a remainder. The last `_MOST_SHAPES` shapes are cached, because queries that differ only inside their
     private blocks share one."""
     blocks = tuple(
-        (block.name, block.columns, block.formulas, block.groups, frozenset(block.estimates))
+        (
+            block.name,
+            block.columns,
+            block.formulas,
+            block.groups,
+            frozenset(block.estimates),
+            frozenset(block.shown_from),
+            frozenset(term.name for term in block.terms if term.whole),
+        )
         for block in remainder.blocks
     )
     public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
@@ -281,7 +293,7 @@ class _Run:
         self.confidence = confidence
         self.shape = _shape(remainder)
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
-        self.listed = self.shape.empty & _of_series(remainder, self.shape.tree)
+        self.listed = self.shape.empty & _of_series(remainder, self.shape.tree) if self.shape.empty else frozenset()
         self.of_groups, self.chosen = self.shape.of_groups - self.listed, self.shape.chosen
         self.extra: Extra = self._extra() if extra is None else extra
         self.hidden = self.shape.hidden
@@ -301,8 +313,9 @@ class _Run:
     ) -> list[Interval]:
         block = self.remainder.block(part.block)
         assert block is not None
-        with self.sandbox.room() as room:
-            return intervals(room, ReleasedGroups(block, columns, rows, self.confidence, self.remainder.seed), trees)
+        groups = ReleasedGroups(block, columns, rows, self.confidence, self.remainder.seed)
+        with ExitStack() as rooms:
+            return intervals(lambda: rooms.enter_context(self.sandbox.room()), groups, trees)
 
     def widen(self, row_count: int) -> list[str]:
         """Raise the confidence of bars as needed for rows that noise selected, and return remarks. If R rows are shown of m that
@@ -326,7 +339,7 @@ class _Run:
         everything = sum(block.rows for block in self.remainder.blocks)
         if any(block.groups.ends for block in self.remainder.blocks):
             return everything
-        rerun = self.rerun(self.shape.tree, len(self.noisy) + 1, ())
+        rerun = self.rerun(len(self.noisy) + 1, ())
         try:
             return min(candidates(self.sandbox, rerun), everything)
         except (Unmatched, Error):
@@ -381,10 +394,16 @@ class _Run:
         blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
         return dict(self.remainder.public) | blocks
 
-    def rerun(self, tree: exp.Query, width: int, keys: tuple[int, ...]) -> Rerun:
-        """Return a `Rerun` of the remainder with the query `tree`."""
-        extents = self.shape.extents
-        return Rerun(self.remainder, tree, width, keys, self.hidden, self.extra, self.confidence, extents)
+    def rerun(self, width: int, keys: tuple[int, ...]) -> Rerun:
+        """Return a `Rerun` of the remainder. With `keys` by which rows are matched, rows that noise would cut off may stay."""
+        again = self.shape.reruns.get((width, keys))
+        if again is None:
+            tree = self.shape.ordered()
+            if keys:
+                for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
+                    tree.set(part, None)
+            again = self.shape.reruns[width, keys] = RerunQuery(self.remainder, tree, width, keys, self.hidden)
+        return Rerun(self.remainder, again, self.extra, self.confidence, self.shape.extents)
 
     def replicated(
         self, table: pa.Table, place: npt.NDArray[np.int64] | None, positions: list[int]
@@ -394,14 +413,10 @@ class _Run:
         keys = tuple(
             position for position, noisy in enumerate(self.noisy) if not noisy and position not in self.pending
         )
-        tree = self.shape.ordered()
         if place is not None:
             keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
             table = table.append_column(ROW, pa.array(place))
-        if keys:  # rows are matched by their keys, so rows that noise would cut off may stay
-            for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
-                tree.set(part, None)
-        rerun = self.rerun(tree, table.num_columns, keys)
+        rerun = self.rerun(table.num_columns, keys)
         by_position: dict[int, Interval] = {}
         try:
             by_position = linear_intervals(self.sandbox, rerun, table, positions)

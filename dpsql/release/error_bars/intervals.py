@@ -31,9 +31,9 @@ cut to the extent that T cannot leave. A draw for which T has no value may lie a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -187,10 +187,10 @@ class ReleasedGroups:
 # --- which rule -------------------------------------------------------------------------------------------------------
 
 
-def intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
+def intervals(enter: Callable[[], Room], groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
     """Return the interval of each expression (over the block's keys, measures and hidden columns); unknown where its value is
-    not a number. Raises the refusals of `Room.query`."""
-    bars = _Bars(room, groups)
+    not a number. `enter` opens the room for what the sandbox computes. Raises the refusals of `Room.query`."""
+    bars = _Bars(enter, groups)
     drawable = all(known_law(term) for term in groups.block.terms)
     result = []
     for tree in expressions:
@@ -230,9 +230,9 @@ def _reads(tree: exp.Expr, names: frozenset[str]) -> bool:
 class _Bars:
     """The bars of expressions over the groups of one answer."""
 
-    def __init__(self, room: Room, groups: ReleasedGroups) -> None:
+    def __init__(self, enter: Callable[[], Room], groups: ReleasedGroups) -> None:
         self.groups, self.block = groups, groups.block
-        self.computed = _Sandboxed(room, groups)
+        self.computed = _Sandboxed(enter, groups)
         self.measures = Measures(groups.block)
         self.exact: dict[str, Floats] = {name: values[groups.numbers] for name, values in groups.extra.items()}
         """Values of the exact columns and exact parts of expressions, by name."""
@@ -366,8 +366,8 @@ class Measures:
 class _Sandboxed:
     """Expressions over the requested groups, computed by the sandbox."""
 
-    def __init__(self, room: Room, groups: ReleasedGroups) -> None:
-        self.room, self.groups = room, groups
+    def __init__(self, enter: Callable[[], Room], groups: ReleasedGroups) -> None:
+        self.room, self.groups = cache(enter), groups
 
     def values(self, tree: exp.Expr, columns: Mapping[str, Floats]) -> Floats:
         """Return the value for each requested group, NaN where it is not a number; `columns` hold measures and hidden columns."""
@@ -392,7 +392,7 @@ class _Sandboxed:
             )
         item = exp.Alias(this=tree.copy(), alias=identifier("v"))
         query = exp.Select(expressions=[item], from_=exp.From(this=exp.Table(this=identifier(_DRAWN))))
-        result = self.room.query(query.sql(dialect=DIALECT), {_DRAWN: table}, most_rows=2 * _PART_CELLS + _MOST_CELLS)
+        result = self.room().query(query.sql(dialect=DIALECT), {_DRAWN: table}, most_rows=2 * _PART_CELLS + _MOST_CELLS)
         return floats(result.column(0)).reshape(len(rows), draws)
 
 

@@ -71,21 +71,47 @@ _PART_ROWS = 1_000_000
 _DRAWS, _DRAW, _ROWS, _AT, _VARIANTS = "dp#draws", "dp#draw", "dp#answer", "dp#at", "dp#variants"
 
 
+class RerunQuery:
+    """A query over the tables of a remainder that is run again, and what is the same for all numbers: `tree` has `width` columns;
+    those at the positions `keys` identify a row. `hidden`: hidden columns of the blocks, as for the answer."""
+
+    def __init__(
+        self,
+        remainder: Remainder,
+        tree: exp.Query,
+        width: int,
+        keys: tuple[int, ...],
+        hidden: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.tree, self.width, self.keys = tree, width, keys
+        inner = runnable(tree.copy(), remainder, hidden, _this_draw)
+        labels = ", ".join(f'"c{position}"' for position in range(width))
+        self._rows = f'AS "{_DRAWS}"("{_DRAW}") CROSS JOIN LATERAL ({inner}) AS q({labels})'
+        self.extremes = extremes(tree)
+        aggregates = (node.find_ancestor(exp.Window, exp.Query) for node in tree.find_all(exp.AggFunc))
+        self.aggregates = any(not isinstance(around, exp.Window) for around in aggregates)
+        self._sums: dict[int, Form] | None = None
+
+    def rows(self, variants: range) -> str:
+        """Return the rows q of these variants, each with its number, as a FROM item."""
+        return f"range({variants.start}, {variants.stop}) {self._rows}"
+
+    def sums(self, remainder: Remainder) -> dict[int, Form]:
+        """Return which columns are weighted sums of noisy numbers (`column_facts`)."""
+        if self._sums is None:
+            self._sums = column_facts(remainder, self.tree).sums
+        return self._sums
+
+
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """A remainder to be run again. `tree` has `width` columns; those at the positions `keys` identify a row.
-
-    `hidden` and `extra`: hidden columns of the blocks, as for the answer. `extents`: the interval that each column cannot leave.
-    """
+    """A remainder to be run again. `extra`: hidden columns of the blocks. `extents`: intervals that columns cannot leave."""
 
     remainder: Remainder
-    tree: exp.Query
-    width: int
-    keys: tuple[int, ...]
-    hidden: Mapping[str, Sequence[str]]
+    again: RerunQuery
     extra: Mapping[str, Mapping[str, Floats]]
     confidence: float
-    extents: Sequence[Extent]
+    extents: Sequence[Extent] = ()
 
     @property
     def groups(self) -> int:
@@ -93,15 +119,12 @@ class Rerun:
         return sum(block.rows for block in self.remainder.blocks)
 
     @cached_property
-    def extremes(self) -> tuple[Extreme, ...]:
-        """The role of maxima and minima over groups in each column."""
-        return extremes(self.tree)
-
-    @cached_property
     def families(self) -> int:
-        """The number of families of replicates: 4 if the query aggregates over groups, which adds the family b*, else 3."""
-        aggregates = (node.find_ancestor(exp.Window, exp.Query) for node in self.tree.find_all(exp.AggFunc))
-        return 4 if any(not isinstance(around, exp.Window) for around in aggregates) else 3
+        """The number of families of replicates: t - z* and u + z*; e + z* if there are enough groups; b* if the query aggregates
+        over these."""
+        if all(block.rows < _LEAST_GROUPS for block in self.remainder.blocks):
+            return 2
+        return 4 if self.again.aggregates else 3
 
 
 class Unmatched(Exception):
@@ -154,26 +177,26 @@ def _run_again(
 ) -> tuple[dict[int, Floats], npt.NDArray[np.bool_]]:
     """Return the columns at `positions` in `count` variants, each of shape (variants, rows of the answer), NaN where there is no
     number, and which rows each variant has. Raises Unmatched if two rows of a variant have the same keys."""
-    labels = ", ".join(f'"c{position}"' for position in range(rerun.width))
-    inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
-    on = " AND ".join(f'q."c{position}" IS NOT DISTINCT FROM a."c{position}"' for position in rerun.keys) or "TRUE"
+    keys = rerun.again.keys
+    on = " AND ".join(f'q."c{position}" IS NOT DISTINCT FROM a."c{position}"' for position in keys) or "TRUE"
     picked = "".join(f', q."c{position}"' for position in positions)
-    variants = (
-        f'SELECT "{_DRAWS}"."{_DRAW}", a."{_AT}"{picked} FROM "{_DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels}) '
-        f'JOIN "{_ROWS}" AS a ON {on}'
-    )
-    # Materialise: directly below the LIMIT that the sandbox adds, DuckDB takes 100 times as long for a block that is read twice.
-    sql = f'WITH "{_VARIANTS}" AS MATERIALIZED ({variants}) SELECT * FROM "{_VARIANTS}"'
-    rows = pa.table(
-        {_AT: pa.array(np.arange(len(answer)))} | {f"c{position}": answer.column(position) for position in rerun.keys}
-    )
+    # Registering a table takes as long as a small statement.
+    matched = f'"{_ROWS}" AS a' if keys else f'range({len(answer)}) AS a("{_AT}")'
+    tables = dict(rerun.remainder.public)
+    if keys:
+        rows = {f"c{position}": answer.column(position) for position in keys}
+        tables[_ROWS] = pa.table({_AT: pa.array(np.arange(len(answer))), **rows})
     present = np.zeros((count, len(answer)), dtype=bool)
     cells = {position: np.full(present.shape, np.nan) for position in positions}
     size = max(1, _PART_ROWS // max(1, rerun.groups + len(answer)))  # as many as the sandbox has room for
     for start in range(0, count, size):
         part = range(start, min(start + size, count))
-        tables = dict(rerun.remainder.public) | {name: block.table(part) for name, block in blocks.items()}
-        tables |= {_ROWS: rows, _DRAWS: pa.table({_DRAW: pa.array(np.arange(part.start, part.stop))})}
+        variants = (
+            f'SELECT "{_DRAWS}"."{_DRAW}", a."{_AT}"{picked} FROM {rerun.again.rows(part)} JOIN {matched} ON {on}'
+        )
+        # Materialise: below the LIMIT that the sandbox adds, DuckDB takes 100 times as long for a block that is read twice.
+        sql = f'WITH "{_VARIANTS}" AS MATERIALIZED ({variants}) SELECT * FROM "{_VARIANTS}"'
+        tables |= {name: block.table(part) for name, block in blocks.items()}
         result = room.query(sql, tables, most_rows=2 * _PART_ROWS + len(part) * len(answer))
         draw, row = (result.column(i).to_numpy().astype(np.int64) for i in (0, 1))
         index = draw * len(answer) + row
@@ -205,7 +228,7 @@ _CLOSE = 1e-9
 
 def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
     """Return the intervals of those columns at `positions` in `answer` that are linear in noise. `answer` has the columns of
-    `rerun.tree`. Raises the refusals of `Room.query`."""
+    `rerun.again`. Raises the refusals of `Room.query`."""
     blocks = rerun.remainder.blocks
     terms = [(block, term) for block in blocks for term in block.terms]
     cells, rows = sum(len(term.values) for _, term in terms), rerun.groups + len(answer)
@@ -215,7 +238,7 @@ def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions
         or not all(known_law(term) for _, term in terms)
     ):
         return {}
-    forms = column_facts(rerun.remainder, rerun.tree).sums
+    forms = rerun.again.sums(rerun.remainder)
     chosen = [position for position in positions if position in forms]
     if not chosen:
         return {}
@@ -318,7 +341,7 @@ _BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (4, 3), Ex
 
 
 def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
-    """Return the interval of each column at `positions` in `answer`, which has the columns of `rerun.tree`.
+    """Return the interval of each column at `positions` in `answer`, which has the columns of `rerun.again`.
 
     Raises Unmatched if rows cannot be matched or noise cannot be drawn, and the refusals of `Room.query`.
     """
@@ -328,16 +351,16 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
     found_at = {position: _extreme_at(sandbox, rerun, position) for position in positions}
     kinds = {position: kind for position, (kind, _) in found_at.items()}
     below = [(kind, rows) for kind, rows in found_at.values() if rows is not None]
-    replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES, rerun.confidence)
+    draws = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES, rerun.confidence)
     if set(kinds.values()) <= {Extreme.HIGHEST, Extreme.LOWEST}:
-        replicates = min(replicates, _CANDIDATE_DRAWS)  # the ends of bars suffice
+        draws = min(draws, _CANDIDATE_DRAWS)  # the ends of bars suffice
     with sandbox.room() as room:
         last = {block.name: [*_ends(room, rerun, block, set(kinds.values())), _as_displayed(block)] for block in blocks}
         if below:
             bring_near(room, rerun.remainder, rerun.confidence, below, last[below[0][1].block])
         ends = max((len(appended) for appended in last.values()), default=1) - 1
-        tables = {block.name: _replicates(rerun, block, replicates, last[block.name]) for block in blocks}
-        count = rerun.families * (replicates + 1) + ends + 1
+        tables = {block.name: _replicates(rerun, block, draws, rerun.families, last[block.name]) for block in blocks}
+        count = rerun.families * (draws + 1) + ends + 1
         cells, present = _run_again(room, rerun, answer, positions, tables, count)
     return {
         position: _interval(
@@ -360,17 +383,18 @@ def _extreme_at(sandbox: Sandbox, rerun: Rerun, position: int) -> tuple[Extreme,
 
     Noise does not choose the rows if they are the same in each of a few replicates with `_MORE_NOISE` times the noise.
     """
-    kind = rerun.extremes[position] if position < len(rerun.extremes) else Extreme.INSIDE
+    roles = rerun.again.extremes
+    kind = roles[position] if position < len(roles) else Extreme.INSIDE
     if kind not in (Extreme.HIGHEST, Extreme.LOWEST):
         return kind, None
-    below = rows_below(rerun.remainder, rerun.tree, position)
+    below = rows_below(rerun.remainder, rerun.again.tree, position)
     if below is None:
         return Extreme.INSIDE, None
     if not below.selected:
         return kind, below
     width = len(below.outputs) + 1
-    rows = Rerun(rerun.remainder, below.tree, width, (width - 1,), below.extra, {}, rerun.confidence, ())
-    always, ever = surely_and_maybe(sandbox, rows, spread=_MORE_NOISE)
+    again = RerunQuery(rerun.remainder, below.tree, width, (width - 1,), below.extra)
+    always, ever = surely_and_maybe(sandbox, Rerun(rerun.remainder, again, {}, rerun.confidence), spread=_MORE_NOISE)
     return (kind, below) if always == ever else (Extreme.INSIDE, None)
 
 
@@ -382,7 +406,7 @@ def candidates(sandbox: Sandbox, rerun: Rerun) -> int:
     added to be safe (Esty 1983). Raises the refusals of `Room.query`, and Unmatched.
     """
     counts = "SELECT COUNT(*), COUNT(*) FILTER (WHERE n = 1), COUNT(*) FILTER (WHERE n = 2), SUM(n)::BIGINT FROM ({})"
-    times = f'SELECT COUNT(*) AS n FROM {{}} GROUP BY q."c{rerun.width - 1}"'
+    times = f'SELECT COUNT(*) AS n FROM {{}} GROUP BY q."c{rerun.again.width - 1}"'
     result = _replicated_rows(sandbox, rerun, counts.format(times), 2.0)
     different, singles, pairs, total = (int(column[0].as_py() or 0) for column in result.columns)
     if not singles:
@@ -392,26 +416,22 @@ def candidates(sandbox: Sandbox, rerun: Rerun) -> int:
 
 
 def _replicated_rows(sandbox: Sandbox, rerun: Rerun, sql: str, spread: float) -> pa.Table:
-    """Return the result of `sql` over a few replicates t - z*: rows `q` with columns `labels` and the number of the replicate."""
+    """Return the result of `sql` over a few replicates t - z*: rows `q` and the number of the replicate."""
     _check_drawable(rerun, rerun.groups)
-    labels = ", ".join(f'"c{position}"' for position in range(rerun.width))
     part = range(_CANDIDATE_DRAWS + 1)
     tables = dict(rerun.remainder.public)
     for block in rerun.remainder.blocks:
-        tables[block.name] = _replicates(rerun, block, _CANDIDATE_DRAWS, spread=spread).table(part)
-    tables[_DRAWS] = pa.table({_DRAW: pa.array(np.arange(len(part)))})
-    inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
-    with sandbox.room() as room:
-        return room.query(sql.format(f'"{_DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels})'), tables)
+        tables[block.name] = _replicates(rerun, block, _CANDIDATE_DRAWS, 1, spread=spread).table(part)
+    return sandbox.query(sql.format(rerun.again.rows(part)), tables)
 
 
 def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tuple[int, int]:
-    """Return how many rows, identified by the columns `rerun.keys`, are in all of a few replicates t - z*, and in any of them.
+    """Return how many rows, identified by their keys, are in all of a few replicates t - z*, and in any of them.
     `spread` multiplies the noise.
 
     Raises the refusals of `Room.query`, and Unmatched.
     """
-    keys = ", ".join(f'q."c{place}"' for place in rerun.keys)
+    keys = ", ".join(f'q."c{place}"' for place in rerun.again.keys)
     rows = f'SELECT COUNT(DISTINCT "{_DRAW}") AS draws FROM {{}} GROUP BY {keys}'
     sql = f"SELECT COUNT(*) FILTER (WHERE draws = {_CANDIDATE_DRAWS + 1}), COUNT(*) FROM ({rows})"
     always, ever = _replicated_rows(sandbox, rerun, sql, spread).to_pylist()[0].values()
@@ -422,20 +442,24 @@ def _replicates(
     rerun: Rerun,
     block: ReleasedBlock,
     draws: int,
+    families: int,
     appended: Sequence[Mapping[str, Floats]] = (),
     spread: float = 1.0,
 ) -> Variants:
-    """Return variants of the terms of a block: t (as released), t - z* for each draw, u, u + z* for each draw, e, e + z* for each
-    draw, and if there are four families t, b* for each draw. `spread` multiplies the noise of t - z*."""
-    terms = {term.name: _replicated(rerun, block, term, draws, spread) for term in block.terms}
-    return Variants(rerun, block, terms, rerun.families * (draws + 1), appended)
+    """Return variants of the terms of a block in that many `families`: t (as released), t - z* for each draw; u, u + z* for each
+    draw; e, e + z* for each draw; t, b* for each draw. `spread` multiplies the noise of t - z*."""
+    seed = rerun.remainder.seed
+    terms = {term.name: _replicated(seed, block, term, draws, families, spread) for term in block.terms}
+    return Variants(rerun, block, terms, families * (draws + 1), appended)
 
 
-def _replicated(rerun: Rerun, block: ReleasedBlock, term: ReleasedTerm, draws: int, spread: float) -> Floats:
+def _replicated(
+    seed: str, block: ReleasedBlock, term: ReleasedTerm, draws: int, families: int, spread: float
+) -> Floats:
     """Return the variants of one term in the order of `_replicates`, shape (families (draws + 1), groups)."""
     released = np.asarray(term.values, dtype=np.float64)
-    key = f"{rerun.remainder.seed}/{block.name}/{term.name}"
-    noise, drawn = replicates(term, rerun.remainder.seed, block.name, draws)
+    key = f"{seed}/{block.name}/{term.name}"
+    noise, drawn = replicates(term, seed, block.name, draws)
     least = block.shown_from.get(term.name)
     if least is None:
         again = released - spread * noise
@@ -444,10 +468,14 @@ def _replicated(rerun: Rerun, block: ReleasedBlock, term: ReleasedTerm, draws: i
         again = np.empty_like(uniform[0])  # there may be no group
         for group in range(len(released)):
             again[:, group] = values_given_shown(term, released[[group]], least, uniform[0][:, group])[0]
-    shrunk = _drawn_together(released, term.standard_deviation())
-    equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
-    parts = [released[None], again, shrunk[None], shrunk + drawn, equal[None], equal + drawn]
-    if rerun.families == 4:
+    parts = [released[None], again]
+    if families > 1:
+        shrunk = _drawn_together(released, term.standard_deviation())
+        parts += [shrunk[None], shrunk + drawn]
+    if families > 2:
+        equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
+        parts += [equal[None], equal + drawn]
+    if families > 3:
         joint = drawn if isinstance(term, (ConsistentTerm, PooledTerm)) or is_shared(term.noise) else None
         parts += [released[None], _likely(released, term.standard_deviation(), f"{key}/likely", draws, joint)]
     return np.concatenate(parts)
@@ -465,7 +493,7 @@ def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -
     ends = []
     for confidence in (1 - (1 - rerun.confidence) / max(1, block.rows), rerun.confidence):
         groups = ReleasedGroups(block, {}, None, confidence, rerun.remainder.seed)
-        bars = dict(zip(names, intervals(room, groups, [column(name) for name in names]), strict=True))
+        bars = dict(zip(names, intervals(lambda: room, groups, [column(name) for name in names]), strict=True))
         for side in ("low", "high"):
             of_side = {name: getattr(bars[name], side) for name in names}
             ends.append({name: np.where(np.isfinite(of_side[name]), of_side[name], released[name]) for name in names})
@@ -581,7 +609,7 @@ def _ends_of(
         if drawn[1].size:
             first, last = percentiles(drawn[1], rerun.confidence)
             ends.append((value - last + centres[1], value - first + centres[1]))
-        if drawn[2].size:
+        if len(drawn) > 2 and drawn[2].size:
             first, last = percentiles(drawn[2], rerun.confidence)
             equal = np.where((first <= value) & (value <= last), centres[2], np.nan)
             ends.append((equal, equal))

@@ -9,17 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.released_blocks import (
-    T0,
-    block,
-    counts,
-    laplace_noise,
-    noisy,
-    release,
-    remainder,
-)
+from support.released_blocks import T0, T1, block, count_of, counts, laplace_noise, noisy, release, remainder
 
 from dpsql.errors.exceptions import Error
+from dpsql.plan.formulas import greatest, within
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.error_bars import replicates
@@ -43,12 +36,6 @@ def column(found: pa.Table, at: int) -> list[Any]:
 
 def shown(found: Release) -> list[object]:
     return column(found.table, 0)
-
-
-# --- rows and order ---------------------------------------------------------------------------------------------------
-
-
-# --- which columns are noisy ------------------------------------------------------------------------------------------
 
 
 # --- error bars -------------------------------------------------------------------------------------------------------
@@ -181,13 +168,24 @@ def test_release_travels_with_its_error_bars(sandbox: Sandbox, made: ReleasedBlo
 def test_bars_are_computed_only_when_asked(
     sandbox: Sandbox, made: ReleasedBlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = release(sandbox, "SELECT k0, sqrt(m0) FROM dp_0", [made])
+    found = release(sandbox, "SELECT k0, round(m0, 1) FROM dp_0", [made])
     calls: list[int] = []
     real = Sandbox.room
     monkeypatch.setattr(Sandbox, "room", lambda self, *rest: calls.append(1) or real(self, *rest))
     assert len(found.table) == 4 and calls == []
     assert found.low.num_rows == 4 and len(calls) == 1
     assert found.high.num_rows == 4 and len(calls) == 1
+
+
+def test_counts_means_and_formulas_need_no_statement_for_their_bars(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = [noisy(name, [50.0, 90.0], laplace_noise("0.2"), "plain", whole=True) for name in ("t0", "t1")]
+    mean = (within(25.0 + T1 / greatest(T0, 1), 0.0, 50.0), Type.REAL)
+    made = [block({"k0": ["a", "b"]}, terms, [count_of(T0), mean])]
+    found = release(sandbox, "SELECT k0, m0, m1, m1 / m0, sqrt(m0), m1 - 2 * m0 FROM dp_0", made)
+    monkeypatch.delattr(Sandbox, "room")
+    assert all(None not in ends.to_pylist() for ends in found.low.columns[1:])
 
 
 def test_hidden_columns_do_not_leak(sandbox: Sandbox, made: ReleasedBlock) -> None:

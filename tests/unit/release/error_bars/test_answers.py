@@ -354,3 +354,10 @@ def test_shares_of_many_groups_are_held_with_the_fewest_draws(
         for number in range(4)
     ]
     assert rate(held) >= LEAST
+
+
+def test_few_groups_are_not_taken_to_have_no_value(sandbox: Sandbox) -> None:
+    """Fewer groups than tell how much they vary have no likely numbers, and COALESCE does not make zeros of these."""
+    made = [counts([400.0, 900.0, 100.0], gaussian_noise("1/200"), "few")]
+    with_zero = release(sandbox, "SELECT coalesce(sum(m0 * m0), 0) FROM dp_0", made)
+    assert with_zero.low.column(0).equals(release(sandbox, "SELECT sum(m0 * m0) FROM dp_0", made).low.column(0))

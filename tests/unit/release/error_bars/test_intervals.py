@@ -62,7 +62,7 @@ def tree(sql: str) -> exp.Expr:
 
 
 def bar(room: Room, sql: str, asked: ReleasedGroups | None = None) -> Interval:
-    (interval,) = intervals(room, asked or groups(), [tree(sql)])
+    (interval,) = intervals(lambda: room, asked or groups(), [tree(sql)])
     return interval
 
 
@@ -126,7 +126,7 @@ def test_noise_of_an_unknown_law_gives_no_bar_to_any_expression(room: Room) -> N
 
     unknown = replace(TERMS[1], noise=Other())  # type: ignore[arg-type]
     released = replace(BLOCK, terms=(TERMS[0], unknown, TERMS[2]), formulas=BLOCK.formulas[:2])
-    for found in intervals(room, groups(released), [tree("m0"), tree("k1")]):
+    for found in intervals(lambda: room, groups(released), [tree("m0"), tree("k1")]):
         assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
 
 
@@ -144,7 +144,7 @@ def test_an_estimate_is_shown_and_its_bar_is_that_of_the_plain_formula_widened_t
 
 
 def test_only_expressions_over_estimates_show_other_numbers(room: Room) -> None:
-    both = intervals(room, groups(), [tree("m2 * 10"), tree("m3 * 10"), tree("m0")])
+    both = intervals(lambda: room, groups(), [tree("m2 * 10"), tree("m3 * 10"), tree("m0")])
     plain = [10 * a / n for a, n in zip(SUMS, COUNTS, strict=True)]
     assert both[0].value.tolist() == numbers(*plain)
     assert both[1].value.tolist() == numbers(*(10 * (a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
@@ -188,7 +188,7 @@ def test_a_measure_has_measured_ends_as_it_stands_alone() -> None:
 
 def test_what_reads_a_chosen_value_has_no_bar_and_what_does_not_keeps_its_own(room: Room) -> None:
     chosen, computed, ends, plain = intervals(
-        room, groups(CHOSEN), [tree("m1"), tree("m0 + 2 * m4"), tree("m4"), tree("m0")]
+        lambda: room, groups(CHOSEN), [tree("m1"), tree("m0 + 2 * m4"), tree("m4"), tree("m0")]
     )
     for found in (chosen, computed):
         assert np.isnan([found.value, found.low, found.high]).all()
