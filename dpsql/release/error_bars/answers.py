@@ -13,30 +13,19 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.mechanisms.registry import series_law
+from dpsql.release.error_bars import rowwise
 from dpsql.release.error_bars.column_facts import ColumnFacts, Level, RelationFacts, column_facts
 from dpsql.release.error_bars.intervals import Interval, ReleasedGroups, intervals, measured_name
 from dpsql.release.error_bars.laws import Floats
 from dpsql.release.error_bars.replicates import (
-    RerunQuery,
     Rerun,
+    RerunQuery,
     Unmatched,
-    bootstrap,
     candidates,
-    linear_intervals,
+    replicated_intervals,
     surely_and_maybe,
 )
-from dpsql.release.error_bars.rowwise import (
-    Branches,
-    Direct,
-    Traced,
-    direct,
-    interval_function,
-    interval_name,
-    numbered,
-    place_in_branch,
-    trace,
-    trace_branches,
-)
+from dpsql.release.error_bars.rowwise import Branches, Direct, Traced, interval_function, interval_name
 from dpsql.release.reconciled import PooledTerm
 from dpsql.release.remainder import ROW, ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
@@ -216,9 +205,9 @@ class _Shape:
         if len(facts.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
             facts = RelationFacts((ColumnFacts("", max(facts.worst, Level.NOISE)),) * width, facts.rows)
         self.noisy = facts.noisy
-        self.traced: Traced | None = trace(remainder)
-        self.branches: Branches | None = trace_branches(remainder) if self.traced is None else None
-        self.tree = self.traced.tree if self.traced is not None else numbered(remainder.tree)
+        self.traced: Traced | None = rowwise.trace(remainder)
+        self.branches: Branches | None = rowwise.trace_branches(remainder) if self.traced is None else None
+        self.tree = self.traced.tree if self.traced is not None else rowwise.numbered(remainder.tree)
         if self.branches is not None:
             self.tree = self.branches.tree
         self.extents = tuple(column.extent for column in facts.columns)
@@ -230,7 +219,7 @@ class _Shape:
         self.chosen = (facts.chosen | (inner.chosen & self.pending.keys())) - self._with_measured_bars(remainder)
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
-        self.direct: Direct | None = direct(remainder, self.traced)
+        self.direct: Direct | None = rowwise.direct(remainder, self.traced)
         self.reruns: dict[tuple[int, tuple[int, ...]], RerunQuery] = {}
 
     @property
@@ -296,7 +285,6 @@ class _Run:
         self.listed = self.shape.empty & _of_series(remainder, self.shape.tree) if self.shape.empty else frozenset()
         self.of_groups, self.chosen = self.shape.of_groups - self.listed, self.shape.chosen
         self.extra: Extra = self._extra() if extra is None else extra
-        self.hidden = self.shape.hidden
 
     def _extra(self) -> Extra:
         """Return the values of DP_ functions over row-wise expressions, by block and hidden column."""
@@ -356,7 +344,7 @@ class _Run:
         if self.traced is not None:
             return dict(zip(traced_positions, self._traced(self.traced, traced_positions, place), strict=True))
         assert place is not None
-        branch, group = place_in_branch(place)
+        branch, group = rowwise.place_in_branch(place)
         pieces_by_position: dict[int, list[tuple[npt.NDArray[np.bool_], Interval]]] = {
             position: [] for position in traced_positions
         }
@@ -402,7 +390,7 @@ class _Run:
             if keys:
                 for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                     tree.set(part, None)
-            again = self.shape.reruns[width, keys] = RerunQuery(self.remainder, tree, width, keys, self.hidden)
+            again = self.shape.reruns[width, keys] = RerunQuery(self.remainder, tree, width, keys, self.shape.hidden)
         return Rerun(self.remainder, again, self.extra, self.confidence, self.shape.extents)
 
     def replicated(
@@ -417,16 +405,7 @@ class _Run:
             keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
             table = table.append_column(ROW, pa.array(place))
         rerun = self.rerun(table.num_columns, keys)
-        by_position: dict[int, Interval] = {}
-        try:
-            by_position = linear_intervals(self.sandbox, rerun, table, positions)
-            rest = [position for position in positions if position not in by_position]
-            return by_position | (bootstrap(self.sandbox, rerun, table, rest) if rest else {}), ""
-        except Unmatched as reason:
-            problem = str(reason)
-        except Error as error:
-            problem = error.message
-        return {position: Interval.nothing(len(table)) for position in positions} | by_position, problem
+        return replicated_intervals(self.sandbox, rerun, table, positions)
 
 
 def _of_series(remainder: Remainder, tree: exp.Query) -> frozenset[int]:

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.registry import spelled
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars.rowwise import interval_function
+from dpsql.release.error_bars.rowwise import has_only, interval_function
 from dpsql.release.formulas import EVERYTHING, Extent, extent, hull, linear
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 from dpsql.sql.binder.allow_list import NAMES
@@ -192,14 +192,6 @@ def _renamed(source: RelationFacts, alias: exp.Expr | None) -> RelationFacts:
     return replace(source, columns=(*renamed, *source.columns[len(names) :]))
 
 
-def _scalar(node: exp.Anonymous) -> bool:
-    return str(node.this).lower() in NAMES
-
-
-def _all_listed(node: exp.Expr, *names: str) -> bool:
-    return not any(value for name, value in node.args.items() if name not in names)
-
-
 class _Select:
     """The analysis of one SELECT, clause by clause in the order in which SQL evaluates them."""
 
@@ -220,7 +212,7 @@ class _Select:
 
     def facts(self) -> RelationFacts:
         node = self.node
-        settled = _all_listed(node, *_LISTED) and self._read()
+        settled = has_only(node, *_LISTED) and self._read()
         self._filter(node.args.get("where"))
         if (group := node.args.get("group")) is not None:
             self.rows = max(self.rows, self._group(group))
@@ -245,7 +237,7 @@ class _Select:
         settled, names = True, []
         for number, item in enumerate(items):
             inner = self._source(item)
-            settled = settled and inner.settled and _all_listed(item, "this", "alias")
+            settled = settled and inner.settled and has_only(item, "this", "alias")
             self.rows = max(self.rows, inner.rows)
             names.append((item.alias_or_name or f"#{number}").lower())
             self.sources[names[-1]] = inner
@@ -269,7 +261,7 @@ class _Select:
         self.merged |= {column.name.lower() for column in using}
         on = join.args.get("on")
         level = self._any([on, *using])
-        settled = _all_listed(join, "this", "on", "using", "side", "kind")
+        settled = has_only(join, "this", "on", "using", "side", "kind")
         settled = settled and self._form_of([*([on] if on is not None else []), *using]) is Form.EXACT
         self.mixed = self.mixed or level >= Level.EMPTY
         self.rows = max(self.rows, level)
@@ -314,7 +306,7 @@ class _Select:
             rows = max([rows, *(column.form for column in columns)])
         if (group := node.args.get("group")) is not None:
             rows = max([rows, *(self._key_form(key, columns) for key in group.iter_expressions())])
-            rows = rows if _all_listed(group, "expressions") else Form.ANY
+            rows = rows if has_only(group, "expressions") else Form.ANY
         if (order := node.args.get("order")) is not None and _cut(node):
             rows = max([rows, *(self._key_form(item.this, columns) for item in order.expressions)])
         return rows
@@ -418,7 +410,9 @@ class _Select:
         level = Level.EXACT
         if isinstance(node, (exp.Filter, exp.Window)) and isinstance(node.this, (exp.AggFunc, exp.Anonymous)):
             level, parts = self._over_rows(node), [*node.this.iter_expressions(), *parts[1:]]
-        elif isinstance(node, (exp.AggFunc, exp.Window)) or (isinstance(node, exp.Anonymous) and not _scalar(node)):
+        elif isinstance(node, (exp.AggFunc, exp.Window)) or (
+            isinstance(node, exp.Anonymous) and str(node.this).lower() not in NAMES
+        ):
             level = self._over_rows(node)
         return max(level, self._any(parts))
 

@@ -53,24 +53,17 @@ class Quotient:
     offset: float = 0.0
     bounds: Extent = EVERYTHING
 
-    def mapped(self, factor: float, offset: float) -> Quotient:
-        """Return `offset` + `factor` times this quotient."""
-        first, last = sorted(offset + factor * end for end in self.bounds)
-        return replace(self, factor=self.factor * factor, offset=offset + factor * self.offset, bounds=(first, last))
-
     def within(self, low: float, high: float) -> Quotient:
         """Return this quotient clamped to [`low`, `high`]."""
         first, last = (min(max(end, low), high) for end in self.bounds)
         return replace(self, bounds=(first, last))
 
 
-@dataclass(frozen=True)
-class Inverse:
-    """`above` / `below`, an exact number by a sum of noisy terms: both as formulas, and the sum as `form`."""
-
-    above: Formula
-    below: Formula
-    form: Linear
+Inverse = tuple[Formula, Formula, Linear]
+"""An exact number by a sum of noisy terms: both as formulas, and the sum."""
+Recognised = tuple[Linear | None, Quotient | None, Inverse | None]
+"""A formula as a weighted sum, as a quotient of two, or as an exact number by a sum: at most one of the three."""
+Named = tuple[tuple[str, Any], ...]
 
 
 class Reader:
@@ -115,11 +108,9 @@ class Reader:
         place = 0 if constants[0] is None else 1
         map_ = _MAPS.get((formula.operator, place))
         number = constants[1 - place]
-        return (
-            None
-            if map_ is None or number is None
-            else _mapped(self.quotient(operands[place], in_measure), *map_(number))
-        )
+        if map_ is None or number is None:
+            return None
+        return _mapped(self.quotient(operands[place], in_measure), *map_(number))
 
     def inverse(self, formula: Formula) -> Inverse | None:
         """Return `formula` as an exact number by a sum of terms, else None. NULL_IF(sum, 0) counts as the sum."""
@@ -128,7 +119,7 @@ class Reader:
         above, below = formula.operands[0], self.over_terms(_without_guard(formula.operands[1], False))
         form = self.linear(below)
         is_exact = all(name in self.exact for name in terms_of(above))
-        return Inverse(above, below, form) if form and is_exact and any(part.weights for part in form) else None
+        return (above, below, form) if form and is_exact and any(part.weights for part in form) else None
 
     def _of_sums(self, above: Formula, below: Formula, in_measure: bool) -> Quotient | None:
         sides = (above, below) if in_measure else (self.over_terms(above), self.over_terms(below))
@@ -141,11 +132,6 @@ class Reader:
             return None
         fraction = Quotient(*sides, (sums[0], sums[1]), laws)
         return None if _is_coarse(fraction, self.terms) else fraction
-
-
-Recognised = tuple[Linear | None, Quotient | None, Inverse | None]
-"""A formula as a weighted sum, as a quotient of two, or as an exact number by a sum: at most one of the three."""
-Named = tuple[tuple[str, Any], ...]
 
 
 def recognise(formula: Formula, measures: Named, laws: Named, exact: Mapping[str, Floats]) -> Recognised:
@@ -176,8 +162,11 @@ _MAPS: dict[tuple[Operator, int], Callable[[float], tuple[float, float]]] = {
 
 
 def _mapped(inner: Quotient | None, factor: float, offset: float) -> Quotient | None:
-    usable = factor != 0 and np.isfinite(factor) and np.isfinite(offset)
-    return inner.mapped(factor, offset) if inner is not None and usable else None
+    """Return `offset` + `factor` times a quotient."""
+    if inner is None or factor == 0 or not np.isfinite(factor) or not np.isfinite(offset):
+        return None
+    first, last = sorted(offset + factor * end for end in inner.bounds)
+    return replace(inner, factor=inner.factor * factor, offset=offset + factor * inner.offset, bounds=(first, last))
 
 
 def _constant(formula: Formula) -> float | None:

@@ -286,7 +286,7 @@ class _Bars:
             return Interval.around(value, value)
         form, quotient, inverse = (None, None, None) if formula is None else self.recognised(formula)
         # In groups that are shown for the noise of a term, that noise has another law.
-        weighed = form if form is not None else () if inverse is None else inverse.form
+        weighed = form if form is not None else () if inverse is None else inverse[2]
         names = quotient.laws.keys() if quotient is not None else {name for part in weighed for name in part.weights}
         if formula is None or names & self.block.shown_from.keys():
             return self.simulation.interval(tree, formula, value)
@@ -304,7 +304,7 @@ class _Bars:
             low, high = hull_of([quotient_ends(quotient, above, below, self.groups.confidence)], within)
             return Interval.of(value, low, high, within)
         if inverse is not None and half is not None:
-            above, below = (numbers(side, columns) for side in (inverse.above, inverse.below))
+            above, below = (numbers(side, columns) for side in inverse[:2])
             return Interval.of(value, *inverse_ends(above, below, half), EVERYTHING)
         return self.simulation.interval(tree, formula, value)
 
@@ -326,13 +326,21 @@ class Measures:
         """Return the measures `names` computed from arrays of terms."""
         return {name: numbers(self.block.plug_ins[name], terms) for name in names}
 
+    def clamps(self, name: str, released: Mapping[str, Floats]) -> tuple[Formula, Floats, Floats, Floats]:
+        """Return a measure before it is clamped, what its bounds change at the `released` terms (one column), and the bounds."""
+        inner, low, high = clamped(self.block.plug_ins[name])
+        if low is None:
+            return self.block.plug_ins[name], np.zeros(1), np.asarray(-np.inf), np.asarray(np.inf)
+        value, least = numbers(inner, released), numbers(low, released)
+        most = np.asarray(np.inf) if high is None else numbers(high, released)
+        with np.errstate(all="ignore"):
+            return inner, np.minimum(np.maximum(value, least), most) - value, least, most
+
     def outside(self, names: set[str], released: Mapping[str, Floats]) -> npt.NDArray[np.bool_]:
         """Return for each row whether the bounds change one of the measures `names` at the `released` terms (one column)."""
-        result = np.zeros(len(next(iter(released.values()))), dtype=bool)
-        for name in names:
-            unbounded, bounded, _, _ = self._within_bounds(name, released)
-            result |= np.broadcast_to((bounded != unbounded).reshape(-1), len(result))
-        return result
+        rows = len(next(iter(released.values())))
+        moves = [np.broadcast_to((self.clamps(name, released)[1] != 0).reshape(-1), rows) for name in names]
+        return np.logical_or.reduce(moves) if moves else np.zeros(rows, dtype=bool)
 
     def around_bounds(
         self, names: set[str], released: Mapping[str, Floats], drawn: Mapping[str, Floats]
@@ -340,24 +348,10 @@ class Measures:
         """Return the measures at `drawn` terms, each shifted by what its bounds change at the `released` terms (one column)."""
         result: dict[str, Floats] = {}
         for name in names:
-            inner, low, _ = clamped(self.block.plug_ins[name])
-            if low is None:
-                result[name] = numbers(self.block.plug_ins[name], drawn)
-                continue
-            unbounded, bounded, least, most = self._within_bounds(name, released)
+            inner, move, least, most = self.clamps(name, released)
             with np.errstate(all="ignore"):
-                result[name] = np.minimum(np.maximum(numbers(inner, drawn) + (bounded - unbounded), least), most)
+                result[name] = np.minimum(np.maximum(numbers(inner, drawn) + move, least), most)
         return result
-
-    def _within_bounds(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return a measure before and after clamping, and its lower and upper bound."""
-        inner, low, high = clamped(self.block.plug_ins[name])
-        if low is None:
-            value = numbers(self.block.plug_ins[name], released)
-            return value, value, value, value
-        unbounded, least = numbers(inner, released), numbers(low, released)
-        most = np.asarray(np.inf) if high is None else numbers(high, released)
-        return unbounded, np.minimum(np.maximum(unbounded, least), most), least, most
 
 
 # --- replicates -------------------------------------------------------------------------------------------------------
@@ -372,13 +366,10 @@ class _Sandboxed:
     def values(self, tree: exp.Expr, columns: Mapping[str, Floats]) -> Floats:
         """Return the value for each requested group, NaN where it is not a number; `columns` hold measures and hidden columns."""
         rows = np.arange(len(self.groups.numbers))
-        return self._query(tree, {name: values[:, None] for name, values in columns.items()}, rows, 1)[:, 0]
+        return self.cells(tree, {name: values[:, None] for name, values in columns.items()}, rows, 1)[:, 0]
 
     def cells(self, tree: exp.Expr, columns: Mapping[str, Floats], rows: npt.NDArray[np.int64], draws: int) -> Floats:
-        """Return the value as a double for each of the requested groups in `rows` and each draw, shape (rows, draws)."""
-        return self._query(exp.TryCast(this=tree.copy(), to=exp.DataType.build("double")), columns, rows, draws)
-
-    def _query(self, tree: exp.Expr, columns: Mapping[str, Floats], rows: npt.NDArray[np.int64], draws: int) -> Floats:
+        """Return the value for each of the requested groups in `rows` and each draw, shape (rows, draws)."""
         block = self.groups.block
         again = np.repeat(self.groups.numbers[rows], draws)
         # A table without columns has no rows, and there may be no keys, so add a column with the row number.
@@ -494,7 +485,8 @@ class _Simulation:
         exact = {name: values[rows][:, None] for name, values in self.exact.items()}
         if formula is None:
             hidden = {name: exact[name] for name in self.groups.extra}
-            cells = self.computed.cells(tree, {**measures, **hidden}, rows, self.draws)
+            number = exp.TryCast(this=tree.copy(), to=exp.DataType.build("double"))
+            cells = self.computed.cells(number, {**measures, **hidden}, rows, self.draws)
         else:
             cells = np.broadcast_to(numbers(formula, {**measures, **exact}), (len(rows), self.draws))
         return cells if np.isfinite(cells).all() else np.where(np.isfinite(cells), cells, np.nan)

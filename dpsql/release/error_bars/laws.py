@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, reduce
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered, vector_law
 from dpsql.release.formulas import Linear, Part
 from dpsql.release.reconciled import ConsistentTerm, PooledTerm, measured_again
-from dpsql.release.remainder import ReleasedTerm
+from dpsql.release.remainder import NoisyNumbers, ReleasedTerm
 
 Floats = npt.NDArray[np.float64]
 _LEAST_SHOWN = 1.0
@@ -50,16 +51,13 @@ def known_law(term: ReleasedTerm) -> bool:
     return is_registered(term.noise)
 
 
-class TermLaw(NamedTuple):
+@dataclass(frozen=True)
+class TermLaw(NoisyNumbers):
     """The law of the error of one released term (`ReleasedTerm`)."""
 
     noise: Noise
     noise_unit: float
     whole: bool
-
-    def standard_deviation(self) -> float:
-        """Return the standard deviation of the noise, in the units of the term's values."""
-        return self.noise.standard_deviation() * 2.0**-self.noise.shift * self.noise_unit
 
 
 def deviates(term: ReleasedTerm | TermLaw, uniform: Floats) -> Floats:

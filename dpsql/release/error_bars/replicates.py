@@ -40,7 +40,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from dpsql.errors.exceptions import Error
 from dpsql.privacy.mechanisms.registry import is_shared, series_law
+from dpsql.release.error_bars import laws
 from dpsql.release.error_bars.column_facts import Form, column_facts
 from dpsql.release.error_bars.extremes import Extreme, bring_near, extremes, rows_below
 from dpsql.release.error_bars.intervals import (
@@ -52,15 +54,7 @@ from dpsql.release.error_bars.intervals import (
     number_of_draws,
     percentiles,
 )
-from dpsql.release.error_bars.laws import (
-    Floats,
-    deviation_of,
-    known_law,
-    normal_quantile,
-    replicates,
-    uniforms,
-    values_given_shown,
-)
+from dpsql.release.error_bars.laws import Floats, known_law
 from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.formulas import Extent, typed
 from dpsql.release.reconciled import ConsistentTerm, PooledTerm
@@ -108,7 +102,7 @@ class Rerun:
     """A remainder to be run again. `extra`: hidden columns of the blocks. `extents`: intervals that columns cannot leave."""
 
     remainder: Remainder
-    again: RerunQuery
+    query: RerunQuery
     extra: Mapping[str, Mapping[str, Floats]]
     confidence: float
     extents: Sequence[Extent] = ()
@@ -124,31 +118,23 @@ class Rerun:
         over these."""
         if all(block.rows < _LEAST_GROUPS for block in self.remainder.blocks):
             return 2
-        return 4 if self.again.aggregates else 3
+        return 4 if self.query.aggregates else 3
 
 
 class Unmatched(Exception):
     """Raised when rows of the answer cannot be matched in its replicates; the text says why."""
 
 
+@dataclass(frozen=True, eq=False)
 class Variants:
     """`count` variants of the terms of a block (`terms` by name, shape (variants, groups)), followed by the variants of measures
-    in `appended`."""
+    in `appended`. `extra`: hidden columns of the block."""
 
-    def __init__(
-        self,
-        rerun: Rerun,
-        block: ReleasedBlock,
-        terms: Mapping[str, Floats],
-        count: int,
-        appended: Sequence[Mapping[str, Floats]] = (),
-    ) -> None:
-        self.block = block
-        self.extra = rerun.extra.get(block.name, {})
-        self.terms = terms
-        self.count = count
-        self.appended = appended
-        self.measures = Measures(block)
+    block: ReleasedBlock
+    extra: Mapping[str, Floats]
+    terms: Mapping[str, Floats]
+    count: int
+    appended: Sequence[Mapping[str, Floats]] = ()
 
     def table(self, part: range) -> pa.Table:
         """Return keys, measures, hidden columns and variant number for the variants in `part`."""
@@ -157,7 +143,7 @@ class Variants:
         columns = self.block.table(self.extra)
         columns = columns.select([name for name in columns.column_names if name not in self.terms]).take(places)
         terms = {name: values[part.start : part.stop] for name, values in self.terms.items()}
-        measures = self.measures.values({name for name, _, _ in self.block.formulas}, terms)
+        measures = Measures(self.block).values({name for name, _, _ in self.block.formulas}, terms)
         for place, values in enumerate(self.appended):
             if self.count + place in part:
                 measures = {name: np.concatenate((above, values[name][None])) for name, above in measures.items()}
@@ -177,7 +163,7 @@ def _run_again(
 ) -> tuple[dict[int, Floats], npt.NDArray[np.bool_]]:
     """Return the columns at `positions` in `count` variants, each of shape (variants, rows of the answer), NaN where there is no
     number, and which rows each variant has. Raises Unmatched if two rows of a variant have the same keys."""
-    keys = rerun.again.keys
+    keys = rerun.query.keys
     on = " AND ".join(f'q."c{position}" IS NOT DISTINCT FROM a."c{position}"' for position in keys) or "TRUE"
     picked = "".join(f', q."c{position}"' for position in positions)
     # Registering a table takes as long as a small statement.
@@ -192,7 +178,7 @@ def _run_again(
     for start in range(0, count, size):
         part = range(start, min(start + size, count))
         variants = (
-            f'SELECT "{_DRAWS}"."{_DRAW}", a."{_AT}"{picked} FROM {rerun.again.rows(part)} JOIN {matched} ON {on}'
+            f'SELECT "{_DRAWS}"."{_DRAW}", a."{_AT}"{picked} FROM {rerun.query.rows(part)} JOIN {matched} ON {on}'
         )
         # Materialise: below the LIMIT that the sandbox adds, DuckDB takes 100 times as long for a block that is read twice.
         sql = f'WITH "{_VARIANTS}" AS MATERIALIZED ({variants}) SELECT * FROM "{_VARIANTS}"'
@@ -226,26 +212,40 @@ _MOST_WEIGHTED = 4_000_000
 _CLOSE = 1e-9
 
 
-def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
-    """Return the intervals of those columns at `positions` in `answer` that are linear in noise. `answer` has the columns of
-    `rerun.again`. Raises the refusals of `Room.query`."""
+def replicated_intervals(
+    sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]
+) -> tuple[dict[int, Interval], str]:
+    """Return the intervals of columns of `answer`, by position, and an empty text; where they cannot be computed, empty intervals
+    and the reason. `answer` has the columns of `rerun.query`."""
+    by_position: dict[int, Interval] = {}
+    try:
+        by_position = _linear_intervals(sandbox, rerun, answer, positions)
+        rest = [position for position in positions if position not in by_position]
+        return by_position | (_bootstrap(sandbox, rerun, answer, rest) if rest else {}), ""
+    except (Unmatched, Error) as reason:
+        problem = reason.message if isinstance(reason, Error) else str(reason)
+    return {position: Interval.nothing(len(answer)) for position in positions} | by_position, problem
+
+
+def _linear_intervals(
+    sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]
+) -> dict[int, Interval]:
+    """Return the intervals of the columns at `positions` that are linear in noise. Raises the refusals of `Room.query`, and
+    Unmatched if rows cannot be matched."""
     blocks = rerun.remainder.blocks
     terms = [(block, term) for block in blocks for term in block.terms]
     cells, rows = sum(len(term.values) for _, term in terms), rerun.groups + len(answer)
-    if (
-        not 0 < cells <= MOST_CELLS_OF_SUMS
-        or cells * rows > _MOST_WEIGHTED
-        or not all(known_law(term) for _, term in terms)
-    ):
+    few = 0 < cells <= MOST_CELLS_OF_SUMS and cells * rows <= _MOST_WEIGHTED
+    if not few or not all(known_law(term) for _, term in terms):
         return {}
-    forms = rerun.again.sums(rerun.remainder)
+    forms = rerun.query.sums(rerun.remainder)
     chosen = [position for position in positions if position in forms]
     if not chosen:
         return {}
     tables, first = {}, 1
     for block in blocks:
         vectors, first = _unit_vectors(block, cells, first)
-        tables[block.name] = Variants(rerun, block, vectors, cells + 1)
+        tables[block.name] = Variants(block, rerun.extra.get(block.name, {}), vectors, cells + 1)
     with sandbox.room() as room:
         numbers, _ = _run_again(room, rerun, answer, chosen, tables, cells + 1)
     intervals = {}
@@ -296,7 +296,7 @@ def _half_widths(
         return None
     if all(term.noise.normal and not isinstance(term, ConsistentTerm) for _, term in terms):
         variance = sum(_variances(term, of_term) for of_term, (_, term) in zip(weights, terms, strict=True))
-        half = normal_quantile(confidence) * np.sqrt(variance)
+        half = laws.normal_quantile(confidence) * np.sqrt(variance)
     else:
         half = _drawn(weights, terms, confidence)
     return np.where(nothing, np.nan, half)
@@ -306,7 +306,7 @@ def _drawn(weights: Sequence[Floats], terms: Sequence[tuple[ReleasedBlock, Relea
     """Return for each row the quantile of the size of a weighted sum of drawn noise. Noise is drawn twice `draws` times."""
     cells = sum(len(term.values) for _, term in terms)
     draws = next((number for number in _SUM_DRAWS if 2 * number * cells <= _MOST_DRAWN), _SUM_DRAWS[-1])
-    noise = [replicates(term, _SEED, block.name, draws).reshape(2 * draws, -1).T for block, term in terms]
+    noise = [laws.replicates(term, _SEED, block.name, draws).reshape(2 * draws, -1).T for block, term in terms]
     rank = min(math.ceil(confidence * (2 * draws + 1)), 2 * draws) - 1
     rows, half = len(weights[0]), []
     for start in range(0, rows, size := max(1, _MOST_DRAWN // (2 * draws))):
@@ -321,7 +321,7 @@ def _variances(term: ReleasedTerm, weights: Floats) -> Floats:
         return term.variances(weights)
     if (law := series_law(term.noise)) is not None:
         return np.asarray(law.variances(weights) * term.noise_unit**2)
-    return np.asarray(deviation_of(term) ** 2 * np.sum(weights**2, axis=1))
+    return np.asarray(laws.deviation_of(term) ** 2 * np.sum(weights**2, axis=1))
 
 
 # --- the parametric bootstrap -----------------------------------------------------------------------------------------
@@ -340,11 +340,9 @@ _BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (4, 3), Ex
 """The low and the high end between which an extreme lies, by their places in the result of `_ends`."""
 
 
-def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
-    """Return the interval of each column at `positions` in `answer`, which has the columns of `rerun.again`.
-
-    Raises Unmatched if rows cannot be matched or noise cannot be drawn, and the refusals of `Room.query`.
-    """
+def _bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
+    """Return the interval of each column at `positions`. Raises Unmatched if rows cannot be matched or noise cannot be drawn, and
+    the refusals of `Room.query`."""
     blocks = rerun.remainder.blocks
     groups = rerun.groups + len(answer)
     _check_drawable(rerun, groups)
@@ -383,11 +381,11 @@ def _extreme_at(sandbox: Sandbox, rerun: Rerun, position: int) -> tuple[Extreme,
 
     Noise does not choose the rows if they are the same in each of a few replicates with `_MORE_NOISE` times the noise.
     """
-    roles = rerun.again.extremes
+    roles = rerun.query.extremes
     kind = roles[position] if position < len(roles) else Extreme.INSIDE
     if kind not in (Extreme.HIGHEST, Extreme.LOWEST):
         return kind, None
-    below = rows_below(rerun.remainder, rerun.again.tree, position)
+    below = rows_below(rerun.remainder, rerun.query.tree, position)
     if below is None:
         return Extreme.INSIDE, None
     if not below.selected:
@@ -406,7 +404,7 @@ def candidates(sandbox: Sandbox, rerun: Rerun) -> int:
     added to be safe (Esty 1983). Raises the refusals of `Room.query`, and Unmatched.
     """
     counts = "SELECT COUNT(*), COUNT(*) FILTER (WHERE n = 1), COUNT(*) FILTER (WHERE n = 2), SUM(n)::BIGINT FROM ({})"
-    times = f'SELECT COUNT(*) AS n FROM {{}} GROUP BY q."c{rerun.again.width - 1}"'
+    times = f'SELECT COUNT(*) AS n FROM {{}} GROUP BY q."c{rerun.query.width - 1}"'
     result = _replicated_rows(sandbox, rerun, counts.format(times), 2.0)
     different, singles, pairs, total = (int(column[0].as_py() or 0) for column in result.columns)
     if not singles:
@@ -422,7 +420,7 @@ def _replicated_rows(sandbox: Sandbox, rerun: Rerun, sql: str, spread: float) ->
     tables = dict(rerun.remainder.public)
     for block in rerun.remainder.blocks:
         tables[block.name] = _replicates(rerun, block, _CANDIDATE_DRAWS, 1, spread=spread).table(part)
-    return sandbox.query(sql.format(rerun.again.rows(part)), tables)
+    return sandbox.query(sql.format(rerun.query.rows(part)), tables)
 
 
 def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tuple[int, int]:
@@ -431,7 +429,7 @@ def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tup
 
     Raises the refusals of `Room.query`, and Unmatched.
     """
-    keys = ", ".join(f'q."c{place}"' for place in rerun.again.keys)
+    keys = ", ".join(f'q."c{place}"' for place in rerun.query.keys)
     rows = f'SELECT COUNT(DISTINCT "{_DRAW}") AS draws FROM {{}} GROUP BY {keys}'
     sql = f"SELECT COUNT(*) FILTER (WHERE draws = {_CANDIDATE_DRAWS + 1}), COUNT(*) FROM ({rows})"
     always, ever = _replicated_rows(sandbox, rerun, sql, spread).to_pylist()[0].values()
@@ -450,7 +448,7 @@ def _replicates(
     draw; e, e + z* for each draw; t, b* for each draw. `spread` multiplies the noise of t - z*."""
     seed = rerun.remainder.seed
     terms = {term.name: _replicated(seed, block, term, draws, families, spread) for term in block.terms}
-    return Variants(rerun, block, terms, families * (draws + 1), appended)
+    return Variants(block, rerun.extra.get(block.name, {}), terms, families * (draws + 1), appended)
 
 
 def _replicated(
@@ -459,15 +457,15 @@ def _replicated(
     """Return the variants of one term in the order of `_replicates`, shape (families (draws + 1), groups)."""
     released = np.asarray(term.values, dtype=np.float64)
     key = f"{seed}/{block.name}/{term.name}"
-    noise, drawn = replicates(term, seed, block.name, draws)
+    noise, drawn = laws.replicates(term, seed, block.name, draws)
     least = block.shown_from.get(term.name)
     if least is None:
         again = released - spread * noise
     else:
-        uniform = uniforms(key, 2 * draws * len(released)).reshape(2, draws, len(released))
+        uniform = laws.uniforms(key, 2 * draws * len(released)).reshape(2, draws, len(released))
         again = np.empty_like(uniform[0])  # there may be no group
         for group in range(len(released)):
-            again[:, group] = values_given_shown(term, released[[group]], least, uniform[0][:, group])[0]
+            again[:, group] = laws.values_given_shown(term, released[[group]], least, uniform[0][:, group])[0]
     parts = [released[None], again]
     if families > 1:
         shrunk = _drawn_together(released, term.standard_deviation())
@@ -549,7 +547,7 @@ def _likely(values: Floats, deviation: float, key: str, draws: int, joint: Float
 
 def _normal(key: str, count: int) -> Floats:
     """Return standard normal numbers from `key` (Box and Muller 1958)."""
-    uniform = uniforms(key, 2 * count).reshape(2, count)
+    uniform = laws.uniforms(key, 2 * count).reshape(2, count)
     return np.asarray(np.sqrt(-2 * np.log(uniform[0])) * np.cos(2 * np.pi * uniform[1]))
 
 

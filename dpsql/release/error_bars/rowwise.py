@@ -298,7 +298,7 @@ def trace_branches(remainder: Remainder) -> Branches | None:
         parts.append(part)
     for number, branch in enumerate(branches):
         row = exp.Add(this=column(ROW), expression=exp.Literal.number(number * _BRANCH))
-        branch.append("expressions", exp.Alias(this=row, alias=exp.to_identifier(ROW, quoted=True)))
+        branch.append("expressions", exp.Alias(this=row, alias=identifier(ROW)))
     for select in around:
         if not any(isinstance(item, exp.Star) for item in select.expressions):
             select.append("expressions", column(ROW))
@@ -351,11 +351,8 @@ def _in_place(tree: exp.Query, branch: exp.Select, names: list[str]) -> exp.Quer
 def numbered(tree: exp.Query) -> exp.Query:
     """Return a copy of `tree` in which each branch of a UNION ALL has its number as last column, to distinguish equal rows."""
     copy = tree.copy()
-    branches = _branches(copy)
-    if branches is not None and isinstance(copy, exp.Union):
-        for number, branch in enumerate(branches):
-            literal = exp.Literal.number(number)
-            branch.append("expressions", exp.Alias(this=literal, alias=exp.to_identifier(ROW, quoted=True)))
+    for number, branch in enumerate(_branches(copy) or () if isinstance(copy, exp.Union) else ()):
+        branch.append("expressions", exp.Alias(this=exp.Literal.number(number), alias=identifier(ROW)))
     return copy
 
 
@@ -419,14 +416,14 @@ def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
     if block is None or any(value for name, value in tree.args.items() if name not in _SELECT):
         return None
     source = tree.args["from_"].this
-    if not isinstance(source, exp.Table) or source.name != block.name or not _only(source, "alias"):
+    if not isinstance(source, exp.Table) or source.name != block.name or not has_only(source, "alias"):
         return None
     if source.args.get("alias") is not None and source.args["alias"].args.get("columns"):
         return None
     if not all(terms_of(formula) for _, formula, _ in block.formulas):
         return None
     columns = tuple(_plain_column(output, block) for output in traced.outputs)
-    order = _order(tree, columns, block)
+    order = _order(tree, traced, block)
     first, most = _number(tree.args.get("offset"), 0), _number(tree.args.get("limit"), None)
     if None in columns or order is None or first == -1 or first is None or most == -1:
         return None
@@ -440,39 +437,28 @@ def _plain_column(output: exp.Expr | None, block: ReleasedBlock) -> str | None:
     return output.name if isinstance(output, exp.Column) and output.name in block.columns else None
 
 
-def _order(
-    tree: exp.Select, columns: tuple[str | None, ...], block: ReleasedBlock
-) -> tuple[tuple[str, bool], ...] | None:
-    """Return the columns by which rows are sorted before the tie-breaking ROW; None if the order has anything but columns (a name
-    refers to an output first)."""
+def _order(tree: exp.Select, traced: Traced, block: ReleasedBlock) -> tuple[tuple[str, bool], ...] | None:
+    """Return the columns by which rows are sorted before the tie-breaking ROW, which is last; None if the order has anything but
+    columns (a name refers to an output first)."""
     order = tree.args.get("order")
-    if order is None:
-        return ()
-    if any(value for name, value in order.args.items() if name != "expressions"):
-        return None
-    names = [item.alias_or_name.lower() for item in tree.expressions[: len(columns)]]
+    if order is None or not has_only(order, "expressions"):
+        return () if order is None else None
+    names = [item.alias_or_name for item in tree.expressions[: len(traced.outputs)]]
+    below = _Level(block.name, [(name, column(name)) for name in block.columns])
+    scope = _Scope(below, (_Level("", list(zip(names, traced.outputs, strict=True))).names, below.names))
     sorting: list[tuple[str, bool]] = []
-    for item in order.expressions[:-1]:  # the last one is ROW, which breaks ties
-        if not isinstance(item, exp.Ordered) or item.args.get("with_fill"):
+    for item in order.expressions[:-1]:
+        by = item.this if isinstance(item, exp.Ordered) and not item.args.get("with_fill") else None
+        resolved = None
+        if isinstance(by, exp.Literal) and by.is_int and 0 < int(by.name) <= len(names):
+            resolved = traced.outputs[int(by.name) - 1]
+        elif by is not None and isinstance(by.unnest(), exp.Column) and by.unnest().name.lower() != "all":
+            resolved = None if by.unnest().table else scope.find(by.unnest())
+        name = _plain_column(resolved, block)
+        if name is None:
             return None
-        column = _sorted_by(item.this, names, columns, block)
-        if column is None:
-            return None
-        sorting.append((column, bool(item.args.get("desc"))))
+        sorting.append((name, bool(item.args.get("desc"))))
     return tuple(sorting)
-
-
-def _sorted_by(by: exp.Expr, names: list[str], columns: tuple[str | None, ...], block: ReleasedBlock) -> str | None:
-    if isinstance(by, exp.Literal) and by.is_int:
-        return columns[int(by.name) - 1] if 0 < int(by.name) <= len(columns) else None
-    while isinstance(by, exp.Paren):
-        by = by.this
-    if not isinstance(by, exp.Column) or by.table or by.name.lower() == "all":
-        return None
-    word = by.name.lower()
-    if word in names:
-        return columns[names.index(word)] if names.count(word) == 1 else None
-    return by.name if by.name in block.columns else None
 
 
 def _number(clause: exp.Expr | None, absent: int | None) -> int | None:
@@ -513,6 +499,6 @@ def _nan(values: pa.ChunkedArray) -> bool:
     return pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
 
 
-def _only(node: exp.Expr, *allowed: str) -> bool:
+def has_only(node: exp.Expr, *allowed: str) -> bool:
     """Return whether a node has no arguments besides `this` and those in `allowed`."""
     return not any(value for name, value in node.args.items() if name not in ("this", *allowed))
