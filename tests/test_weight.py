@@ -29,12 +29,12 @@ MOST = {
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
     # patterns of lists, statistics, sets of JSON in catalogs, refusals at Parse: 140
     # history with questions, refusals and what was learned of a column; purge: 90
-    # accounts in questions and verbose forms: 60; init: back, again, keys, analysts, suggestions, servers: 130
+    # accounts in questions and verbose forms: 60; init: back, again, keys, analysts, suggestions, servers, further tables: 200
     # columns that name further people (unprotected), in check, init and reports: 140
     # fit: what it found, and changes of the policy's text: 220
     # PREPARE and EXECUTE as statements, every setting of a server with its type, unit and range: 100
     # erase lists and removes all that is kept beside the ledger: 115; rows of nobody and beyond max_rows, in check: 40
-    "frontends": (17_105, 84),
+    "frontends": (17_120, 84),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     "functions": (4_350, 22),

@@ -115,10 +115,11 @@ class PolicyChoices:
             yield f"  {yaml_scalar(name)}: {{epsilon: {limit}}}"
         yield "tables:"
         for name, table in self.tables.items():
-            yield from _table_lines(name, table)
+            yield from table_lines(name, table)
 
 
-def _table_lines(name: str, table: TableChoice) -> Iterator[str]:
+def table_lines(name: str, table: TableChoice) -> Iterator[str]:
+    """Yield the lines of a table, as they stand below `tables:`."""
     yield f"  {yaml_scalar(name)}:"
     yield from place_lines(table.schema, table.source)
     yield from table.csv

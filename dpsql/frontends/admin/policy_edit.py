@@ -61,6 +61,22 @@ def _with_item(text: str, items: Any, item: str) -> str:
     return f"{text[:end]}\n{' ' * items.start_mark.column}- {item}{text[end:]}"
 
 
+def with_table(text: str, lines: Iterable[str]) -> str:
+    """Return the text of a policy with another table after the last one. `lines`: the table, indented by two blanks."""
+    root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    tables = next(child for name, child in root.value if name.value == "tables")
+    if tables.flow_style:
+        problem = "the tables of the policy are in braces; write them on lines"
+        raise refuse("init_table", table=next(iter(lines)).strip().rstrip(":"), problem=problem)
+    last, indent = tables, " " * tables.value[0][0].start_mark.column
+    while last.value and not isinstance(last.value, str) and not last.flow_style:
+        last = last.value[-1]
+        last = last[1] if isinstance(last, tuple) else last
+    line = text.find("\n", last.end_mark.index)
+    end = len(text) if line < 0 else line
+    return f"{text[:end]}\n" + "\n".join(f"{indent}{entry[2:]}" for entry in lines) + (text[end:] or "\n")
+
+
 def _written(value: object) -> str:
     """Return a value as YAML."""
     if isinstance(value, bool):

@@ -58,13 +58,13 @@ def write_starter(source: Path | str, place: Path, unit: str | None) -> int:
     return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
 
 
-def tables_for_policy(source: Path | str, place: Path) -> dict[str, SourceTable]:
-    """Return the tables of a source as a new policy at `place` names them; columns of CSV files get plain names.
+def tables_for_policy(source: Path | str, place: Path, *, new: bool = True) -> dict[str, SourceTable]:
+    """Return the tables of a source as a policy at `place` names them; columns of CSV files get plain names.
 
-    Raises InterfaceError (init_source, init_exists).
+    `new`: there is no policy at `place` yet. Raises InterfaceError (init_source, init_exists).
     """
     tables = structure_of(source)
-    if place.exists():
+    if new and place.exists():
         raise refuse("init_exists", place=str(place))
     named = {name: _with_plain_names(_below(table, source, place)) for name, table in tables.items()}
     for name in (source_link(source, place), *(table.source or "" for table in named.values())):

@@ -15,9 +15,18 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpsql.engine.structure import SourceTable, plain_name
+from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.admin.answers import Again, Answers, WrongAnswer
-from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice
+from dpsql.frontends.admin.choices import (
+    LEFT_OUT,
+    ColumnChoice,
+    PolicyChoices,
+    TableChoice,
+    column_choice,
+    table_lines,
+)
+from dpsql.frontends.admin.policy_edit import replace_policy, with_table
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
     csv_lines,
@@ -28,7 +37,8 @@ from dpsql.frontends.admin.starter_policy import (
     type_of,
     write_policy,
 )
-from dpsql.policy import parse_policy
+from dpsql.policy import load_policy, parse_policy
+from dpsql.policy.load import policy_text
 from dpsql.policy.values import MOST_COUNT, login
 from dpsql.privacy.accounting.ledger_units import EVERY
 from dpsql.session.budget import in_questions
@@ -62,20 +72,7 @@ def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceT
         answers.tell(f"{name}: {', '.join(table.columns)}")
     unit = _unit(answers, tables)
     drafts = _tables(answers, tables, unit)
-    chosen = {
-        name: TableChoice(
-            draft.public,
-            draft.max_rows,
-            _columns(answers, name, tables[name], draft, unit),
-            draft.primary_key,
-            tuple(draft.links.items()),
-            tables[name].source,
-            tables[name].schema,
-            tuple(csv_lines(tables[name])),
-            draft.unprotected,
-        )
-        for name, draft in drafts.items()
-    }
+    chosen = {name: _choice(answers, name, tables[name], draft, unit) for name, draft in drafts.items()}
     while True:
         text = _budgeted(answers, unit, chosen).text(source, place)
         policy = parse_policy(text, str(place), place.parent)
@@ -87,6 +84,60 @@ def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceT
     answers.require_all_taken()
     write_policy(text, place)
     return len(chosen)
+
+
+def _choice(answers: Answers, name: str, table: SourceTable, draft: _TableDraft, unit: Unit) -> TableChoice:
+    columns = _columns(answers, name, table, draft, unit)
+    keys = draft.primary_key, tuple(draft.links.items())
+    return TableChoice(
+        draft.public,
+        draft.max_rows,
+        columns,
+        *keys,
+        table.source,
+        table.schema,
+        tuple(csv_lines(table)),
+        draft.unprotected,
+    )
+
+
+def ask_for_table(place: Path, name: str, answers: Answers) -> bool:
+    """Ask for one further table of the source of the policy at `place`, and write it there; return whether it is in the policy.
+
+    Raises InterfaceError (init_source, init_table, init_answer, init_unanswered), Fault file_write, and PolicyRefusal.
+    """
+    policy, text = load_policy(place), policy_text(place)
+    path = policy.source_path()
+    files = Path(policy.table_source(next(iter(policy.tables))))  # of a folder, whose policy has no source
+    source: Path | str = Path(path) if path is not None else policy.source or files.parent
+    tables, unit = tables_for_policy(source, place, new=False), policy.privacy_unit
+    if name in policy.tables or name not in tables:
+        hint = did_you_mean(name, tables.keys() - policy.tables.keys())
+        problem = "the policy has this table" if name in policy.tables else f"the source has no such table{hint}"
+        raise refuse("init_table", table=name, problem=problem)
+    known = {
+        named: SourceTable(
+            {column: about.type for column, about in table.columns.items()}, list(table.primary_key),
+            foreign_keys=dict(table.foreign_keys),
+        )
+        for named, table in policy.tables.items()
+    }  # fmt: skip
+    person = None if unit is None else (unit.table, unit.column)
+    while True:
+        try:
+            answers.tell(f"{name}: {', '.join(tables[name].columns)}")
+            word = _about(answers, name, {**known, name: tables[name]}, person)
+            if word == LEFT_OUT:
+                return False
+            draft = _draft(answers, name, {**known, name: tables[name]}, person, word == "public")
+            changed = with_table(text, table_lines(name, _choice(answers, name, tables[name], draft, person)))
+            break
+        except Again:
+            continue
+    answers.require_all_taken()
+    parse_policy(changed, str(place), place.parent)
+    replace_policy(place, changed)
+    return True
 
 
 def _is_accepted(answers: Answers, place: Path) -> bool:
@@ -152,17 +203,19 @@ def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> 
     included = dict(
         sorted(included.items(), key=lambda entry: unit is not None and entry[0] != unit[0])
     )  # the unit's own first
-    drafts: dict[str, _TableDraft] = {}
-    for name, table in included.items():
-        links = {column: parent for column, parent in table.foreign_keys.items() if parent[0] in included}
-        public = about[name] == "public"
-        if not public and unit is not None and name != unit[0] and not _leads(name, included, unit, set()):
-            link = _link(answers, name, included, unit)
-            public, links = link is None, {**links, **(link or {})}
-        further = () if public or unit is None else _further_people(answers, name, links, included, unit)
-        max_rows, key = (None, _row_key(answers, name, table)) if public else _max_rows(answers, name, table, unit)
-        drafts[name] = _TableDraft(public, max_rows, key, links, further)
-    return drafts
+    return {name: _draft(answers, name, included, unit, about[name] == "public") for name in included}
+
+
+def _draft(answers: Answers, name: str, included: Mapping[str, SourceTable], unit: Unit, public: bool) -> _TableDraft:
+    """Return a table among the `included` ones, with its path to the unit and its rows that count."""
+    table = included[name]
+    links = {column: parent for column, parent in table.foreign_keys.items() if parent[0] in included}
+    if not public and unit is not None and name != unit[0] and not _leads(name, included, unit, set()):
+        link = _link(answers, name, included, unit)
+        public, links = link is None, {**links, **(link or {})}
+    further = () if public or unit is None else _further_people(answers, name, links, included, unit)
+    max_rows, key = (None, _row_key(answers, name, table)) if public else _max_rows(answers, name, table, unit)
+    return _TableDraft(public, max_rows, key, links, further)
 
 
 def _about(answers: Answers, name: str, tables: Mapping[str, SourceTable], unit: Unit) -> str:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -32,9 +32,13 @@ if TYPE_CHECKING:
     from dpsql.disclosure import Generalisation, RiskReport
     from dpsql.disclosure.plain_answer import Exact
     from dpsql.engine.contribution_index import ContributionIndex
+    from dpsql.frontends.admin.answers import Answers
     from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
     from dpsql.session.session import Session
+
+
+Answered = TypeVar("Answered")
 
 
 @click.command()
@@ -79,63 +83,74 @@ def check(
     "A file with the owner's answers, one `QUESTION: ANSWER` per line; nothing is asked.",
     FILE,
 )
+@option("--add", "Ask for one further TABLE of the source, and add it to the policy PATH.", "TABLE")
 @option("--starter", "Ask nothing, and mark open questions with #? (the default without a terminal).")
 @click.argument("path", required=False)
 def init(
-    source: str | None, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool, path: str | None
-) -> None:
+    source: str | None, out: Path | None, unit: str | None, answers_file: Path | None, add: str | None, starter: bool,
+    path: str | None,
+) -> None:  # fmt: skip
     """Write a policy from the structure of a source (never its values) and the owner's answers.
 
     At a terminal it asks the owner's decisions one by one; Ctrl-C keeps the answers given so far.
     """
     from dpsql.frontends.admin.starter_policy import data_set_name, source_link, write_starter
+    from dpsql.frontends.admin.wizard import ask_for_policy, ask_for_table
 
     if (source is None) == (path is None):
         raise click.UsageError("name one source: dpsql init PATH, or dpsql init --from PATH")
     named = source or path
     assert named is not None
     origin = named if "://" in named else Path(named)
+    if add is not None:
+        if source is not None or out is not None or unit is not None or starter:
+            raise click.UsageError("--add changes a policy that exists: dpsql init --add TABLE POLICY")
+        place = Path(named)
+        added = _with_answers(lambda answers: ask_for_table(place, add, answers), place, {}, answers_file)
+        _show(f"{place} has {'the table' if added else 'no table'} {add}.")
+        _show(f"next: dpsql check {place}")
+        return
     if starter and answers_file is not None:
         raise click.UsageError("--starter asks nothing, so that --answers has no questions")
     place = out or Path(f"{data_set_name(origin)}.yaml")
     if isinstance(origin, str) and source_link(origin, place) != origin:
         say("the password stays out of the policy: give it in PGPASSWORD or ~/.pgpass when dpsql runs", err=True)
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
-        _ask_owner(origin, place, unit, answers_file)
+        written = {} if unit is None else {"unit": unit}
+        tables = _with_answers(lambda answers: ask_for_policy(origin, place, answers), place, written, answers_file)
+        _show(f"\n{place} is written, with {tables} table{'s' if tables > 1 else ''}.")
+        _show(f"next: dpsql check {place} --create-ledger")
         return
     open_places = write_starter(origin, place, unit)
     say(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
     say(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)
 
 
-def _ask_owner(source: Path | str, place: Path, unit: str | None, answers_file: Path | None) -> None:
-    """Write a policy to `place` from answers in a file, or typed. Typed answers are kept in a file next to it until it is
-    written."""
+def _with_answers(
+    use: Callable[[Answers], Answered], place: Path, written: dict[str, str], answers_file: Path | None
+) -> Answered:
+    """Return what `use` makes of answers in a file, or typed. Typed answers are kept in a file next to `place` until then."""
     from dpsql.frontends.admin.answers import Answers, read_answers
-    from dpsql.frontends.admin.wizard import ask_for_policy
 
-    written = {} if unit is None else {"unit": unit}
     if answers_file is not None:
         written |= read_answers(read_text(answers_file), str(answers_file))
-        tables = ask_for_policy(source, place, Answers(written, str(answers_file), _show))
-    else:
-        draft = place.with_suffix(".answers.yaml")
+        return use(Answers(written, str(answers_file), _show))
+    draft = place.with_suffix(".answers.yaml")
+    if draft.exists():
+        written = read_answers(read_text(draft), str(draft)) | written
+        _show(f"Going on with the answers in {draft}; delete it to begin anew.")
+    _show(
+        "Enter takes the default in brackets. `back` takes the last answer back, `again QUESTION` an earlier one."
+        " Ctrl-C stops; answers are kept, and the same command goes on."
+    )
+    try:
+        result = use(Answers(written, str(draft), _show, _asker(), draft))
+    except (KeyboardInterrupt, EOFError):
         if draft.exists():
-            written = read_answers(read_text(draft), str(draft)) | written
-            _show(f"Going on with the answers in {draft}; delete it to begin anew.")
-        _show(
-            "Enter takes the default in brackets. `back` takes the last answer back, `again QUESTION` an earlier one."
-            " Ctrl-C stops; answers are kept, and the same command goes on."
-        )
-        try:
-            tables = ask_for_policy(source, place, Answers(written, str(draft), _show, _asker(), draft))
-        except (KeyboardInterrupt, EOFError):
-            if draft.exists():
-                _show(f"The answers are kept in {draft}; the same command goes on with them.")
-            raise KeyboardInterrupt from None
-        draft.unlink(missing_ok=True)
-    _show(f"\n{place} is written, with {tables} table{'s' if tables > 1 else ''}.")
-    _show(f"next: dpsql check {place} --create-ledger")
+            _show(f"The answers are kept in {draft}; the same command goes on with them.")
+        raise KeyboardInterrupt from None
+    draft.unlink(missing_ok=True)
+    return result
 
 
 def _show(text: str) -> None:

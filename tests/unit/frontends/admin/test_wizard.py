@@ -89,6 +89,25 @@ def test_answers_from_a_file_make_a_policy_that_answers(bare_clinic: Clinic, dps
     assert dpsql("init", "--from", "night", "--answers", "answers.yaml").status == 2, "a policy is never overwritten"
 
 
+def test_a_table_is_added_to_a_policy_that_exists(bare_clinic: Clinic, dpsql: Run) -> None:
+    """The policy is that of all answers at once; its other lines stay, with their comments."""
+    write_folder()
+    lines = ANSWERS.splitlines(keepends=True)
+    Path("all.txt").write_text(ANSWERS)
+    assert dpsql("init", "--from", "night", "--answers", "all.txt").status == 0
+    whole = Path("night.yaml").read_text()
+    before = whole[: whole.index("  visits:")] + "# the end\n"
+    Path("night.yaml").write_text(before)
+    Path("more.txt").write_text("".join(line for line in lines if line.startswith("visits")))
+    added = dpsql("init", "--add", "visits", "night.yaml", "--answers", "more.txt")
+    assert added.status == 0 and "has the table visits" in added.err
+    assert Path("night.yaml").read_text() == whole + "# the end\n"
+    for table, word in (("visits", "has this table"), ("visit", "no such table")):
+        refused = dpsql("init", "--add", table, "night.yaml", "--answers", "more.txt")
+        assert refused.status == 2 and "init_table" in refused.err and word in refused.err
+    assert dpsql("init", "--add", "visits", "night.yaml", "--starter").status == 2
+
+
 def fits(policy: str) -> str:
     """Return how many queries at the policy's default price its budget allows, according to EXPLAIN."""
     with open_session(policy, create_ledger=True) as session:
