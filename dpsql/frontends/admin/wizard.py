@@ -115,7 +115,7 @@ def ask_for_table(place: Path, name: str, answers: Answers) -> bool:
         hint = did_you_mean(name, tables.keys() - policy.tables.keys())
         problem = "the policy has this table" if name in policy.tables else f"the source has no such table{hint}"
         raise refuse("init_table", table=name, problem=problem)
-    known = {
+    listed = {
         named: SourceTable(
             {column: about.type for column, about in table.columns.items()}, list(table.primary_key),
             foreign_keys=dict(table.foreign_keys),
@@ -126,10 +126,10 @@ def ask_for_table(place: Path, name: str, answers: Answers) -> bool:
     while True:
         try:
             answers.tell(f"{name}: {', '.join(tables[name].columns)}")
-            word = _about(answers, name, {**known, name: tables[name]}, person)
+            word = _about(answers, name, {**listed, name: tables[name]}, person)
             if word == LEFT_OUT:
                 return False
-            draft = _draft(answers, name, {**known, name: tables[name]}, person, word == "public")
+            draft = _draft(answers, name, {**listed, name: tables[name]}, person, word == "public")
             changed = with_table(text, table_lines(name, _choice(answers, name, tables[name], draft, person)))
             break
         except Again:
