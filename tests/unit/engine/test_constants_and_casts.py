@@ -118,17 +118,17 @@ def test_decimals_of_postgresql_are_the_nearest_doubles() -> None:
 READ_AS = {
     "postgresql": {
         Type.TEXT: ("text character enum bigint", 'COLLATE "C")'), Type.INTEGER: ("smallint numeric real", "bigint"),
-        Type.REAL: ("integer real numeric", "double precision"), Type.BOOLEAN: ("boolean", "s"),
+        Type.REAL: ("integer real numeric", "double precision"), Type.BOOLEAN: ("boolean smallint", "s"),
         Type.DATE: ("date", "AS date)"), Type.TIMESTAMP: ("date", "timestamp without time zone)"),
     },
     "spark": {
         Type.TEXT: ("string varchar(9)", "try_validate_utf8(CAST(s AS STRING))"), Type.INTEGER: ("tinyint float double decimal(38,2)", "BIGINT"),
-        Type.REAL: ("int decimal(38,2)", "AS DOUBLE)"), Type.BOOLEAN: ("boolean", "s"),
+        Type.REAL: ("int decimal(38,2)", "AS DOUBLE)"), Type.BOOLEAN: ("boolean smallint", "s"),
         Type.DATE: ("date timestamp", "AS DATE)"), Type.TIMESTAMP: ("date timestamp_ntz", "AS TIMESTAMP)"),
     },
 }  # fmt: skip
 NOT_READ_AS = {
-    Type.INTEGER: "text string boolean", Type.TEXT: "numeric bytea binary decimal(5,2)", Type.BOOLEAN: "integer int",
+    Type.INTEGER: "text string boolean", Type.TEXT: "numeric bytea binary decimal(5,2)", Type.BOOLEAN: "numeric double",
     Type.DATE: "text string", Type.REAL: "date",
 }  # fmt: skip
 
