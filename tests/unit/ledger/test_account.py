@@ -1,4 +1,4 @@
-"""Accounts: what fits and what remains in each dimension, and rejection of an edited row."""
+"""Rows of accounts that were edited are rejected, column by column."""
 
 from __future__ import annotations
 
@@ -29,39 +29,6 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[DatabaseConnection]:
         connection = DatabaseConnection(memory)
         create_ledger(connection)
         yield connection
-
-
-@pytest.mark.parametrize(
-    ("charge", "fits"),
-    [
-        ({"epsilon": 3, "delta": 3}, True),
-        ({"epsilon": 4, "delta": 0}, False),
-        ({"epsilon": 0, "delta": 4}, False),
-        ({"epsilon": 0, "delta": 0}, True),
-    ],
-    ids=str,
-)
-def test_a_charge_fits_where_every_dimension_has_room(charge: dict[str, int], fits: bool) -> None:
-    assert ACCOUNT.fits(charge) is fits
-
-
-@pytest.mark.parametrize("charge", [{"epsilon": 1}, {"epsilon": 1, "delta": 0, "rho": 0}, {"rho": 1}, {}], ids=str)
-def test_a_charge_of_other_dimensions_is_refused(charge: dict[str, int]) -> None:
-    with pytest.raises(Error) as error:
-        ACCOUNT.fits(charge)
-    assert error.value.slug == "ledger_shape"
-
-
-def test_what_remains_is_never_below_zero() -> None:
-    assert ACCOUNT.remaining == {"epsilon": 3, "delta": 3}
-    assert replace(ACCOUNT, limits={"epsilon": 6, "delta": 0}).remaining == {"epsilon": 0, "delta": 0}
-
-
-@pytest.mark.parametrize(("accountant", "limits"), [("zcdp", ACCOUNT.limits), ("pure", {"epsilon": 10})], ids=str)
-def test_an_account_does_not_change_its_accountant_or_dimensions(accountant: str, limits: dict[str, int]) -> None:
-    with pytest.raises(Error) as error:
-        ACCOUNT.must_change(accountant, limits)
-    assert error.value.slug == "ledger_accountant"
 
 
 def test_a_row_has_a_mac_of_everything_in_it() -> None:

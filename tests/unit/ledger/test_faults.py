@@ -135,26 +135,6 @@ def test_a_full_disk_is_a_fault_and_nothing_is_lost(sqlite_home: Home) -> None:
     assert in_child(work) == repr({("ledger_disk_full", False, True)})
 
 
-def test_a_database_that_may_not_grow_says_full(sqlite_home: Home) -> None:
-    ledger = sqlite_home.new(limit=10**6 * EPSILON)
-    pages = sqlite_home.sql("PRAGMA page_count")[0][0]
-
-    def limit(step: str) -> None:
-        if step == "begun":
-            connection = ledger.store._connection
-            assert connection is not None
-            connection.run(f"PRAGMA max_page_count = {pages + 1}")
-
-    ledger.store.step = limit
-    error = refused(lambda: [ledger.reserve(charge(number)) for number in range(100)])
-    assert error.slug == "ledger_disk_full"
-    assert not error.charged
-    ledger.close()
-    ledger = sqlite_home.open()
-    assert ledger.spent()["epsilon"] == EPSILON * sum(entry.kind == "charge" for entry in ledger.history())
-    ledger.reserve(charge("after"))
-
-
 def as_nobody(home: Home, work: Callable[[], str]) -> str:
     """Run `work` as a user who is bound by file permissions (root is not), and who owns the second place."""
 

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger.database import parse_place
-from dpsql.ledger.store import Store, Taken, no_step
+from dpsql.ledger.store import Store, Taken
 
 INSERT = "INSERT INTO numbers VALUES (:n)"
 ALL = "SELECT n FROM numbers ORDER BY n"
@@ -183,13 +183,6 @@ def test_a_statement_of_its_own_says_how_many_rows_it_wrote(store: Store, file: 
     assert steps == ["before commit", "after commit"] * 2
 
 
-def test_rows_are_those_of_the_values(store: Store) -> None:
-    for n in (3, 1, 2):
-        store.write(INSERT, n=n)
-    assert store.rows(ALL) == [(1,), (2,), (3,)]
-    assert sorted(store.rows(ABOVE, least=1)) == [(2,), (3,)]
-
-
 def test_a_reader_sees_one_state_and_writes_nothing(store: Store, file: Path) -> None:
     store.write(INSERT, n=1)
     with store.reading() as connection:
@@ -348,7 +341,3 @@ def test_a_connection_that_a_fork_outside_python_carried_over_is_not_used(store:
     assert store.rows(ALL) == [(1,)]
     assert store._process == os.getpid() and store._connection is not carried
     assert carried is not None and carried.rows(ALL) == [(1,)]
-
-
-def test_no_step_stops_nothing() -> None:
-    no_step("before commit")
