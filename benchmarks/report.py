@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks import tables
@@ -38,9 +39,10 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "combinations": tables.combinations,
     "estimates": tables.estimates,
     "quantiles": tables.quantiles,
+    "tpch": tables.tpch,
 }
 """Part -> its tables as Markdown."""
-OF_ACCURACY = frozenset({"coverage", "combinations", "estimates", "quantiles", "ranks"})
+OF_ACCURACY = frozenset({"coverage", "combinations", "estimates", "quantiles", "ranks", "tpch"})
 """Parts shown in docs/evidence/accuracy.md; all others are shown in docs/evidence/performance.md."""
 
 
@@ -83,7 +85,8 @@ def section(whole: Mapping[str, Any]) -> str:
     if whole["load"] is not None:
         before, after = whole["load"]
         load = f"load {before:.1f} before and {after:.1f} after"
-    return f"```sh\n{whole['command']}\n```\n\nMeasured with {facts}; {load}.\n\n{PARTS[whole['part']](whole['found'])}"
+    measured = fill(f"Measured with {facts}; {load}.", 100)
+    return f"```sh\n{whole['command']}\n```\n\n{measured}\n\n{PARTS[whole['part']](whole['found'])}"
 
 
 def charts(parts: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:

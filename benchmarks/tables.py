@@ -305,6 +305,18 @@ def estimates(found: Sequence[Mapping[str, Any]]) -> str:
     return f"{squares}\n\nBias of the plain formula, and of the estimate:\n\n{biases}"
 
 
+def tpch(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the relative errors of dpsql and R2T for each question, and how many times smaller the first is."""
+    rows = [
+        [
+            one["question"], one["unit"], f"{one['exact']:,.0f}", f"{one['dpsql']:.2g} %", f"{one['published']:.3g} %",
+            f"{one['published'] / one['dpsql']:.2g}",
+        ]
+        for one in found
+    ]  # fmt: skip
+    return grid(["question", "unit", "exact answer", "error of dpsql", "published for R2T", "R2T / dpsql"], rows)
+
+
 def quantiles(found: Sequence[Mapping[str, Any]]) -> str:
     """Return mean rank errors of each set of quantiles with their standard deviations, and those of the worst quantile of a set;
     a column for each way."""

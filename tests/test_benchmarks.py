@@ -41,6 +41,7 @@ from benchmarks import (
     rank_errors,
     report,
     tables,
+    tpch,
     wide,
 )
 from benchmarks.__main__ import main, without_places
@@ -306,6 +307,34 @@ def test_estimates_of_few_rows_err_less_than_plain_ratios_and_of_many_rows_as_mu
         assert cells["AVG", accountant, 5].ratio < 0.95
         assert cells["AVG", accountant, 4_000].ratio == pytest.approx(1)
     assert "| AVG | pure | 0.1 |" in tables.estimates([asdict(gain) for gain in found])
+
+
+def test_a_trimmed_mean_leaves_two_out_at_each_end() -> None:
+    assert tpch.trimmed_mean([100, 1, 2, 3, -50, 4, 7, 1000, 0, 5]) == (1 + 2 + 3 + 4 + 5 + 7) / 6
+
+
+def test_the_questions_of_r2t_are_answered_with_the_bounds_that_they_choose(tmp_path: Path) -> None:
+    """Over a made database: 40 customers and suppliers with 5 orders of 4 lines each, and one with 40 orders."""
+    database = tmp_path / "tpch-0.duckdb"
+    with duckdb.connect(str(database)) as raw:
+        raw.execute("CREATE TABLE nation AS SELECT range AS n_nationkey FROM range(25)")
+        raw.execute("CREATE TABLE customer AS SELECT range AS c_custkey, range % 25 AS c_nationkey FROM range(40)")
+        raw.execute("CREATE TABLE supplier AS SELECT range AS s_suppkey, range % 25 AS s_nationkey FROM range(40)")
+        raw.execute(
+            "CREATE TABLE orders AS SELECT range AS o_orderkey, if(range < 200, range % 40, 0) AS o_custkey, "
+            "DATE '1995-06-01' AS o_orderdate FROM range(235)"
+        )
+        raw.execute(
+            "CREATE TABLE lineitem AS SELECT o_orderkey AS l_orderkey, line AS l_linenumber, line AS l_partkey, "
+            "o_custkey AS l_suppkey, 10.0 AS l_quantity, DATE '1995-07-01' AS l_shipdate FROM orders, range(1, 5) lines (line)"
+        )
+        raw.execute(
+            "CREATE TABLE partsupp AS SELECT DISTINCT l_partkey AS ps_partkey, l_suppkey AS ps_suppkey, 5000 AS ps_availqty, "
+            "500.0 AS ps_supplycost FROM lineitem"
+        )
+    errors = {one.question: one for one in tpch.tpch(tmp_path, lambda line: None, 0, 5)}
+    assert [error.exact for error in errors.values()] == [940, 235, 400, 940, 9400, 940]
+    assert all(0 <= error.dpsql < 100 for error in errors.values())
 
 
 def test_ranks_between_a_value_and_a_quantile_are_counted_on_both_sides() -> None:
