@@ -133,8 +133,10 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     )
     unknown = pa.Table.from_arrays([pa.array(interval.unknown) for interval in ordered], names=table.column_names)
     for position, interval in enumerate(ordered):
-        if interval.unknown.any():
-            notes.append(_unknown_note(table.field(position).name, int(interval.unknown.sum()), len(table)))
+        if rows := int(interval.unknown.sum()):
+            where = "" if len(table) == 1 else f" in {rows} of {len(table)} rows"
+            word = f"{table.field(position).name} is unknown{where}"
+            notes.append(f"{word}: the noise is so large that the bar is all that its bounds allow")
     return Bars(low, high, error, tuple(dict.fromkeys(notes)), unknown, tuple(chosen))
 
 
@@ -181,11 +183,6 @@ def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:
         raise Unmatched("the rows have no key")
     again = RerunQuery(remainder, remainder.tree, len(noisy), keys, {})
     return surely_and_maybe(sandbox, Rerun(remainder, again, {}, 0.5))
-
-
-def _unknown_note(name: str, rows: int, row_count: int) -> str:
-    where = "" if row_count == 1 else f" in {rows} of {row_count} rows"
-    return f"{name} is unknown{where}: the noise is so large that the bar is all that its bounds allow"
 
 
 def _end(interval: Interval, word: str) -> Floats:
