@@ -69,35 +69,24 @@ class StoredViews(Protocol):
         """Remove what killed preparations left behind of views of these names. Raises Fault index_not_written."""
 
 
+Texts = Callable[[], BoundedView | None]
+COUNTED = " counted"
+
+
 class FileViews(Protocol):
     """Bounded views stored in files of the engine; only `dpsql.engine.contribution_index` writes and opens them."""
 
     def opened(
-        self, view_name: str, token: str, file: Path, view: Callable[[], BoundedView | None], key: str
+        self, view_name: str, token: str, file: Path | None, view: Texts, key: str, identity: str = ""
     ) -> str | None:
         """Return the name under which a question reads the view and counts its units; None if it cannot be read.
 
         `view_name` is the same for every version of the view, and differs for a view of the same table under a policy that
-        gives it other rows or columns. `token` names this version of the view; `file` holds it. `view` is called if the version
-        is new, and returns None if the version is outdated by then. `key`: the key of the order of its rows, in case the file
-        is lost while questions name the view.
+        gives it other rows or columns. `token` names this version of the view; `file` holds it, or is None if the source of this
+        `identity` itself is the view; if the token ends with `COUNTED`, the first query that names the view counts the rows of
+        each unit, in `Engine.run` and so after its charge. `view` is called if the version is new, and returns None if the
+        version is outdated by then. `key`: the key of the order of its rows, in case rows are left out.
         """
-
-    def of_source(
-        self,
-        view_name: str,
-        token: str,
-        identity: str,
-        view: Callable[[], BoundedView | None],
-        key: str,
-        *,
-        all_stay: bool,
-    ) -> str | None:
-        """Return the name under which a question reads a view of which no copy exists; None if a window has to compute it.
-        Arguments as for `opened`; `identity`: that of the source, which `Engine.run` requires before and after a query;
-        `all_stay`: the source of this identity itself is the view.
-
-        Otherwise the first query that names the view counts the rows of each unit, in `Engine.run` and so after its charge."""
 
     def name_in_texts(self, view_name: str) -> str:
         """Return the name that stands for the view in texts that are only shown, from whatever it is read."""

@@ -63,7 +63,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from dpsql.engine.contract import Engine, FileViews, StoredViews
+from dpsql.engine.contract import COUNTED, Engine, FileViews, StoredViews
 from dpsql.engine.emit.bounded_view import BoundedView, bounded_view
 from dpsql.engine.emit.quantization import kept_integers
 from dpsql.engine.files import IDENTITIES, matching, size_in
@@ -264,12 +264,14 @@ class ContributionIndex:
                 if place is not None:
                     return View(order, place, place, prepared=True)
             if os.path.exists(f"{file}.inplace"):
-                place = views.files.of_source(view_name, token, identity.text, texts, order, all_stay=True)
+                place = views.files.opened(view_name, token, None, texts, order, identity.text)
                 if place is not None:
                     return View(order, place, place, identity.text, prepared=True)
         if not counted or self._policy.privacy_unit is None or _is_young(identity):
             return View(order)
-        place = views.files.of_source(view_name, token, identity.text, texts, order, all_stay=False)
+        if any(self._engine.source(read).is_computed for read in (table, *self._parents(table))):
+            return View(order)
+        place = views.files.opened(view_name, token + COUNTED, None, texts, order, identity.text)
         return View(order) if place is None else View(order, place, place, identity.text)
 
     def _texts(self, table: str, identity: Identity) -> BoundedView | None:

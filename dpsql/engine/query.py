@@ -19,6 +19,7 @@ class EngineQuery:
     `released`: results of the question (pyarrow.Table by name) that are read in addition to the source.
     `unchanged`: (table, identity, view); the table must have this identity from before the query until after it, and an
     engine that cannot guarantee that gives no answer. `view`: the name of its view, for which the engine first counts rows.
+    Where both are "", all readings of the table must return the same rows (`Source.is_snapshot`).
     """
 
     sql: str
@@ -32,10 +33,16 @@ class EngineQuery:
 @dataclass(frozen=True)
 class Source:
     """The location of a policy's table: `sql` is the qualified name or scan of the engine, `types` its columns' types (see also
-    `read_by`)."""
+    `read_by`).
+
+    `is_snapshot`: whether all readings within one statement return the same rows, whatever happens meanwhile (files are none).
+    `is_computed`: whether values may differ at each reading of a row: in views, and columns that are computed.
+    """
 
     sql: str
     types: dict[str, str]
+    is_snapshot: bool = False
+    is_computed: bool = False
 
 
 _READ_BY = re.compile(r"(.*) READ BY (\S+)", re.DOTALL)

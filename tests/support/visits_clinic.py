@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -98,10 +99,10 @@ def clinic(folder: Path, most: int = 4, name: str = "clinic", source: str = "duc
     return path
 
 
-def open_clinic(policy: Path) -> Session:
-    """Return a session that reuses no releases; its ledger is created if there is none."""
+def open_clinic(policy: Path, source: Any = None) -> Session:
+    """Return a session that reuses no releases; its ledger is created if there is none. `source`: as for `open_session`."""
     new = not (policy.parent / f"{policy.stem}-ledger.db").exists()
-    session = dpsql.open_session(policy, create_ledger=new)
+    session = dpsql.open_session(policy, source=source, create_ledger=new)
     session.execute("SET dp.reuse = off")
     return session
 

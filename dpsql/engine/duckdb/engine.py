@@ -18,9 +18,8 @@ import pyarrow as pa
 from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.duckdb.literals import name
 from dpsql.engine.duckdb.settings import Statements
-from dpsql.engine.duckdb.sources import Sources, attached, kept_in_children
+from dpsql.engine.duckdb.sources import Sources, TableStorage, attached, kept_in_children
 from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.structure import Broken
@@ -87,14 +86,10 @@ class DuckDBEngine:
         """Return whether a table is a view, or has columns that DuckDB computes when they are read."""
         if is_file(self._policy.table_source(table)) or table in self._sources._objects:
             return ()
-        if not self._sources.is_base_table(table):
+        stored = self._sources.stored(table)
+        if stored is None:
             return (Doubt("", "is a view"),)
-        listed = (
-            "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE sql ILIKE '%GENERATED ALWAYS AS%'"
-        )
-        with self._cursor(None) as cursor:
-            computed = {".".join(map(name, row)).lower() for row in cursor.execute(listed).fetchall()}
-        return (Doubt("", "has generated columns"),) if self._sources.place(table).lower() in computed else ()
+        return (Doubt("", "has generated columns"),) if stored is TableStorage.COMPUTED else ()
 
     def files(self, table: str) -> tuple[Path, ...]:
         """Return the files of a table that consists of files."""
@@ -132,10 +127,13 @@ class DuckDBEngine:
         with self._cursor(timeout_seconds) as cursor:
             for result, rows in query.released.items():
                 cursor.register(result, rows)
-            for table, identity, view in query.unchanged:
+            of_versions = [source for source in query.unchanged if source[1]]
+            for table, identity, view in of_versions:
                 self._sources.views.count(cursor, view, partial(self._require_unchanged, table, identity))
+            if snapshots := [table for table, identity, _ in query.unchanged if not identity]:
+                self._sources.require_snapshots(cursor, snapshots)
             answer = ExactAnswer(self._statements.table(cursor, query.sql, query.parameters))
-            for table, identity, _ in query.unchanged:
+            for table, identity, _ in of_versions:
                 self._require_unchanged(table, identity)
             return answer
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engine.contract import PreparedViews
+from dpsql.engine.contract import COUNTED, PreparedViews, Texts
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.emit.bounded_view import RANK, BoundedView
 from dpsql.engine.query import UNIT_ID
@@ -105,93 +105,62 @@ class Views:
         return f"{_SCHEMA}.{name(view_name)}"
 
     def opened(
-        self, view_name: str, token: str, file: Path, view: Callable[[], BoundedView | None], key: str
+        self, view_name: str, token: str, file: Path | None, view: Texts, key: str, identity: str = ""
     ) -> str | None:
-        """Return the common name of the view of a copy and of the function that counts its units. Both are created if `token` is
-        new for this name, or if the copy was lost.
+        """Return the name of the view and of the function that counts its units. Both are created if `token` is new for this
+        name, or if the copy was lost.
 
         Policies of different shapes may use one engine, each with its own `view_name`: a question under one of them must not read
         the view of another, which may have more rows of a unit. Among versions of the data, `view` prevents a late question
         from replacing a later version, whose questions do not check whether the view changed, by an earlier one.
+
+        What a view of the source leaves out is right for one version of it, and a source may return to an earlier one (a link
+        that leads back). So each version has its own name: a question finds the view for which its text was written, or none.
         """
-        place = self.name_in_texts(view_name)
+        place = self.name_in_texts(f"{view_name} {token}" if identity else view_name)
         with self._lock:
             before = self._opened.get(place)
-            if before is not None and before.token == token and not before.lost:
+            if before is not None and (before.identity if identity else before.token == token and not before.lost):
                 return place
             texts = view()
             if texts is None:
                 return None
-            if self._keep(_Opened(view_name, place, token, texts, key, file)) is None:
-                return None
-            if before is not None and before.token != token:
-                with self._cursor() as cursor, suppress(duckdb.Error):
-                    cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
-            return place
+            opened = _Opened(view_name, place, token, texts, key, file, token.endswith(COUNTED), identity)
+            return place if self._is_open(opened, before) else None
 
-    def of_source(
-        self,
-        view_name: str,
-        token: str,
-        identity: str,
-        view: Callable[[], BoundedView | None],
-        key: str,
-        *,
-        all_stay: bool,
-    ) -> str | None:
-        """Return the name of a view that is read from the source, and of its function. Unless `all_stay`, `count` counts its
-        units before it is read.
-
-        What a view leaves out is right for one version of the source only, and a source may return to an earlier version (a
-        link that leads to another folder, and back). So each version has its own name; a question finds under it the view for
-        which its text was written, or none.
-        """
-        place = self.name_in_texts(f"{view_name} {token} {'in place' if all_stay else 'counted'}")
-        with self._lock:
-            before = self._opened.get(place)
-            if before is not None and before.identity:
-                return place
-            texts = view()
-            if texts is None:
-                return None
-            opened = _Opened(view_name, place, token, texts, key, None, lost=not all_stay, identity=identity)
-            if self._keep(opened) is None:
-                return None
-            self._drop_other_versions(opened)
-            return place
-
-    def _drop_other_versions(self, present: _Opened) -> None:
-        """Drop the views of other versions of the source, which no question can read to its end."""
-        for place, other in list(self._opened.items()):
-            is_named_alone = other.view_name == present.view_name and place != self.name_in_texts(other.view_name)
-            if is_named_alone and other.identity != present.identity:
-                del self._opened[place]
-                with self._cursor() as cursor, suppress(duckdb.Error):
-                    cursor.execute(f"DROP VIEW IF EXISTS {place}; DROP MACRO IF EXISTS {place}")
-                    cursor.execute(f"DROP TABLE IF EXISTS {_thresholds(other)}")
-
-    def _keep(self, opened: _Opened) -> str | None:
-        """Open a view in place of an earlier one of its name; return the name, or None if it cannot be read here."""
+    def _is_open(self, opened: _Opened, before: _Opened | None) -> bool:
+        """Open a view in place of an earlier one of its name, if it can be read here; drop the views of other versions of the
+        source, which no question can read to its end."""
         try:
             with self._cursor() as cursor:
                 if self._is_former:  # checked after taking a cursor: do not write to the new database
-                    return None
+                    return False
                 _open(cursor, opened)
         except duckdb.Error as error:
             _log.error("the view %s cannot be read: %s", opened.place, error)
-            return None
+            return False
         self._opened[opened.place] = opened
-        return None if self._is_former else opened.place
+        if self._is_former:
+            return False
+        with self._cursor() as cursor, suppress(duckdb.Error):
+            if before is not None and before.token != opened.token:
+                cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
+            for place, other in list(self._opened.items()) if opened.identity else ():
+                is_named_alone = other.view_name == opened.view_name and place != self.name_in_texts(other.view_name)
+                if is_named_alone and other.identity != opened.identity:
+                    del self._opened[place]
+                    cursor.execute(f"DROP VIEW IF EXISTS {place}; DROP MACRO IF EXISTS {place}")
+                    cursor.execute(f"DROP TABLE IF EXISTS {_thresholds(other)}")
+        return True
 
     def count(self, cursor: duckdb.DuckDBPyConnection, place: str, require_unchanged: Callable[[], None]) -> None:
-        """Count the rows of the units of a view that `of_source` named, so that reading it does not sort every row: the units
-        with too many rows get thresholds, which are kept in memory until the source or the database is opened anew. Do nothing
-        for a view in which all rows stay, or while another thread counts; the window of the view keeps the same rows. Raises
-        duckdb.Error, and what `require_unchanged` raises if the source does not have the identity of the view.
+        """Count the rows of the units of a view of the source, so that reading it does not sort every row: the units with too
+        many rows get thresholds, kept in memory until the source or the database is opened anew. Do nothing for a view in which
+        all rows stay, or while another thread counts; the window of the view keeps the same rows. Raises duckdb.Error, and what
+        `require_unchanged` raises if the source does not have the identity of the view.
 
         A unit that has more rows now than when it was counted may have no threshold. So thresholds are kept only if the source
-        had the view's identity before and after they were counted, and are read under the name of that version alone; a query
-        that ends with another version has no answer (`Engine.run`).
+        had the view's identity before and after the count; a query that ends with another version has no answer (`Engine.run`).
         """
         opened = self._opened.get(place)
         is_counted = opened is not None and (not opened.identity or not opened.lost or bool(opened.thresholds))

@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from enum import Enum
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,26 @@ DRAIN_SECONDS = 1.0
 """How long new queries wait for running ones, after twice as many queries without a moment when none ran."""
 
 
+_TABLES = (
+    "SELECT lower(database_name), lower(schema_name), sql ILIKE '%GENERATED ALWAYS AS%', lower(current_database()), "
+    "lower(current_schema()) FROM duckdb_tables() WHERE lower(table_name) = $1"
+)
+_KINDS_OF_DATABASES = "SELECT lower(database_name), type FROM duckdb_databases()"
+
+
+@cache
+def _parsed(sql: str) -> duckdb.Statement:
+    """Return a parsed text, valid for every connection: these run for each question."""
+    return kept_in_children(duckdb.connect()).extract_statements(sql)[0]
+
+
+class TableStorage(Enum):
+    """How the rows of a table are stored: all readings within one statement of DuckDB return the same; columns are computed when
+    they are read; in another kind of database."""
+
+    SNAPSHOT, COMPUTED, ELSEWHERE = "snapshot", "computed", "elsewhere"
+
+
 class Sources:
     """The tables of one policy over one database. Thread-safe."""
 
@@ -144,7 +165,7 @@ class Sources:
 
                 names = {name: column.source_name for name, column in about.columns.items()}
                 self._csv[table] = CsvFiles(table, partial(self._files, table), about.csv, names, about.public)
-        self._base_tables: dict[str, bool] = {}
+        self._base_tables: dict[str, TableStorage | None] = {}
         self._sources: dict[str, Source] = {}
         self._whatever = set[str]()
         self._zones = set[str]()
@@ -336,7 +357,13 @@ class Sources:
         for column in self._policy.tables[table].columns:
             if column.lower() not in folded:
                 raise refuse("source_column_missing", table=table, column=column)
-        return Source(self.place(table), self._readable(table, folded))
+        types = self._readable(table, folded)
+        if table in self._objects:
+            return Source(self.place(table), types, is_snapshot=True)
+        stored = self.stored(table)
+        # The blocks of a file are read when they are needed, and another process may write over them.
+        is_snapshot = self._file is None and stored is TableStorage.SNAPSHOT
+        return Source(self.place(table), types, is_snapshot, stored is not TableStorage.SNAPSHOT)
 
     def _readable(self, table: str, present: Mapping[str, str]) -> dict[str, str]:
         """Return the DuckDB types of the policy's columns from those by lower-case name. Raises Fault source_column_type."""
@@ -418,28 +445,45 @@ class Sources:
         """Return the FROM item of a policy table: a qualified name, or a scan of its files from which only names are read."""
         if table in self._csv:
             return f"temp.main.{name(_scan_name(table))}"
-        source = self._policy.table_source(table)
-        if is_file(source):
+        if is_file(self._policy.table_source(table)):
             return f"read_parquet({self._files_text(table)})"
-        parts = source.split(".")
-        if self._file is not None:
-            parts = [catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]
-        return ".".join(name(part) for part in parts)
+        return ".".join(name(part) for part in self._parts(table))
+
+    def _parts(self, table: str) -> list[str]:
+        parts = self._policy.table_source(table).split(".")
+        path = [] if self._file is None else [catalog(self._file), *(["main"] if len(parts) == 1 else [])]
+        return [*path, *parts][-3:] if path else parts
 
     def broken(self, table: str) -> Broken | None:
         """Return the counts of malformed lines in a table's CSV files, or None for other sources. Reads every row."""
         return self._csv[table].broken() if table in self._csv else None
 
-    def is_base_table(self, table: str) -> bool:
-        """Return whether the database itself stores the rows of the table, so that it is not a view."""
+    def stored(self, table: str) -> TableStorage | None:
+        """Return how a database stores the rows of the table; None for a view."""
         base_tables = self._base_tables  # those of one file, even if it is replaced meanwhile
-        if table not in base_tables:
-            place = self.place(table).lower()
-            listed = "SELECT database_name, schema_name, table_name FROM duckdb_tables()"
+        if table not in base_tables or self._file is None:
             with self._reading() as cursor:
-                rows = cursor.execute(listed).fetchall()
-            base_tables[table] = any(".".join(map(name, row)).lower() == place for row in rows)
+                base_tables[table] = self._stored_now(cursor, table)
         return base_tables[table]
+
+    def _stored_now(self, cursor: duckdb.DuckDBPyConnection, table: str) -> TableStorage | None:
+        stored, (*path, bare) = [], map(str.lower, self._parts(table))
+        kinds = dict(cursor.execute(_parsed(_KINDS_OF_DATABASES)).fetchall())
+        cursor.execute(_parsed(_TABLES), [bare])
+        for database, schema, is_computed, own_database, own_schema in cursor.fetchall():
+            spelled = ([database, schema], [schema] * (database == own_database), [database] * (schema == "main"))
+            if path in spelled or (not path and [database, schema] == [own_database, own_schema]):
+                in_duckdb = TableStorage.COMPUTED if is_computed else TableStorage.SNAPSHOT
+                stored.append(in_duckdb if kinds[database] == "duckdb" else TableStorage.ELSEWHERE)
+        return stored[0] if len(stored) == 1 else None
+
+    def require_snapshots(self, cursor: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
+        """Begin a transaction in which all readings of these tables see the same rows. Raises RuntimeError for a view."""
+        cursor.execute("BEGIN")
+        for table in tables:
+            for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
+                if read not in self._objects and self._stored_now(cursor, read) is not TableStorage.SNAPSHOT:
+                    raise RuntimeError(f"{read} is a table no more whose rows are read as of one moment")
 
     # --- which rows ---------------------------------------------------------------------------------------------------
 
@@ -468,7 +512,7 @@ class Sources:
             places.append(source)
             if is_file(source):
                 paths += self._files(read)
-            elif self._file is not None and self.is_base_table(read):
+            elif self._file is not None and self.stored(read) is not None:
                 paths.append(self._file)
             else:
                 return None
@@ -509,7 +553,7 @@ class Sources:
             if identity is None:
                 raise refuse("source_table_missing", table=table)
             now = identity.text
-        elif table in self._objects or (self._file is not None and self.is_base_table(table)):
+        elif table in self._objects or (self._file is not None and self.stored(table) is not None):
             now = self._opened
             if table in self._sources:
                 return

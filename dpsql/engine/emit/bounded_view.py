@@ -31,8 +31,8 @@ class BoundedView:
     the same for the rows that have a unit; `alone`: the table, without the tables on its path to the unit; `content`: the
     columns by which rows are ordered; `most`: max_rows; `joined`: whether other tables are read to find the unit;
     `integers`: select items over `names`, the integers that questions sum (`quantization.kept_integers`); `narrow`: the
-    same in the narrow types of a copy; `units`: whether rows have units. Under row privacy `rows` is `every`, `units` is
-    False and `most` is 1.
+    same in the narrow types of a copy; `units`: whether rows have units; `is_snapshot`: that of all tables that are read.
+    Under row privacy `rows` is `every`, `units` is False and `most` is 1.
     """
 
     table: str
@@ -47,6 +47,18 @@ class BoundedView:
     narrow: tuple[str, ...]
     units: bool
     dialect: Dialect
+    is_snapshot: bool = False
+
+    def bounded(self, key: str, hidden: tuple[str, ...]) -> str:
+        """Return a SELECT of the rows of the whole table within max_rows, with their `hidden` columns.
+
+        Thresholds are counted in the same statement if all its readings see the same rows. If they did not, a unit that has
+        few rows where they are counted, and many where they are used, would keep all of these.
+        """
+        if not self.is_snapshot:
+            return self.within_max_rows(self.rows, key, hidden)
+        limits = self.dialect.identifier("#limits")
+        return f"WITH {limits} AS MATERIALIZED ({self.thresholds(key)}) {self.within_thresholds(limits, key, hidden)}"
 
     def within_max_rows(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
         """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` contains all rows of a unit
@@ -148,25 +160,27 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
         every = f"SELECT {', '.join(items)} FROM {scanned.sql} AS s0"
         return BoundedView(table, every, every, scanned.sql, names, names, 1, False, integers, narrow, False, dialect)
     assert most is not None
-    tables, unit = _unit_path(dialect, policy, source, table)
+    tables, unit, is_snapshot = _unit_path(dialect, policy, source, table)
     every = f"SELECT {', '.join([*items, f'{unit} AS {dialect.identifier(UNIT)}'])} FROM {tables}"
     # 0.0 and -0.0 are equal for the hash and the order, but a question can tell them apart (1 / x).
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))
     return BoundedView(
-        table, every, rows, scanned.sql, names, names + signs, most, joined, integers, narrow, True, dialect
-    )
+        table, every, rows, scanned.sql, names, names + signs, most, joined, integers, narrow, True, dialect,
+        is_snapshot,
+    )  # fmt: skip
 
 
-def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:
-    """Return the FROM text that leads from `start` along its foreign keys to the unit's key, and the text of that key.
+def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str, bool]:
+    """Return the FROM text that leads from `start` along its foreign keys to the unit's key, the text of that key, and whether
+    all of these tables are snapshots.
 
     Parent keys are unique (declared, and checked against the data), so a row matches at most one parent; a row
     without a parent belongs to no unit and is dropped (privacy.md 2).
     """
     table, last, reached = start, "s0", source(start)
-    tables = f"{reached.sql} AS s0"
+    tables, is_snapshot = f"{reached.sql} AS s0", reached.is_snapshot
     for number, (child, column, parent, parent_column) in enumerate(policy.unit_joins(start), 1):
         above, alias = source(parent), f"s{number}"
         keys = [
@@ -174,10 +188,10 @@ def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source]
             _typed(dialect, policy, alias, parent, parent_column, above),
         ]
         tables += f" JOIN {above.sql} AS {alias} ON {keys[0]} = {keys[1]}"
-        last, reached, table = alias, above, parent
+        last, reached, table, is_snapshot = alias, above, parent, is_snapshot and above.is_snapshot
     key = policy.unit_column(start)
     assert key is not None
-    return tables, _typed(dialect, policy, last, table, key, reached)
+    return tables, _typed(dialect, policy, last, table, key, reached), is_snapshot
 
 
 def _typed(dialect: Dialect, policy: Policy, alias: str, table: str, column: str, source: Source) -> str:

@@ -238,12 +238,16 @@ class Emitter(RelationText):
 
     def unchanged(self, source: Relation) -> tuple[tuple[str, str, str], ...]:
         """Return the tables that must not change while the query runs, with their identities and views: the tables whose view
-        reads the source itself."""
+        reads the source itself. Tables without an identity are read as of one moment."""
         if self.policy.privacy_unit is None:
             return ()
         protected = [table for table in sorted(tables(source)) if self.policy.is_protected(table)]
         views = ((table, self.view(table)) for table in protected)
-        return tuple((table, view.identity, view.sql or "") for table, view in views if view.identity)
+        return tuple(
+            (table, view.identity, view.sql or "")
+            for table, view in views
+            if view.identity or (view.sql is None and self._bounded_view(table).is_snapshot)
+        )
 
     def _unit_sets(self, block: BoundedBlock) -> str:
         """Return the index's function that counts the units of a group, or "" if COUNT(DISTINCT) has to count them.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.engine.dialect import Dialect
-from dpsql.engine.emit.bounded_view import bounded_view, keyed_order
+from dpsql.engine.emit.bounded_view import BoundedView, bounded_view, keyed_order
 from dpsql.engine.emit.columns import columns_of, content_of, group_key, keys_of
 from dpsql.engine.emit.quantization import row_integer, summand
 from dpsql.engine.query import UNIT_ID, Source, View
@@ -260,9 +260,11 @@ class RelationText:
             columns = [self._cast(column, source) + f" AS {self._name(column.name)}" for column in node.columns]
             return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
         names = ", ".join([*(self._name(column.name) for column in node.columns), *self._hidden(node)])
-        table = bounded_view(self.dialect, self.policy, self.source, node.table)
-        bounded = table.within_max_rows(table.rows, view.key, (self._name(UNIT),))
+        bounded = self._bounded_view(node.table).bounded(view.key, (self._name(UNIT),))
         return f"SELECT {names} FROM {self.dialect.derived(bounded)}"
+
+    def _bounded_view(self, table: str) -> BoundedView:
+        return bounded_view(self.dialect, self.policy, self.source, table)
 
     def _cast(self, column: Column, source: Source) -> str:
         return self.dialect.cast_column(f"s0.{self._name(column.name)}", column.facts.type, source.types[column.name])

@@ -7,6 +7,7 @@ number of rows of theirs would stay.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,82 @@ def test_a_version_that_returns_is_not_bounded_by_another(
         monkeypatch.setattr(BoundedView, "thresholds", thresholds)
         lead_to("many")
         assert counted(session) == 9 * 3 + MOST
+
+
+GENERATED = "patient_id TEXT, visit_id INTEGER, cost DOUBLE GENERATED ALWAYS AS (random()), ward TEXT, day DATE"
+COMPUTED = {
+    "columns": f"CREATE TABLE visits ({GENERATED}); INSERT INTO visits SELECT * EXCLUDE cost FROM ({{rows}})",
+    "views": "CREATE TABLE t AS {rows}; CREATE VIEW visits AS SELECT * REPLACE (random() AS cost) FROM t",
+}
+
+
+@pytest.mark.parametrize("kind", COMPUTED)
+@pytest.mark.parametrize("is_file", [True, False])
+def test_rows_that_differ_at_each_reading_are_bounded(tmp_path: Path, kind: str, is_file: bool) -> None:
+    """Their hashes differ as well, so that a limit of one reading means nothing for another."""
+    file, policy = tmp_path / "visits.duckdb", tmp_path / "clinic.yaml"
+    policy.write_text("source: duckdb:///visits.duckdb\n" + POLICY.format(source="visits", most=MOST))
+    with duckdb.connect(file if is_file else ":memory:") as connection:
+        connection.execute(COMPUTED[kind].format(rows=MANY.replace("range(60)", "range(1000)")))
+        if is_file:
+            connection.close()
+        with open_clinic(policy, None if is_file else connection) as session:
+            assert [counted(session) for _ in range(10)] == [7 * 3 + MOST] * 10
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Iterator[tuple[Session, duckdb.DuckDBPyConnection]]:
+    """Yield a session over a connection given in Python, and the connection: no identity shows that its rows change."""
+    policy = tmp_path / "clinic.yaml"
+    policy.write_text(POLICY.format(source="visits", most=MOST))
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE visits AS {MANY}")
+        with open_clinic(policy, connection) as session:
+            yield session, connection
+
+
+def test_rows_that_are_added_to_a_connection_are_bounded(
+    given: tuple[Session, duckdb.DuckDBPyConnection],
+) -> None:
+    """Units are counted in each question, in the same statement: rows that come meanwhile are in no reading or in all."""
+    session, connection = given
+    assert "#limits" in written(session, COUNTED).sql and counted(session) == 7 * 3 + MOST
+    has_ended = threading.Event()
+
+    def add_and_remove() -> None:
+        with connection.cursor() as cursor:
+            while not has_ended.is_set():
+                cursor.execute(f"INSERT INTO visits {ADDED}")
+                cursor.execute("DELETE FROM visits WHERE visit_id BETWEEN 30 AND 100029 AND patient_id = 'p1'")
+
+    adding = threading.Thread(target=add_and_remove)
+    adding.start()
+    try:
+        counts = {counted(session) for _ in range(6)}
+    finally:
+        has_ended.set()
+        adding.join()
+    assert counts <= {7 * 3 + MOST, 6 * 3 + 2 * MOST}
+    connection.execute(f"INSERT INTO visits {ADDED}")
+    assert counted(session) == 6 * 3 + 2 * MOST
+
+
+def test_a_view_that_takes_the_place_of_a_table_is_not_read_by_limits(
+    given: tuple[Session, duckdb.DuckDBPyConnection],
+) -> None:
+    session, connection = given
+    query = written(session, COUNTED)
+    connection.execute("ALTER TABLE visits RENAME TO t; CREATE VIEW visits AS SELECT * FROM t")
+    with pytest.raises(Fault):
+        engine_of(session).run(query)
+    engine_of(session).check_readable(("visits",))
+    assert "#limits" not in written(session, COUNTED).sql and counted(session) == 7 * 3 + MOST
+
+
+def test_an_arrow_table_is_read_by_limits(tmp_path: Path) -> None:
+    policy = tmp_path / "clinic.yaml"
+    policy.write_text(POLICY.format(source="visits", most=MOST))
+    with duckdb.connect() as connection:
+        rows = connection.sql(f"{MANY} UNION ALL {ADDED}").to_arrow_table()
+    with open_clinic(policy, rows) as session:
+        assert "#limits" in written(session, COUNTED).sql and counted(session) == 6 * 3 + 2 * MOST

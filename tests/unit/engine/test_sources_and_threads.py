@@ -97,17 +97,17 @@ def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the
         assert [state.state for state in index_of(session).prepare()][1] == "in place"
     with open_clinic(policy) as session:
         views, texts = engine_of(session).views.files, []
-        opened = views.of_source
+        opened = views.opened
 
-        def opened_after_another_thread(*arguments: Any, **options: Any) -> str | None:
-            monkeypatch.setattr(views, "of_source", opened)
+        def opened_after_another_thread(*arguments: Any) -> str | None:
+            monkeypatch.setattr(views, "opened", opened)
             fill_visits(90)
             with open_clinic(policy) as other:
                 assert index_of(other).prepare()[1].state == "written"
             texts.append(written(session, COUNTED))
-            return opened(*arguments, **options)
+            return opened(*arguments)
 
-        monkeypatch.setattr(views, "of_source", opened_after_another_thread)
+        monkeypatch.setattr(views, "opened", opened_after_another_thread)
         assert not index_of(session).views()("visits").prepared
         assert "#bounded" in texts[0].sql and not texts[0].unchanged and counted(session, texts[0]) == 4
 
@@ -222,8 +222,8 @@ def test_whether_the_rows_are_those_of_the_table_is_told_while_the_file_is_repla
         tables._attach_anew()
 
     monkeypatch.setattr(tables, "leave", left_after_another_thread)
-    assert tables.is_base_table("visits")
-    assert not tables.is_base_table("visits")
+    assert tables.stored("visits") is not None
+    assert tables.stored("visits") is None
 
 
 @pytest.mark.parametrize("again", ["source", "check_readable"])

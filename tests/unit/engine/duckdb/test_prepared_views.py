@@ -202,7 +202,7 @@ def test_not_while_the_structure_of_a_table_is_read_or_a_view_is_opened(
         same.append(run_until_reopened(engine))
         return cursor
 
-    for read in (lambda: tables.columns("visits"), lambda: tables.is_base_table("visits")):
+    for read in (lambda: tables.columns("visits"), lambda: tables.stored("visits")):
         monkeypatch.setattr(tables, "enter", entered)
         tables._runs = 0
         assert read()

@@ -147,6 +147,7 @@ def test_thresholds_keep_the_same_rows(tmp_path: Path, seed: int, most: int, dia
         data.connection.execute(f"CREATE OR REPLACE TABLE thresholds AS {view.thresholds(key)}")
         kept = data.by_patient(view.within_max_rows(view.rows, key, ('"#unit"',)))
         assert data.by_patient(view.within_thresholds("thresholds", key, ('"#unit"',))) == kept
+        assert view.is_snapshot and data.by_patient(view.bounded(key, ('"#unit"',))) == kept
 
 
 @pytest.mark.parametrize("unit", ["integer", "text"])
