@@ -73,6 +73,8 @@ SELECT COUNT(*) AS n FROM a WHERE x > (SELECT weight FROM codes WHERE code = 'r'
 WITH r AS (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) SELECT COUNT(*) AS n FROM a WHERE big > (SELECT n FROM r WHERE 'q' = kind)
 SELECT COUNT(*) AS n FROM a WHERE day < date_trunc('week', DATE '2024-02-08') - INTERVAL '1 millisecond' AND day > DATE '2024-01-05' - INTERVAL 5 HOUR
 SELECT day + INTERVAL 36 HOUR AS k, COUNT(*) AS n FROM a WHERE length(trim(BOTH ' ' FROM word)) = 2 GROUP BY k
+SELECT kind, COUNT(*) AS n FROM a JOIN (SELECT kind AS c, COUNT(*) AS m FROM a GROUP BY kind) AS q ON a.kind = q.c OR (a.kind IS NULL AND q.c IS NULL) WHERE m > 10 GROUP BY kind
+SELECT size, COUNT(*) AS n FROM b LEFT JOIN (SELECT size AS c, COUNT(*) AS m FROM b WHERE size = 's' GROUP BY size) AS q ON q.c IS NOT DISTINCT FROM b.size WHERE m IS NULL GROUP BY size
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

@@ -206,8 +206,8 @@ def _hops(side: _Side, policy: Policy) -> int:
 
 
 def _where_equalities(node: exp.Select) -> list[exp.Expr]:
-    """Return the equalities that hold in every row that passes WHERE: its conjuncts, and those shared by all alternatives of an
-    OR."""
+    """Return the equalities, also of NULL with NULL, that hold in every row that passes WHERE: its conjuncts, and those shared by
+    all alternatives of an OR."""
     where = node.args.get("where")
     return [] if where is None else _certain(where.this)
 
@@ -216,6 +216,8 @@ def _certain(part: exp.Expr) -> list[exp.Expr]:
     bare = part.unnest()
     if isinstance(bare, exp.And):
         return [equality for inner in bare.flatten() for equality in _certain(inner)]
+    if isinstance(bare, (exp.Or, exp.NullSafeEQ)) and _null_safe(bare) is not None:
+        return [bare]
     if isinstance(bare, exp.Or):
         first, *alternatives = [_certain(inner) for inner in bare.flatten()]
         return [equality for equality in first if all(equality in other for other in alternatives)]
@@ -330,10 +332,11 @@ def _condition(
     for part in equalities or conjuncts(node.args.get("on")):
         bare = part.unnest()
         pair = None
-        if isinstance(bare, exp.EQ):
-            pair = _pair(left_scalars, right_scalars, bare.this, bare.expression) or _pair(
-                left_scalars, right_scalars, bare.expression, bare.this
-            )
+        sides = (bare.this, bare.expression) if isinstance(bare, exp.EQ) else _null_safe(bare)
+        if sides is not None:
+            pair = _pair(left_scalars, right_scalars, *sides) or _pair(left_scalars, right_scalars, *reversed(sides))
+        if pair is not None and not isinstance(bare, exp.EQ) and all(side.facts.nullable for side in pair):
+            pair = None
         if pair is None:
             rest += [part] if equalities is None else []
         else:
@@ -344,6 +347,24 @@ def _condition(
         hint = _UNITS_WAY if right.protected else f"add ON with equal keys; {_ANY_CONDITION}"
         raise refuse("join", reason="no key of one side equals a key of the other", way=hint, position=place(node))
     return pairs, rest
+
+
+def _null_safe(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """Return the sides of `a IS NOT DISTINCT FROM b` and of `a = b OR a IS NULL AND b IS NULL`, as BI tools write it; None for
+    other conditions. Where one side is never NULL, ON keeps the same pairs of rows as with `a = b`."""
+    if isinstance(condition, exp.NullSafeEQ):
+        return condition.this, condition.expression
+    parts = [part.unnest() for part in condition.flatten()] if isinstance(condition, exp.Or) else []
+    equal = next((part for part in parts if isinstance(part, exp.EQ)), None)
+    both = next((part for part in parts if isinstance(part, exp.And)), None)
+    if len(parts) != 2 or equal is None or both is None:
+        return None
+    tested = [part.unnest() for part in both.flatten()]
+    missing = {
+        part.this.unnest() for part in tested if isinstance(part, exp.Is) and isinstance(part.expression, exp.Null)
+    }
+    sides = (equal.this.unnest(), equal.expression.unnest())
+    return sides if len(tested) == 2 and missing == set(sides) else None
 
 
 def _check_names(sides: Sequence[_Side], conditions: Iterable[exp.Expr], shared: frozenset[str] = frozenset()) -> None:

@@ -188,7 +188,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
             for number, (_, source) in enumerate(sources)
         ]
         source_keys |= {frozenset().union(*combination) for combination in list(product(*each))[:MOST_UNIQUE]}
-    fixed = _fixed(node, scope)
+    fixed = frozenset[str]() if node.args.get("where") is None else _fixed(node, scope)
     unique = _output_positions(source_keys, outputs) | (
         ONE_ROW if any(key <= fixed for key in source_keys) else frozenset()
     )
