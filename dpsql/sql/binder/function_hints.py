@@ -29,6 +29,7 @@ _WAYS = {
     "sumif": "write SUM(x) FILTER (WHERE condition)",
     "averageif": "write AVG(x) FILTER (WHERE condition)",
     "average": "write AVG(x)",
+    "age": "write date_part('year', age(a, b)) for whole years, or date_diff('day', b, a)",
     "isnull": "write x IS NULL",
     "make_date": "write DATE '2024-01-31'",
     "zeroifnull": "write coalesce(x, 0)",

@@ -34,14 +34,14 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
         _as_limit(fetch)
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
-    for node in list(tree.find_all(exp.Anonymous, exp.WithinGroup, exp.ApproxDistinct)):
+    for node in list(tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct)):
         respelt: exp.Expr | None
         if isinstance(node, exp.ApproxDistinct):
             respelt = _distinct_count(node)
-        elif isinstance(node, exp.Anonymous):
-            respelt = _percentile(node)
+        elif isinstance(node, exp.WithinGroup):
+            respelt = _ordered_mode(node)
         else:
-            respelt = _ordered_mode(node) if isinstance(node, exp.WithinGroup) else None
+            respelt = _years_of_age(node) or _percentile(node)
         if respelt is not None:
             node.replace(respelt)
     return tree
@@ -83,7 +83,9 @@ def _without_brackets(select: exp.Select) -> None:
         select.set("joins", joins or None)
 
 
-def _percentile(node: exp.Anonymous) -> exp.Expr | None:
+def _percentile(node: exp.Expr) -> exp.Expr | None:
+    if not isinstance(node, exp.Anonymous):
+        return None
     name, arguments = str(node.this).lower(), node.expressions
     if name == "var" and len(arguments) == 1:
         return exp.Variance(this=arguments[0])
@@ -94,6 +96,39 @@ def _percentile(node: exp.Anonymous) -> exp.Expr | None:
     if len(arguments) == 3 and not (isinstance(arguments[2], exp.Literal) and not arguments[2].is_string):
         return None
     return exp.ApproxQuantile(this=arguments[0], quantile=arguments[1])
+
+
+_IN_YEAR = "%m%d%H%M%S"
+"""The moment within its year, as a text that is ordered as the moments are."""
+
+
+def _years_of_age(node: exp.Expr) -> exp.Expr | None:
+    """Return the whole years from one date to another for EXTRACT(YEAR FROM age(later, earlier)) and date_part('year', age(...)),
+    where age(earlier) counts to the day of the question; None for other expressions."""
+    if isinstance(node, exp.Extract):
+        unit, span = node.this, node.expression
+    elif isinstance(node, exp.Anonymous) and str(node.this).lower() == "date_part" and len(node.expressions) == 2:
+        unit, span = node.expressions
+    else:
+        return None
+    if str(unit.name).lower() not in ("year", "years") or not isinstance(span, exp.Anonymous):
+        return None
+    if str(span.this).lower() != "age" or len(span.expressions) not in (1, 2):
+        return None
+    *until, since = span.expressions
+    later = until[0] if until else exp.CurrentDate()
+    forward, back = _whole_years(later, since), exp.Neg(this=exp.paren(_whole_years(since, later)))
+    return exp.Case(ifs=[exp.If(this=exp.GTE(this=later.copy(), expression=since.copy()), true=forward)], default=back)
+
+
+def _whole_years(later: exp.Expr, since: exp.Expr) -> exp.Expr:
+    """Return the difference of the calendar years, less one before the day of the year is reached."""
+    of_later, of_since = (
+        exp.TimeToStr(this=moment.copy(), format=exp.Literal.string(_IN_YEAR)) for moment in (later, since)
+    )
+    years = exp.Sub(this=exp.Year(this=later.copy()), expression=exp.Year(this=since.copy()))
+    unfinished = exp.If(this=exp.LT(this=of_later, expression=of_since), true=exp.Literal.number(1))
+    return exp.Sub(this=years, expression=exp.Case(ifs=[unfinished], default=exp.Literal.number(0)))
 
 
 def _distinct_count(node: exp.ApproxDistinct) -> exp.Expr | None:
