@@ -337,7 +337,9 @@ class QueryBinder:
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
+        is_whole = node is self.whole
         node = joins.in_any_order(joins.with_shared_names(node, bound), bound)
+        self.whole = node if is_whole else self.whole
         scope, relation = joins.joined(self, node, bound)
         scope.subquery = lambda inner: self.value(inner, environment, scope)
         where = where_written_out(node, scope)
