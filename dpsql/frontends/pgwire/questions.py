@@ -267,7 +267,7 @@ class Questions:
                 if release.receipt.id:
                     self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
                 fields = _data_fields(release.columns, prepared.bars)
-                tag, table = ("SELECT", release.to_arrow(bars=prepared.bars)) if fields else ("SET", None)
+                tag, table = ("SELECT", _data_rows(release, prepared.bars)) if fields else ("SET", None)
                 if prepared.bars and table is not None:
                     held.resize(table.get_total_buffer_size())
                 return StatementResult(tag, fields, table, self._notices(release), is_paid=release.receipt.is_paid)
@@ -486,13 +486,23 @@ def _fields(schema: pa.Schema) -> tuple[ResultField, ...]:
 
 
 def _data_fields(columns: Sequence[OutputColumn], bars: bool) -> tuple[ResultField, ...]:
-    """Return the columns of an answer from data, with those of the ends of its error bars if there are any."""
-    fields = list[ResultField]()
-    for column in columns:
-        fields.append(ResultField(column.name, OIDS[column.type]))
-        if bars and column.noisy:
-            fields += [ResultField(name, e.FLOAT8) for name in bar_names(column.name)]
-    return tuple(fields)
+    """Return the columns of an answer from data, with those of the ends of its error bars if there are any behind them: a program
+    that reads columns by their position, as Superset does, reads what it asked for."""
+    ends = (name for column in columns if bars and column.noisy for name in bar_names(column.name))
+    plain = (ResultField(column.name, OIDS[column.type]) for column in columns)
+    return (*plain, *(ResultField(name, e.FLOAT8) for name in ends))
+
+
+def _data_rows(release: Release, bars: bool) -> pa.Table:
+    """Return the rows of an answer in the order of `_data_fields`."""
+    if not bars:
+        return release.to_arrow()
+    plain, ends = list[int](), list[int]()
+    for column in release.columns:
+        start = len(plain) + len(ends)
+        plain.append(start)
+        ends += [start + 1, start + 2] * column.noisy
+    return release.to_arrow(bars=True).select(plain + ends)
 
 
 def _answer(table: pa.Table) -> StatementResult:

@@ -23,7 +23,10 @@ PLAIN_FUNCTIONS = {
     "array_cat", "list_value", "md5", "ascii", "chr", "repeat", "reverse", "starts_with", "date_trunc",
     "generate_series",
     "random", "pi", "sqrt", "power", "sign", "lpad", "rpad", "initcap", "array_position", "array_agg", "string_agg",
-    "date_part", "row", "pg_get_keywords",
+    "date_part", "row", "pg_get_keywords", "cbrt", "degrees", "radians", "gcd", "lcm", "corr", "var_pop", "var_samp",
+    "stddev_pop",
+    "stddev_samp", "variance", "regr_slope", "regr_intercept", "regr_count", "covar_pop", "covar_samp", "bit_and", "bit_or",
+    "grouping", "make_date", "mode",
 }  # fmt: skip
 """Functions that DuckDB has under the same name."""
 
@@ -48,6 +51,8 @@ _NODES = (
 def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
     """Refuse every node that is not on the list, and functions that would build very long texts."""
     for node in tree.walk():
+        if isinstance(node, exp.Table) and node.args.get("rows_from"):
+            raise refuse("clause", what="ROWS FROM", position=place(node))
         if isinstance(node, exp.Table) and not isinstance(node.this, (exp.Identifier, exp.Func)):
             raise refuse("catalog_source", name=node.this.sql("postgres")[:60])
         if type(node) not in _NODES and type(node) not in rewritten:

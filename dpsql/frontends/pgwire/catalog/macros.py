@@ -22,6 +22,15 @@ def _pairs(count: int, key: str) -> str:
     return ", ".join(f"{key.format(f'_k{number}')}, _v{number}" for number in range(count))
 
 
+def _texts(count: int) -> str:
+    return ", ".join(f"pgf_json_text(_v{number})" for number in range(count))
+
+
+def _written(count: int) -> str:
+    """Return the pairs of a JSON object as texts."""
+    return ", ".join(f"to_json(CAST(_k{n} AS VARCHAR)) || ' : ' || pgf_json_text(_v{n})" for n in range(count))
+
+
 def _replaced_with_flags() -> str:
     """Return regexp_replace with any of the flags g and i, which DuckDB 1.4 wants as constants."""
     cases = " ".join(f"WHEN '{flags}' THEN regexp_replace(_s, _p, _r, '{flags}')" for flags in ("g", "i", "gi", "ig"))
@@ -192,21 +201,25 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "pg_column_is_updatable": (("_o, _n, _f", "false"),),
     # sizes and states that reveal nothing about the data
     **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
-    "pg_database_size", "pg_tablespace_size", "pg_stat_get_numscans", "pg_stat_get_live_tuples"), (("_o",
+    "pg_database_size", "pg_tablespace_size", "pg_stat_get_numscans", "pg_stat_get_live_tuples",
+    "pg_stat_get_dead_tuples", "pg_stat_get_tuples_inserted",
+    "pg_stat_get_tuples_updated", "pg_stat_get_tuples_deleted", "pg_stat_get_tuples_fetched"), (("_o",
     "CAST(0 AS BIGINT)"),)),
     "pg_size_pretty": (("_n", "CASE WHEN abs(_n) < 10240 THEN CAST(_n AS VARCHAR) || ' bytes' WHEN abs(_n) < 10240 * 1024 "
     "THEN CAST(CAST(round(_n / 1024.0) AS BIGINT) AS VARCHAR) || ' kB' ELSE CAST(CAST(round(_n / 1048576.0) AS "
     "BIGINT) AS VARCHAR) || ' MB' END"),),
     "pg_tablespace_location": (("_o", "''"),),
     "pg_filenode_relation": (("_a, _b", "CAST(NULL AS UINTEGER)"),),
-    "pg_is_in_recovery": (("", "false"),),
+    **dict.fromkeys(("pg_is_in_recovery", "pg_is_wal_replay_paused"), (("", "false"),)),
     "pg_my_temp_schema": (("", "CAST(0 AS UINTEGER)"),),
     **dict.fromkeys(("pg_postmaster_start_time", "pg_conf_load_time"), (("", "CAST('2000-01-01' AS TIMESTAMP)"),)),
     "pg_advisory_unlock_all": (("", "''"),),
-    "pg_advisory_lock": (("_k", "''"), ("_a, _b", "''")),
+    **dict.fromkeys(("pg_advisory_lock", "pg_advisory_lock_shared", "pg_advisory_xact_lock", "pg_advisory_xact_lock_shared"),
+    (("_k", "''"), ("_a, _b", "''"))),
     "pg_notify": (("_c, _m", "''"),),
     **dict.fromkeys(("pg_cancel_backend", "pg_terminate_backend"), (("_p", "false"),)),
-    **dict.fromkeys(("pg_try_advisory_lock", "pg_advisory_unlock"), (("_k", "true"), ("_a, _b", "true"))),
+    **dict.fromkeys(("pg_try_advisory_lock", "pg_try_advisory_xact_lock", "pg_advisory_unlock"),
+    (("_k", "true"), ("_a, _b", "true"))),
     "pg_current_xact_id_if_assigned": (("", "CAST(NULL AS BIGINT)"),),
     "txid_current": (("", "CAST(1 AS BIGINT)"),),
     # arrays and texts
@@ -226,7 +239,13 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "array_prepend": (("_v, _a", "list_prepend(_v, _a)"),),
     "string_to_array": (("_t, _s", "string_split(_t, _s)"),),
     "regexp_split_to_array": (("_t, _s", "string_split_regex(_t, _s)"),),
-    "regexp_matches": (("_t, _s", "regexp_extract_all(_t, _s)"),),
+    **dict.fromkeys(("regexp_match", "regexp_matches"), (("_t, _s", "pgf_groups(_t, _s)"),)),
+    "groups": (("_t, _s", "CASE WHEN regexp_matches(_t, _s) THEN list_transform(generate_series(if(_s LIKE '%(%', 1, 0), "
+    "CAST(if(_s LIKE '%(%', len(regexp_replace(_s, '\\\\.|\\(\\?:|[^(]', '', 'g')), 0) AS BIGINT)), "
+    "lambda _qi: list_extract(regexp_extract_all(_t, _s, CAST(_qi AS INTEGER)), 1)) END"),),
+    "regexp_substr": (("_t, _s", "CASE WHEN regexp_matches(_t, _s) THEN regexp_extract(_t, _s) END"),),
+    "trim_array": (("_a, _n", "_a[:len(_a) - _n]"),),
+    "array_replace": (("_a, _f, _t", "list_transform(_a, lambda _qx: if(_qx IS NOT DISTINCT FROM _f, _t, _qx))"),),
     "generate_subscripts": (("_a, _d", "generate_series(pgf_first(_a), CAST(len(_a) AS INTEGER) + pgf_first(_a) - 1)"),),
     "unnested": (("_a", "_a"),),
     "element_numbers": (("_a", "generate_series(1, CAST(len(_a) AS INTEGER))"),),
@@ -245,17 +264,36 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "translate": (("_t, _a, _b", "translate(_t, _a, _b)"),),
     "btrim": (("_t", "trim(_t)"), ("_t, _c", "trim(_t, _c)")),
     "gen_random_uuid": (("", "gen_random_uuid()"),),
+    "to_hex": (("_n", "lower(ltrim(hex(_n), '0'))"),),
+    "decode": (("_t, _f", "CASE _f WHEN 'hex' THEN unhex(_t) WHEN 'base64' THEN from_base64(_t) END"),),
+    "convert_from": (("_b, _e", "decode(_b)"),),
+    "sha256": (("_b", "unhex(sha256(_b))"),),
+    "timezone": (("_z, _t", "timezone(_z, _t)"),),
+    "make_timestamp": (("_a, _b, _c, _d, _e, _f", "make_timestamp(_a, _b, _c, _d, _e, _f)"),),
+    "pg_column_size": (("_v", "CASE typeof(_v) WHEN 'INTEGER' THEN 4 WHEN 'BIGINT' THEN 8 WHEN 'SMALLINT' THEN 2 WHEN 'BOOLEAN' "
+    "THEN 1 ELSE strlen(CAST(_v AS VARCHAR)) + 1 END"),),
     "regexp_like": (("_t, _s", "regexp_matches(_t, _s)"),),
     "_pg_char_max_length": (("_t, _m", "CAST(NULL AS INTEGER)"),),
     "_pg_truetypid": (("_a, _t", "_a.atttypid"),),
     "_pg_truetypmod": (("_a, _t", "-1"),),
+    # json keeps the blanks with which it is built, and jsonb has one behind each comma and colon
+    "json_text": (("_v", "coalesce(CASE typeof(_v) WHEN 'JSON' THEN CAST(_v AS VARCHAR) ELSE CAST(to_json(_v) AS VARCHAR) END, "
+    "'null')"),),
+    "json_joined": (("_l", "CAST('[' || array_to_string(list_transform(_l, lambda _qx: pgf_json_text(_qx)), if(typeof(_l) LIKE "
+    "'STRUCT%', ', \n ', ', ')) || ']' AS JSON)"),),
+    "spaced": (("_j", "CAST(regexp_replace(CAST(_j AS VARCHAR), '([^\",:]*(?:\"(?:[^\"\\\\]|\\\\.)*\")?[^\",:]*)([,:])', "
+    "'\\1\\2 ', 'g') AS JSON)"),),
     "json_build_object": tuple(
-        (_pairs(n, "{0}"), f"json_object({_pairs(n, 'CAST({0} AS VARCHAR)')})") for n in range(1, 9)
+        (_pairs(n, "{0}"), f"CAST('{{' || array_to_string([{_written(n)}], ', ') || '}}' AS JSON)") for n in range(1, 9)
     ),
-    "json_object_agg": (("_k, _v", "json_group_object(_k, _v)"),),
+    "json_object_agg": (("_k, _v", "CAST('{ ' || string_agg(to_json(CAST(_k AS VARCHAR)) || ' : ' || pgf_json_text(_v), ', ') "
+    "|| ' }' AS JSON)"),),
     "to_json": (("_v", "to_json(_v)"),),
     "json_array_length": (("_v", "CAST(json_array_length(_v) AS INTEGER)"),),
-    "json_build_array": tuple((_values(n), f"json_array({_values(n)})") for n in range(1, 9)),
+    "json_build_array": tuple(
+        (_values(n), f"CAST('[' || array_to_string([{_texts(n)}], ', ') || ']' AS JSON)") for n in range(1, 9)
+    ),
+    "array_to_json": (("_a", "to_json(_a)"),),
     "json_elements": (("_j", "json_extract(_j, '$[*]')"),),
     "json_texts": (("_j", "json_extract_string(_j, '$[*]')"),),
     "json_keys": (("_j", "json_keys(_j)"),),
@@ -276,6 +314,15 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
 MACROS |= {
     name.replace("json", "jsonb", 1): MACROS[name] for name in list(MACROS) if name.startswith(("json_", "to_json"))
 }
+MACROS |= {
+    name: tuple((arguments, f"pgf_spaced({body})") for arguments, body in bodies)
+    for name, bodies in (
+        ("jsonb_build_object", [(_pairs(n, "{0}"), f"json_object({_pairs(n, 'CAST({0} AS VARCHAR)')})") for n in range(1, 9)]),
+        ("jsonb_build_array", [(_values(n), f"json_array({_values(n)})") for n in range(1, 9)]),
+        ("jsonb_object_agg", [("_k, _v", "json_group_object(_k, _v)")]), ("to_jsonb", [("_v", "to_json(_v)")]),
+        ("jsonb_joined", [("_l", "to_json(_l)")]),
+    )
+}  # fmt: skip
 
 
 def statements() -> list[str]:

@@ -17,6 +17,7 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
+from dpsql.frontends.pgwire.catalog.coercion import coerce
 from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS
@@ -135,6 +136,7 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
     for select in tree.find_all(exp.Select):
         if not select.expressions:
             select.set("expressions", [exp.Literal.number(1)])  # SELECT FROM t, in EXISTS
+    coerce(tree)
     plain_laterals(tree)
     replace_system_columns(tree)
     for node in reversed(list(tree.bfs())):
@@ -252,7 +254,7 @@ def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if word in ("numeric", "decimal"):
         return _numeric_cast(node)
     if word in ("json", "jsonb"):
-        return exp.cast(value, "text")
+        return call("spaced", exp.cast(value, "json")) if word == "jsonb" else exp.cast(value, "json")
     return node
 
 
@@ -335,7 +337,10 @@ def _array_cast(node: exp.Cast, element: str, place: CatalogContext) -> exp.Expr
         return call("texts", value, _schemas(place.path))
     if inner is None:
         inner = "uint" if element in _OIDS else "text" if element in _TEXTS else node.to.sql("duckdb").partition("[")[0]
-    return exp.cast(value, _built(f"{inner}[]"))
+    brackets, part = "[]", value
+    while isinstance(part, exp.Array) and part.expressions and isinstance(part.expressions[0], exp.Array):
+        brackets, part = brackets + "[]", part.expressions[0]
+    return exp.cast(value, _built(inner + brackets))
 
 
 # --- operators --------------------------------------------------------------------------------------------------------
@@ -539,11 +544,9 @@ def _series(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return unnested(lists[0][1])
 
 
-def _json_list(*values: exp.Expr) -> exp.Expr:
+def _json_list(kind: str, *values: exp.Expr) -> exp.Expr:
     """Return json_agg(x ORDER BY y): the order belongs to the list inside."""
-    return exp.Anonymous(
-        this="to_json", expressions=[exp.Anonymous(this="list", expressions=[v.copy() for v in values])]
-    )
+    return call(f"{kind}_joined", exp.Anonymous(this="list", expressions=[v.copy() for v in values]))
 
 
 def _string(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -581,7 +584,7 @@ _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
         lambda node, place: exp.Anonymous(this="now", expressions=[]),
     ),
     "format": lambda node, place: joined_format(node),
-    "jsonb_agg": lambda node, place: _json_list(*node.expressions[:1]),
+    "jsonb_agg": lambda node, place: _json_list("jsonb", *node.expressions[:1]),
     "pg_backend_pid": lambda node, place: exp.Literal.number(place.process),
     "current_schemas": _searched,
     "pg_typeof": _typeof,
@@ -624,10 +627,9 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.UnicodeString: _string,
     exp.ArrayPrepend: lambda node, place: call("array_prepend", node.expression, node.this),
     exp.DPipe: _joined,
-    **dict.fromkeys(
-        (exp.JSONObjectAgg, exp.JSONBObjectAgg), lambda node, place: call("json_object_agg", *_arguments(node))
-    ),
-    exp.JSONArrayAgg: lambda node, place: _json_list(node.this),
+    exp.JSONObjectAgg: lambda node, place: call("json_object_agg", *_arguments(node)),
+    exp.JSONBObjectAgg: lambda node, place: call("jsonb_object_agg", *_arguments(node)),
+    exp.JSONArrayAgg: lambda node, place: _json_list("json", node.this),
     exp.JSONBContainsTopKey: lambda node, place: call("jsonb_exists", node.this, node.expression),
     exp.SimilarTo: lambda node, place: call("similar_to", node.this, node.expression),
     exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
@@ -43,10 +45,34 @@ def unnested(values: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="unnest", expressions=[values])
 
 
+_TOKEN = re.compile(r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"|((?:[^{},"\\]|\\.)+))')
+"""A sign, a quoted item or a plain item of a literal array."""
+
+
 def list_literal(text: str) -> exp.Expr:
-    """Return the array that a literal such as {a,b} means."""
-    items = [item.strip().strip('"') for item in text.strip().removeprefix("{").removesuffix("}").split(",")]
-    return exp.Array(expressions=[_item(item) for item in items if item])
+    """Return the array that a literal such as {a,"b c",{d}} means. Raises catalog_array."""
+    stack, position = [exp.Array(expressions=[])], 0
+    while position < len(text.rstrip()):
+        match = _TOKEN.match(text, position)
+        if match is None or (len(stack) == 1 and match[1] != "{"):
+            raise refuse("catalog_array", value=text)
+        position = match.end()
+        if match[1] == "{":
+            stack.append(exp.Array(expressions=[]))
+        elif match[1] == "}":
+            inner = stack.pop()
+            stack[-1].append("expressions", inner)
+        elif match[2] is not None:
+            stack[-1].append("expressions", exp.Literal.string(_ESCAPE.sub(r"\1", match[2])))
+        elif match[3] is not None and match[3].strip():
+            stack[-1].append("expressions", _item(_ESCAPE.sub(r"\1", match[3].strip())))
+    if len(stack) != 1 or len(stack[0].expressions) != 1:
+        raise refuse("catalog_array", value=text)
+    array: exp.Expr = stack[0].expressions[0]
+    return array
+
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def _item(text: str) -> exp.Expr:
