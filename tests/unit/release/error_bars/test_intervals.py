@@ -17,7 +17,14 @@ from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.formulas import Estimate, Formula, greatest, within
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.release.error_bars.intervals import Interval, ReleasedGroups, intervals, measured_interval, measured_name
+from dpsql.release.error_bars.intervals import (
+    Interval,
+    ReleasedGroups,
+    intervals,
+    measured_interval,
+    measured_name,
+    percentiles,
+)
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Room, Sandbox
 
@@ -194,3 +201,13 @@ def test_what_reads_a_chosen_value_has_no_bar_and_what_does_not_keeps_its_own(ro
         assert np.isnan([found.value, found.low, found.high]).all()
     assert ends.low.tolist() == [a - n for a, n in zip(OTHERS, COUNTS, strict=True)]
     assert plain.low.tolist() == bar(room, "m0").low.tolist()
+
+
+@pytest.mark.parametrize(("confidence", "rank"), [(0.95, 10), (0.9, 20), (0.5, 100), (0.999, 1)])
+def test_percentiles_leave_half_of_the_rest_at_each_end(confidence: float, rank: int) -> None:
+    """Of 399 draws, (1 - confidence) / 2 of 400; draws without a value count at both ends."""
+    draws = np.random.default_rng(3).permutation(np.arange(1.0, 400.0))
+    lost = np.where(draws == 200, np.nan, draws)
+    low, high = percentiles(np.stack([draws, lost]), confidence)
+    assert (low[0], high[0]) == (rank, 400 - rank)
+    assert (low[1], high[1]) == (rank - 1 or -np.inf, 400 - rank + 1 if rank > 1 else np.inf)
