@@ -87,6 +87,7 @@ class PolicyChoices:
     per_query: str
     max_epsilon: str | None = None
     analysts: dict[str, str] = field(default_factory=dict)
+    automatic_copies: bool = False
 
     def text(self, source: Path | str, place: Path) -> str:
         """Return the policy for the data at `source`, to be written to `place`."""
@@ -109,6 +110,8 @@ class PolicyChoices:
         most = f", max_epsilon: {self.max_epsilon}" if self.max_epsilon else ""
         yield f"per_query: {{epsilon: {self.per_query}{most}}}  # about {questions} such questions fit the budget"
         yield f"ledger: {quoted(f'sqlite:///{data_set_name(source)}-ledger.db')}"
+        if self.automatic_copies:
+            yield "prepare: auto"
         if self.analysts:
             yield "analysts:"
         for name, limit in self.analysts.items():

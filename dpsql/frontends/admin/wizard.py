@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from glob import glob
 from pathlib import Path
 
 from dpsql.engine.structure import SourceTable, plain_name
@@ -39,6 +40,8 @@ from dpsql.frontends.admin.starter_policy import (
 )
 from dpsql.policy import load_policy, parse_policy
 from dpsql.policy.load import policy_text
+from dpsql.policy.reach import is_file
+from dpsql.policy.types import Preparation
 from dpsql.policy.values import MOST_COUNT, login
 from dpsql.privacy.accounting.ledger_units import EVERY
 from dpsql.session.budget import in_questions
@@ -74,7 +77,8 @@ def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceT
     drafts = _tables(answers, tables, unit)
     chosen = {name: _choice(answers, name, tables[name], draft, unit) for name, draft in drafts.items()}
     while True:
-        text = _budgeted(answers, unit, chosen).text(source, place)
+        choices = _budgeted(answers, unit, chosen)
+        text = replace(choices, automatic_copies=_copies(answers, source, place, chosen)).text(source, place)
         policy = parse_policy(text, str(place), place.parent)
         for line in simulated_errors(policy, int(answers.taken["people"])):
             answers.show(line)
@@ -534,6 +538,28 @@ def _analysts(answers: Answers, epsilon: str, delta: str, per_query: str) -> dic
     for name, limit in limits.items():
         answers.tell(f"   {name}: {in_questions(questions_within(limit, delta, per_query))} of epsilon {per_query}")
     return limits
+
+
+def _copies(answers: Answers, source: Path | str, place: Path, tables: Mapping[str, TableChoice]) -> bool:
+    """Return whether a server prepares copies by itself, after asking the owner of files."""
+    protected = [table for table in tables.values() if not table.public]
+    if isinstance(source, str) or not protected:
+        return False
+    is_database = not (source.is_dir() or is_file(source.name))
+    if source.is_dir():
+        patterns = {table.source for table in protected if table.source}
+        files = {place.parent / name for pattern in patterns for name in glob(pattern, root_dir=place.parent)}
+    else:
+        files = {source} if source.is_file() else set(map(Path, glob(str(source))))
+    megabytes = -(-sum(file.stat().st_size for file in files) // 10**6)
+    folder = f"the folder {source.name}.bounded beside it" if is_database else "your cache folder (~/.cache/dpsql)"
+    words = (
+        "\n7. Who prepares copies of the tables, which make questions several times faster? `manual`: you, by `dpsql prepare`;"
+        f"\n   `auto`: `dpsql serve` by itself, if the files have at most {Preparation.most_mb:,} MB (`prepare: {{most_mb}}`)."
+        f"\n   A copy holds people's rows in a second place, {folder} or $DPSQL_CACHE, and is"
+        f"\n   about as large as the data ({megabytes:,} MB). Protect it equally; `dpsql erase copies` removes outdated copies."
+    )
+    return answers.get("prepare", words, _one_of("manual", "auto"), "manual") == "auto"
 
 
 def delta_for(people: int) -> str:

@@ -400,7 +400,7 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
             ("patients.age", "0 to 120"), ("patients.income", "-"), ("patients.missing", "nobody"),
             ("patients.missing", "age"), ("numbers.n", "0 to 9"), ("numbers.missing", "-"), ("people", "300"), ("budget [1]", ""),
             ("per_query [0.03]", "0.25"), ("max_epsilon [-]", "1"), ("analysts [-]", "back"), ("max_epsilon [-]", ""),
-            ("analysts [-]", ""), ("finish [yes]", "again"), ("budget [1]", "2"), ("per_query [0.06]", ""),
+            ("analysts [-]", ""), ("prepare [manual]", "auto"), ("finish [yes]", "again"), ("budget [1]", "2"), ("per_query [0.06]", ""),
             ("max_epsilon [-]", ""), ("analysts [-]", "ann 1"),
         ):  # fmt: skip
             child.expect_exact(f"{question}: ")
@@ -412,6 +412,7 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
         child.expect(pexpect.EOF)
     policy = load_policy("typed.yaml")
     assert (policy.budget.epsilon, "income" in policy.tables["patients"].columns) == (2, False)
+    assert policy.prepare.automatic
     columns = {**policy.tables["patients"].columns, **policy.tables["numbers"].columns}
     assert [name for name in ("region", "age", "n") if columns[name].nullable] == ["age"]
     assert not Path("typed.answers.yaml").exists()
@@ -475,13 +476,13 @@ WIDE = ["person", "age", "sex", *(f"lab_{n}" for n in range(100)), *(f"note_{n}"
 
 def test_a_table_in_which_no_column_leads_to_a_person_is_no_dead_end(tmp_path: Path) -> None:
     (tmp_path / "wards.csv").write_text("ward,beds\nnorth,3\n")
-    (tmp_path / "people.csv").write_text("person,age\n1,30\n")
+    (tmp_path / "people.csv").write_text("person,age\n" + "1,30\n" * 500_000)
     typed = {
         "unit": ["back", "people.person"], "wards": ["protected", "protected"], "people.repeats": ["back", "again ward", "no"],
         "wards.link": ["", "public"], "wards.key": ["nobody", "ward"], "people.age": ["integer 0 to 9", "integer 0 to 120"],
         "people.missing": ["-"], "wards.beds": ["integer 0 to 99"], "people": ["500"], "budget": ["", "2"],
-        "per_query": ["", ""], "max_epsilon": ["5", "0.5", "1"], "analysts": ["ann 3", "ann 0.0001", "-", "ann 1, bob 0.9"],
-        "finish": ["again people.age", "again", "yes"],
+        "per_query": ["", ""], "max_epsilon": ["5", "0.5", "1"], "analysts": ["ann 3", "ann 0.0001", "-", "-", "ann 1, bob 0.9"],
+        "prepare": ["back", "always", "auto", "manual"], "finish": ["again people.age", "again prepare", "again", "yes"],
     }  # fmt: skip
     shown = list[str]()
     answers = Answers({}, "typed", shown.append, lambda question, default: typed[question].pop(0))
@@ -490,7 +491,8 @@ def test_a_table_in_which_no_column_leads_to_a_person_is_no_dead_end(tmp_path: P
     for words in (
         "this is the first question", "there is no answer to ward; did you mean wards?", "or change the answer wards to - (again wards)",
         "wards has no column nobody", "write a number from 0.03 to 1, or -", "ann could not ask one question of epsilon 0.03",
-        "bob: 10 questions of epsilon 0.06",
+        "bob: 10 questions of epsilon 0.06", "write manual or auto", "(~/.cache/dpsql) or $DPSQL_CACHE", "as large as the data (3 MB)",
+        "holds people's rows in a second place", "10,240 MB (`prepare: {most_mb}`)", "`dpsql erase copies`",
     ):  # fmt: skip
         assert words in said, words
     assert said.count("people: person, age") == 1, "remarks are not repeated"
@@ -498,6 +500,7 @@ def test_a_table_in_which_no_column_leads_to_a_person_is_no_dead_end(tmp_path: P
     assert (policy.tables["wards"].public, policy.tables["wards"].primary_key) == (True, ("ward",))
     assert policy.tables["people"].columns["age"].upper == 120 and policy.per_query.max_epsilon == 1
     assert {name: analyst.epsilon for name, analyst in policy.analysts.items()} == {"ann": 1, "bob": Fraction("0.9")}
+    assert not policy.prepare.automatic
 
 
 def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: Run) -> None:
@@ -517,6 +520,7 @@ def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: 
             "0.1",
             "-",
             "-",
+            "auto",
             "yes",
         ]
     )
@@ -530,7 +534,7 @@ def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: 
     assert ask_for_policy(Path("wide.csv"), Path("wide.yaml"), answers) == 1
     assert asked == [
         "unit", "wide.repeats", "wide.*", "wide.*", "wide.age", "wide.sex", "wide.lab_*", "wide.missing", "people", "budget", "per_query",
-        "max_epsilon", "analysts", "finish",
+        "max_epsilon", "analysts", "prepare", "finish",
     ]  # fmt: skip
     said = "\n".join(shown)
     assert "wide has no column ages; did you mean age?" in said and "27 columns of wide are left out" in said
