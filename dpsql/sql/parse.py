@@ -203,8 +203,9 @@ def _simple(sql: str, tokens: list[Token]) -> Statement | None:
 
 
 def _table_name(tokens: list[Token]) -> str:
-    """Return the name after the first word of a statement that takes nothing else."""
-    rest = [token.text for token in tokens[1:]]
+    """Return the name after the first word, and perhaps TABLE, of a statement that takes nothing else."""
+    first = 2 if len(tokens) > 2 and word(tokens[1]) == "TABLE" and tokens[2].text != "." else 1
+    rest = [token.text for token in tokens[first:]]
     if len(rest) not in (1, 3, 5) or any(part != "." for part in rest[1::2]):
         raise refuse("syntax", detail=f"{word(tokens[0])} takes the name of one table", position=tokens[0].start + 1)
     return "".join(rest)

@@ -58,6 +58,8 @@ def refused(text: Any, parameters: Any = None) -> Error:
         ("SHOW dp.epsilon", "show", "dp.epsilon", ""),
         ("SHOW Search_Path", "show", "search_path", ""),
         ("DESCRIBE visits", "describe", "visits", ""),
+        ("DESCRIBE TABLE visits", "describe", "visits", ""),
+        ("DESCRIBE table.visits", "describe", "table.visits", ""),
         ("DESC main.visits", "describe", "main.visits", ""),
         ("DESCRIBE hospital.main.visits", "describe", "hospital.main.visits", ""),
         ("RESET dp.epsilon", "reset", "dp.epsilon", ""),
