@@ -263,7 +263,7 @@ DROPS = "belong to no group"
         ("SELECT day, COUNT(*) FROM people WHERE day IS NOT NULL GROUP BY day", ""),
         ("SELECT CASE WHEN code = 'p' THEN 'p' ELSE 'rest' END AS c, COUNT(*) FROM people GROUP BY c", "code"),
         ("SELECT COUNT(*) FROM people", ""),
-        ("SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) GROUP BY top", "top"),
+        ("SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) GROUP BY top", "age"),
         (
             "SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) WHERE top = 9 GROUP BY top",
             "",

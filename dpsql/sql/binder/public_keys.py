@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, remaining
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.plan import Combinations, Expr, Key, Relation, combinations, group_count
+from dpsql.plan.origins import UnknownOrigin, branches
+from dpsql.plan.plan import Combinations, Expr, Key, Relation, columns_read, combinations, group_count
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 
@@ -53,8 +54,24 @@ def noted(
     rows = public_rows(context.policy)
     public = [key for key in keys if key.values is not None]
     return {
-        key.name: named[key.name] for key in public if leaves_out(source, key.expression, rows, context.public_values)
+        key.name: _base_columns(source, key.expression, context.policy) or named[key.name]
+        for key in public
+        if leaves_out(source, key.expression, rows, context.public_values)
     }
+
+
+def _base_columns(source: Relation, key: Expr, policy: Policy) -> tuple[str, ...]:
+    """Return the names in the policy of the columns a key is computed from; none unless all of them are known."""
+    try:
+        origins = [(branch.written(key), dict(branch.tables)) for branch in branches(source)]
+    except UnknownOrigin:
+        return ()
+    names = {}
+    for column, tables in ((column, tables) for written, tables in origins for column in columns_read(written)):
+        path, dot, name = column.name.rpartition(".")
+        table = tables.get(path + dot)
+        names[name] = table is not None and name in policy.tables[table].columns
+    return tuple(names) if all(names.values()) else ()
 
 
 def shortened(block_keys: BlockKeys, most: int, selecting: bool) -> BlockKeys:

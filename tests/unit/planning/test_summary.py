@@ -46,7 +46,7 @@ def test_a_profile_costs_one_question(tmp_path: Path, dialect: str) -> None:
         assert [column.name for column in opened.describe("SUMMARIZE visits")][:2] == ["column_name", "column_type"]
         assert opened.budget().spent == before
         assert opened.execute("SUMMARIZE visits").receipt.is_paid
-        assert not opened.execute("SUMMARIZE visits").receipt.is_paid
+        assert not opened.execute("SUMMARIZE TABLE visits").receipt.is_paid
 
 
 @pytest.mark.parametrize(
