@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpsql.policy import Policy, PolicyColumn
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.registry import ANNEX_OF
 from dpsql.sql.binder.base_tables import no_such_table
 
 QUARTILES = ("0.25", "0.5", "0.75")
@@ -23,7 +25,7 @@ def summary_query(policy: Policy, path: Sequence[str]) -> str:
     measures = ["COUNT(*) AS n"]
     rows: list[str] = []
     for index, column in enumerate(table.columns.values()):
-        named = _measures(column)
+        named = _measures(column, policy)
         measures += [f"{call} AS {label}{index}" for label, call in named.items()]
         cells = [f"{label}{index}" if label in named else "NULL" for label in ("mean", "q25", "q50", "q75", "most")]
         text = "'" + column.name.replace("'", "''") + "'"
@@ -37,8 +39,8 @@ def summary_query(policy: Policy, path: Sequence[str]) -> str:
     return f"WITH profile AS MATERIALIZED (SELECT {', '.join(measures)} FROM {name}) {selects}"
 
 
-def _measures(column: PolicyColumn) -> dict[str, str]:
-    """Return the aggregates of a column by their labels."""
+def _measures(column: PolicyColumn, policy: Policy) -> dict[str, str]:
+    """Return the aggregates of a column by their labels, of the mechanisms that the policy allows."""
     name = f'"{column.name}"'
     measures = {"present": f"COUNT({name})"}
     if column.type in ("integer", "real") and column.lower is not None:
@@ -46,6 +48,6 @@ def _measures(column: PolicyColumn) -> dict[str, str]:
         measures |= {f"q{share[2:]:0<2}": f"QUANTILE_CONT({name}, {share})" for share in QUARTILES}
     elif column.type == "boolean":
         measures["mean"] = f"AVG(CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END)"
-    if column.domain is not None and column.type == "text":
+    if column.domain is not None and column.type == "text" and ANNEX_OF[MOST_FREQUENT] in policy.mechanisms:
         measures["most"] = f"MODE({name})"
     return measures

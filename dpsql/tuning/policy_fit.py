@@ -90,7 +90,10 @@ def _without_bounds(column: PolicyColumn) -> PolicyColumn:
 def _with_texts(table: Table, policy: Policy) -> Table:
     """Return the table under its second name, with texts except in the columns that lead to its person."""
     linking = {hop[1] for hop in policy.unit_path(table.name)} | {policy.unit_column(table.name)}
-    columns = {key: column if key in linking else replace(column, type="text") for key, column in table.columns.items()}
+    columns = {
+        key: column if key in linking else replace(column, type="text", timezone=None)
+        for key, column in table.columns.items()
+    }
     links = dict(table.foreign_keys)
     unit = policy.privacy_unit
     if unit is not None and table.name == unit.table:
@@ -158,7 +161,7 @@ class _Questions:
             return self._counted(
                 table, column.name, "missing", 2, f"CASE WHEN {name} IS NULL THEN {NULLS} ELSE 0 END", "MAX"
             )
-        read = f"TRY_CAST({name} AS {_CASTS[column.type]}) IS NULL"
+        read = f"TRY_CAST({_plainly(table, column)} AS {_CASTS[column.type]}) IS NULL"
         value = f"CASE WHEN {name} IS NULL THEN {NULLS} WHEN {read} THEN {UNREADABLE} ELSE 0 END"
         texts = self.session.policy.tables[_TEXTS + table.name]
         return replace(self._counted(texts, column.name, "missing", UNREADABLE + 1, value, "MAX"), table=table.name)
@@ -204,8 +207,21 @@ class _Questions:
 
 
 _CASTS = {
-    "integer": "BIGINT", "real": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
+    "integer": "DOUBLE", "real": "DOUBLE", "boolean": "BOOLEAN", "date": "TIMESTAMP", "timestamp": "TIMESTAMP",
 }  # fmt: skip
+"""The types as which texts are read if the policy reads them: parts of integers are rounded, times of dates cut off."""
+_TO_THE_MINUTE = len("2024-06-01T23:30")
+_LONGEST_NUMBER = 60
+
+
+def _plainly(table: Table, column: PolicyColumn) -> str:
+    """Return a column of texts without what questions cannot cast and the policy reads: decimal commas, and offsets of times."""
+    name = f'"{column.name}"'
+    if column.type in ("date", "timestamp"):
+        return f"LEFT(TRIM({name}), {_TO_THE_MINUTE})"
+    if column.type in ("integer", "real") and table.csv is not None and table.csv.decimal == ",":
+        return f"REPLACE(REPLACE(LEFT({name}, {_LONGEST_NUMBER}), '.', ''), ',', '.')"
+    return name
 
 
 def _row_edges(table: Table, most: int) -> tuple[int, ...]:

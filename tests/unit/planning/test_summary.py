@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_a_profile_is_that_of_the_table(session: Session) -> None:
     assert rows["age"][:3] == ("integer", 1000, 0) and rows["age"][3] == pytest.approx(49.1)
     assert rows["age"][4:7] == (34, 49, 64)
     assert not [remark for remark in release.remarks if "unknown" in remark]
+
+
+def test_a_profile_leaves_out_what_the_policy_does_not_allow(tmp_path: Path) -> None:
+    policy = replace(load_policy(build(tmp_path)), mechanisms=())
+    with exact_session(policy, None, tmp_path / "exact.db") as session:
+        rows = {row[0]: row[1:] for row in session.execute("SUMMARIZE patients").rows()}
+    assert rows["region"] == ("text", 1000, 0, None, None, None, None, None)
+    assert rows["age"][4:7] == (34, 49, 64)
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgresql"])

@@ -262,6 +262,33 @@ def test_values_that_cannot_be_read_are_counted_apart(tmp_path: Path, exactly: M
     assert (persons["unreadable"], persons["missing"]) == (50, 30) and not fitted.proposals
 
 
+def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exactly: Measured) -> None:
+    cells = "1.234,5;12,7;yes;2024-06-01T23:30:00+02:00;2024-06-01T23:30:00Z"
+    lines = [f"{number};{cells}" for number in range(100)] + [f"{number};x;x;x;x;x" for number in range(100, 150)]
+    (tmp_path / "people.csv").write_text("\n".join(["person;pay;points;member;day;seen", *lines]) + "\n")
+    text = POLICY[: POLICY.index("tables:")].replace("source: duckdb:///ward.duckdb\n", "timezone: Europe/Berlin\n")
+    types = {
+        "person": "integer",
+        "pay": "real",
+        "points": "integer",
+        "member": "boolean",
+        "day": "date",
+        "seen": "timestamp",
+    }
+    columns = ", ".join(f"{name}: {{type: {type_}}}" for name, type_ in types.items())
+    text += (
+        "tables: {people: {source: people.csv, csv: {delimiter: ;, decimal: ','}, max_rows: 1, primary_key: [person], "
+    )
+    (tmp_path / "p.yaml").write_text(text + f"columns: {{{columns}}}}}}}")
+    open_session(tmp_path / "p.yaml", create_ledger=True).close()
+    unreadable = {
+        finding.column: finding.persons
+        for finding in exactly(Fitting(load_policy(tmp_path / "p.yaml"))).findings
+        if finding.kind == "unreadable"
+    }
+    assert unreadable == dict.fromkeys(list(types)[1:], 50)
+
+
 def test_rows_are_counted_under_row_privacy(place: Path, exactly: Measured) -> None:
     text = POLICY[: POLICY.index("  stays:")].replace("{table: people, column: person}", "row")
     fitted = exactly(Fitting(replace(parse_policy(text, folder=place.parent), folder=place.parent)))
