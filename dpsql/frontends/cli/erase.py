@@ -63,7 +63,7 @@ def erase(policy: Path, before: int | None, dry_run: bool, kinds: tuple[str, ...
 _WORDS = {
     "copies": "prepared copies of other versions of the data",
     "texts": "texts of questions, whose literals may name a person",
-    "logs": "lines of logs, which may quote values and texts",
+    "logs": "lines of logs, of every data set of this account, which may quote values and texts",
     "answers": "stored answers, each differentially private with or without any one person",
 }
 _NOT_KNOWN = (
