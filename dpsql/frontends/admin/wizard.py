@@ -366,8 +366,8 @@ def _with_missing(
         named = {pattern: _matching(pattern, columns) for pattern in patterns}
         for pattern, matching in named.items():
             if not matching:
-                hint = did_you_mean(pattern, columns)
-                raise WrongAnswer(f"write names, `*` or `{LEFT_OUT}`: no such column is {pattern}{hint}")
+                unknown = f": no such column is {pattern}{did_you_mean(pattern, columns)}" if pattern else ""
+                raise WrongAnswer(f"write names, `*` or `{LEFT_OUT}`{unknown}")
         return {column for matching in named.values() for column in matching}
 
     if not columns:

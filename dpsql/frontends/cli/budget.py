@@ -86,13 +86,9 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 @option("--project", "Only charges of this project.", "NAME")
 @option("--column", "Only answers that read this column: what was learned of it.", "TABLE.COLUMN")
 @option("--days", "Only the last N days.", COUNT, metavar="N")
-@option(
-    "--refusals",
-    "Refusals by what was asked for in vain; of the last 7 days unless --days says otherwise.",
-    is_flag=True,
-)
+@option("--refusals", "Refusals by what was asked for in vain; of 7 days unless --days says otherwise.", is_flag=True)
 def history(policy: Path, format: str, last: int | None, days: int | None, refusals: bool, **chosen: Any) -> None:
-    """List charges with their questions, oldest first."""
+    """List charges with their questions, oldest first; csv and json have the whole text of long ones."""
     from dpsql.frontends.cli.ledger_rows import chosen_rows, refusal_rows
     from dpsql.frontends.rendering.formats import write_rows
     from dpsql.media.text import sheet_cell
@@ -109,6 +105,8 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
             names, rows = chosen_rows(ledger, written, since, **chosen)
     if format == "csv":  # analysts choose texts that owners open in spreadsheets
         rows = [tuple(sheet_cell(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
+    if format == "table":  # the question, which is last, would make every line as wide as the longest text
+        rows = [(*row[:-1], row[-1] if len(row[-1]) <= 200 else f"{row[-1][:200]} ...") for row in rows]
     write_rows(names, rows if last is None else rows[-last:], standard_output(), format)
 
 

@@ -88,6 +88,14 @@ def test_no_question_is_a_formula_in_the_owners_spreadsheet(policy: Path) -> Non
     assert cells == ["'=cmd|' /C calc'!A0", "'@SUM(1)", "'-1 + 1"]
 
 
+def test_a_long_question_widens_no_table(policy: Path) -> None:
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        ask(session, f"SELECT COUNT(*) FROM patients WHERE ward IN ({', '.join(map(str, range(300)))})")
+    done = CliRunner().invoke(budget, ["history", "-p", str(policy), "--all"], catch_exceptions=False)
+    assert "IN (0, 1, 2" in done.output and max(map(len, done.output.splitlines())) < 500
+    assert "298, 299)" not in done.output and "298, 299)" in history(policy, "--all")[0]["question"]
+
+
 def test_refusals_are_grouped_by_what_the_policy_lacks(asked: Path) -> None:
     with open_session(asked, analyst="bob") as session:
         ask(session, "SELECT SUM(ward + patient_id) FROM patients")
