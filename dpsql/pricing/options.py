@@ -21,6 +21,7 @@ from dpsql.privacy.mechanisms.registry import askable
 MOST_BOUND = 10**9
 MOST_THRESHOLD = 10**18
 MOST_HITS = 10_000
+_MOST_NAME = 100
 
 
 class Reuse(StrEnum):
@@ -59,7 +60,8 @@ class Options:
     measured together. `proposed_sensitivity`: the sensitivity that propose-test-release tests. `min_units`: groups with fewer
     counted privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`.
     `bars`: a server answers with columns for the ends of error bars. `correlation`: correlation between consecutive groups for
-    correlated noise. `dialect`: how a text is read where DuckDB and PostgreSQL differ."""
+    correlated noise. `dialect`: how a text is read where DuckDB and PostgreSQL differ. `on_behalf_of`: the person whom a client
+    that serves many people claims to ask for; only the owner's texts of questions say so."""
 
     epsilon: Fraction
     delta: Fraction
@@ -86,6 +88,7 @@ class Options:
     cut_totals: bool = False
     choose_values: bool = False
     correlation: Fraction = Fraction(0)
+    on_behalf_of: str | None = None
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -296,6 +299,12 @@ def _project(text: str) -> str | None:
     return None if text.lower() in ("none", "null", "") else text
 
 
+def _person(text: str) -> str | None:
+    if len(text) > _MOST_NAME or not text.isprintable():
+        raise ValueError(text)
+    return text.strip() if text.strip().lower() not in ("none", "null", "") else None
+
+
 _MECHANISMS = " or ".join(", ".join(mechanism_words()).rsplit(", ", 1))
 
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
@@ -326,4 +335,5 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "workload": (_workload, "off, on, relative, absolute or running"),
     "correlation": (_share, "a number from 0 to below 1"),
     "project": (_project, "a project of the policy, or none"),
+    "on_behalf_of": (_person, f"a name of at most {_MOST_NAME} characters, all of them visible, or none"),
 }

@@ -45,7 +45,8 @@ ANSWERED, FREE = "answered", "free"
 @dataclass(frozen=True)
 class QuestionText:
     """One question. `outcome`: ANSWERED, FREE, or the slug of the error; `columns`: what an answer read, as TABLE.COLUMN;
-    `receipt`: of the charge that paid for the answer."""
+    `receipt`: of the charge that paid for the answer; `claimed_user`: for whom the client said that it asks, which nobody has
+    checked, or ""."""
 
     time: str
     analyst: str
@@ -55,6 +56,7 @@ class QuestionText:
     receipt: str
     columns: tuple[str, ...]
     question: str
+    claimed_user: str = ""
 
 
 class QuestionTexts:
@@ -73,13 +75,13 @@ class QuestionTexts:
 
     def note(
         self, analyst: str, sql: str, outcome: str, *, project: str | None = None, price: str = "", receipt: str = "",
-        columns: Sequence[str] = (),
+        columns: Sequence[str] = (), claimed_user: str | None = None,
     ) -> None:  # fmt: skip
         """Keep the text of a question; whatever fails is only logged."""
         row = {"time": now(), "analyst": analyst, "project": project or "", "outcome": outcome, "price": price}
         row |= {
             "receipt": receipt,
-            "columns": json.dumps(columns),
+            "columns": json.dumps({"read": columns, "claimed_user": claimed_user} if claimed_user else columns),
             "question": sql[:_MOST_CHARACTERS].replace("\0", "").encode(errors="replace").decode(),
         }
         try:
@@ -101,8 +103,7 @@ class QuestionTexts:
         """Return all questions, oldest first; none if nothing was written yet. Raises Fault."""
         self._open()
         rows = self._store.rows(_ROWS)
-        facts = (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
-        return [QuestionText(**{**row, "columns": tuple(json.loads(row["columns"]))}) for row in facts]
+        return [_question_text(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
     def count(self, until: str) -> int:
         """Return the number of texts before a time. Raises Fault."""
@@ -145,6 +146,13 @@ class QuestionTexts:
             count = connection.run(_OLD, time=time)
         if count and self._store.is_sqlite:
             self._store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _question_text(row: dict[str, str]) -> QuestionText:
+    """Return a question from its row. Its `columns` are a list, or an object where a user is claimed."""
+    stored = json.loads(row["columns"])
+    facts = stored if isinstance(stored, dict) else {"read": stored, "claimed_user": ""}
+    return QuestionText(**{**row, "columns": tuple(facts["read"]), "claimed_user": facts["claimed_user"]})
 
 
 def days_before(days: int) -> datetime:

@@ -218,7 +218,7 @@ class Session:
             outcome, price = (ANSWERED, receipt.charged) if receipt.is_paid else (FREE, "")
             self._questions.note(
                 self.analyst or OWNER, planned.statement.sql, outcome, project=options.project, price=price,
-                receipt=receipt.id, columns=planned.columns_read,
+                receipt=receipt.id, columns=planned.columns_read, claimed_user=options.on_behalf_of,
             )  # fmt: skip
         return release
 
@@ -255,7 +255,10 @@ class Session:
             yield
         except Error as error:
             if self._questions is not None:
-                self._questions.note(self.analyst or OWNER, sql, error.slug, project=self.options.project)
+                options = self.options
+                self._questions.note(
+                    self.analyst or OWNER, sql, error.slug, project=options.project, claimed_user=options.on_behalf_of
+                )
             raise
 
     def news(self, release: Release) -> tuple[str, ...]:

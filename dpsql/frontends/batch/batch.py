@@ -194,7 +194,8 @@ class Batch:
         name = f"{from_file.stem}.{self.format}"
         options = session.options
         view = None if self._plans is None else self._plans.view(from_file.stem)
-        facts: dict[str, Any] = {"sql": piece.sql, "options": options.show(), "who": session.analyst}
+        meaning = {option: value for option, value in options.show().items() if option != "dp.on_behalf_of"}
+        facts: dict[str, Any] = {"sql": piece.sql, "options": meaning, "who": session.analyst}
         facts["policy"] = session.policy.version
         facts["data"] = session.data_version(statement)
         paid_by = facts if view is None else self._facts_of_plan(view)

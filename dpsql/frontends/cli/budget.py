@@ -84,6 +84,7 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 @option("--all", "Also questions that were free or refused.", is_flag=True)
 @option("--analyst", "Only questions of this analyst.", "NAME")
 @option("--project", "Only charges of this project.", "NAME")
+@option("--claimed-user", "Only questions that a client says (dp.on_behalf_of) it asked for this person.", "NAME")
 @option("--column", "Only answers that read this column: what was learned of it.", "TABLE.COLUMN")
 @option("--days", "Only the last N days.", COUNT, metavar="N")
 @option("--refusals", "Refusals by what was asked for in vain; of 7 days unless --days says otherwise.", is_flag=True)
@@ -100,7 +101,9 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
         days = 7 if refusals and days is None else days
         since = "" if days is None else days_before(days).isoformat(timespec="milliseconds")
         if refusals:
-            names, rows = refusal_rows([question for question in written if question.time >= since], chosen["analyst"])
+            claimed = chosen["claimed_user"]
+            named = [question for question in written if claimed in (None, question.claimed_user)]
+            names, rows = refusal_rows([question for question in named if question.time >= since], chosen["analyst"])
         else:
             names, rows = chosen_rows(ledger, written, since, **chosen)
     if format == "csv":  # analysts choose texts that owners open in spreadsheets

@@ -98,32 +98,34 @@ def chosen_rows(
     analyst: str | None,
     project: str | None,
     column: str | None,
+    claimed_user: str | None,
 ) -> Rows:
     """Return the charges with the texts of their questions, and with `all` (or for a column, of which free answers tell as well)
-    the questions that were free or refused. `answer_age`: how many days ago a free answer was measured."""
+    the questions that were free or refused. `answer_age`: how many days ago a free answer was measured; `claimed_user`: for whom
+    the client said that it asks."""
     names, charges = charge_rows(ledger)
     texts = {question.receipt: question for question in written if question.outcome == ANSWERED}
     measured = {row[6]: row[1] for row in charges}
     rows = []
     for row in charges:
         question = texts.get(row[6])
-        rows.append(
-            (*row, "", "" if question is None else question.question, () if question is None else question.columns)
-        )
+        written_of = ("", "", ()) if question is None else (question.claimed_user, question.question, question.columns)
+        rows.append((*row, "", *written_of))
     for question in written if all or column else ():
         if question.outcome != ANSWERED:
             scopes = f"project:{question.project}" if question.project else ""
             age = "" if question.outcome != FREE else _days_between(measured.get(question.receipt), question.time)
             rows.append((
                 None, question.time, question.analyst, scopes, "", question.outcome, question.receipt, age,
-                question.question, question.columns,
+                question.claimed_user, question.question, question.columns,
             ))  # fmt: skip
     rows = [
         row for row in sorted(rows, key=lambda row: row[1])
         if row[1] >= since and analyst in (None, row[2]) and column in (None, *row[-1])
+        and claimed_user in (None, row[-3])
         and (project is None or f"project:{project}" in row[3].split(", "))
     ]  # fmt: skip
-    return (*names, "answer_age", "question"), [row[:-1] for row in rows]
+    return (*names, "answer_age", "claimed_user", "question"), [row[:-1] for row in rows]
 
 
 def refusal_rows(written: Sequence[QuestionText], analyst: str | None) -> Rows:

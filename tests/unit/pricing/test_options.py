@@ -68,6 +68,7 @@ READ: dict[str, dict[str, Any]] = {
     },
     "correlation": {"0": 0, "0.99": Fraction(99, 100)},
     "project": {"flu": "flu", "none": None, "NULL": None, "": None},
+    "on_behalf_of": {" Bob \N{GREEK CAPITAL LETTER OMEGA}": "Bob \N{GREEK CAPITAL LETTER OMEGA}", "x" * 100: "x" * 100, "NONE": None, " ": None},
 }  # fmt: skip
 """For each option, texts and the values that they mean."""
 NO_BOUND = (
@@ -110,6 +111,7 @@ UNREAD: dict[str, tuple[str, ...]] = {
     "min_units": (*NO_BOUND, "auto"),
     "workload": ("", "none", "derive"),
     "correlation": ("-0.1", "1", "none"),
+    "on_behalf_of": ("x" * 101, "a\nb", "a\x1b[2J", "a\N{RIGHT-TO-LEFT OVERRIDE}b", "\N{ZERO WIDTH SPACE}", "\ud800"),
 }
 """For each option, invalid texts."""
 

@@ -53,6 +53,25 @@ def asked(policy: Path) -> Path:
     return policy
 
 
+def test_the_person_behind_a_shared_login_is_shown_as_claimed_and_trusted_in_nothing(policy: Path) -> None:
+    """Access and budget stay those of the login, a stored answer stays shared, and texts without a claim stay readable."""
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        ask(session, SUM, "SET dp.on_behalf_of = '  bob Ω'", SUM, COUNT, "SELEC", "RESET ALL", "SELEC")
+        session.start_with({"dp.on_behalf_of": "eve"})
+        ask(session, "SET dp.on_behalf_of = none", "SELEC", "RESET dp.on_behalf_of", COUNT)
+    with open_session(policy, analyst="bob") as session:
+        assert set(session.budget().spent["analyst:bob"].values()) == {"0"}
+    rows = history(policy, "--all")
+    assert [(row["analyst"], row["claimed_user"], row["outcome"]) for row in rows] == [
+        ("ann", "", "answered"), ("ann", "bob Ω", "free"), ("ann", "bob Ω", "answered"), ("ann", "bob Ω", "syntax"),
+        ("ann", "", "syntax"), ("ann", "", "syntax"), ("ann", "eve", "free"),
+    ]  # fmt: skip
+    assert [row["question"] for row in history(policy, "--all", "--claimed-user", "bob Ω")] == [SUM, COUNT, "SELEC"]
+    assert [row["claimed_user"] for row in history(policy)] == ["", "bob Ω"]
+    assert [row["claimed_user"] for row in history(policy, "--column", "visits.cost")] == ["", "bob Ω"]
+    assert [row["count"] for row in history(policy, "--refusals", "--claimed-user", "bob Ω")] == [1]
+
+
 @pytest.mark.parametrize("character", ["\0", "\ud800", "\udfff"])
 def test_a_text_that_no_store_takes_is_refused_as_such(policy: Path, character: str) -> None:
     with (

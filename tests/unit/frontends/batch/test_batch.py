@@ -83,8 +83,8 @@ def test_results_have_one_file_and_one_note_each(nightly: Clinic, dpsql: Run) ->
 def test_running_again_is_free(nightly: Clinic, dpsql: Run) -> None:
     dpsql(*RUN)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("out").glob("nightly*")}
-    again = dpsql(*RUN)
-    assert again.status == 0 and again.err.count("answered by an earlier run") == 5
+    again = dpsql(*RUN, "--set", "dp.on_behalf_of=ann")
+    assert again.status == 0 and again.err.count("answered by an earlier run") == 5, "whoever asks"
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("out").glob("nightly*")} == before
     Path("out/nightly-01.csv").write_text("edited\n")
     assert dpsql(*RUN).status == 0

@@ -336,7 +336,8 @@ def test_unknown_users_look_like_known_ones(served: Served) -> None:
 
 def test_a_connection_may_name_its_project_and_options(served: Served) -> None:
     """Options of the startup packet apply to the session and are restored by RESET; a wrong one ends the login."""
-    client = served.client(options="-c dp.project=flu -c dp.epsilon=0.2")
+    client = served.client(options="-c dp.project=flu -c dp.epsilon=0.2 -c dp.on_behalf_of=Ann\\ Smith")
+    assert rows_of(client.query("SHOW dp.on_behalf_of")) == [[b"dp.on_behalf_of", b"Ann Smith"]]
     assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.2"]]
     client.query(_fresh(37))
     charged = served.charged()[-1]
@@ -352,6 +353,7 @@ def test_a_connection_may_name_its_project_and_options(served: Served) -> None:
         ("-c dp.project=flue", "28000"),
         ("-c dp.epsilom=1", "42704"),
         ("--dp.epsilon=9", "22023"),
+        ("-c dp.on_behalf_of=a\x07b", "22023"),
     ):
         refused = Client(served.port)
         found = error_of(refused.login("research", PASSWORD, "nafld", options=options))
