@@ -223,6 +223,11 @@ def test_the_order_of_from_is_no_other_question(names: str) -> None:
     assert len({whole(f"SELECT COUNT(*) AS n FROM {written}") for written in orders(names)}) == 1
 
 
+def test_on_names_the_columns_of_the_sources_before_it() -> None:
+    joined = "SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND {} = 'north' JOIN regions r ON p.region = r.region"
+    assert whole(joined.format("region")) == whole(joined.format("p.region"))
+
+
 @pytest.mark.parametrize("word", ["AND", "OR"])
 def test_hundreds_of_conditions_are_one_level(word: str) -> None:
     conditions = [f"nights = {number}" for number in range(900)]

@@ -125,13 +125,29 @@ def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select
     )
     if not plain:
         return node
-    conditions = [join.args["on"] for join in joins if join.args.get("on") is not None]
+    conditions = [
+        _with_sources(join.args["on"], bound[: index + 2], bound[index + 2 :])
+        for index, join in enumerate(joins)
+        if join.args.get("on") is not None
+    ]
     where = node.args.get("where")
     parts = [*conditions, *([] if where is None else [where.this])]
     changes: dict[str, object] = {"joins": [exp.Join(this=join.this) for join in joins]}
     if parts:
         changes["where"] = exp.Where(this=exp.and_(*parts, copy=False))
     return exp.Select(**{**node.args, **changes})
+
+
+def _with_sources(condition: exp.Expr, joined: list[tuple[str, Bound]], further: list[tuple[str, Bound]]) -> exp.Expr:
+    """Return a condition of ON with the source of each name that further sources have, too: ON names those joined before."""
+    names = frozenset(name for _, source in further for name in _labels(source))
+    written = condition.copy() if names else condition
+    for part in written.walk(prune=lambda part: isinstance(part, exp.Query)) if names else ():
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in names:
+            owners = [alias for alias, source in joined if part.name.lower() in _labels(source)]
+            if len(owners) == 1:
+                part.set("table", exp.to_identifier(owners[0], quoted=True))
+    return written
 
 
 def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
