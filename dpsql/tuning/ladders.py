@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -61,10 +61,11 @@ def value_ladder(column: PolicyColumn) -> Ladder | None:
 
 
 def proposed_ends(
-    ladder: Ladder, column: PolicyColumn, about: str, counts: Sequence[float], few: Fraction, unit: str
-) -> Iterator[tuple[str, Value, str]]:
+    ladder: Ladder, column: PolicyColumn, about: str, counts: Sequence[float], few: Fraction, unit: str,
+    shares: Mapping[str, float],
+) -> Iterator[tuple[str, Value, str]]:  # fmt: skip
     """Yield (`lower` or `upper`, its proposed value, why) for the persons in each bin of a ladder, by their highest or lowest
-    value.
+    value. `shares`: of the persons beyond each end, as they are shown.
 
     An end moves outwards until at most the share `few` of the persons is beyond it, and inwards if a half of the bounds or more
     is empty. Ends of columns without bounds are those of the bins that are not empty.
@@ -81,20 +82,24 @@ def proposed_ends(
             yield (
                 "lower",
                 value_at(ladder.steps[bottom - 1][0], ladder.type),
-                _why(beyond, few, "below", open_ends, unit),
+                _why(beyond > few, shares.get("lower", 0.0), "below", open_ends, unit),
             )
     if about != "lowest":
         top = next(index for index in range(last + 1) if sum(counts[index + 1 :]) <= few * everybody)
         beyond = sum(counts[ladder.high + 1 :]) / everybody
         if top < last and (open_ends or beyond > few or _is_wide(ladder, top, upper=True)):
-            yield "upper", value_at(ladder.steps[top][0], ladder.type), _why(beyond, few, "above", open_ends, unit)
+            yield (
+                "upper",
+                value_at(ladder.steps[top][0], ladder.type),
+                _why(beyond > few, shares.get("upper", 0.0), "above", open_ends, unit),
+            )
 
 
-def _why(beyond: float, few: Fraction, side: str, open_ends: bool, unit: str) -> str:
+def _why(cuts: bool, share: float, side: str, open_ends: bool, unit: str) -> str:
     if open_ends:
         return "the column has no bounds; nearly all values are inside these"
-    if beyond > few:
-        return f"{beyond:.1%} of the {unit} have a value {side} the bound"
+    if cuts:
+        return f"{share:.1%} of the {unit} have a value {side} the bound"
     return f"no {unit} in half of the bounds or more; tighter bounds mean less noise"
 
 

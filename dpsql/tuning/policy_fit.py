@@ -437,11 +437,13 @@ class _Fitted:
     def _ends(self, index: int, histogram: PersonHistogram, ladder: Ladder) -> None:
         """Find and propose by a histogram of values, whose bin 0 holds persons without a value."""
         column = self.fitting.policy.tables[histogram.table].columns[histogram.column]
+        shares: dict[str, float] = {}
         if histogram.about != "highest" and column.lower is not None:
-            self._find(index, "below", range(1, ladder.low + 1))
+            shares["lower"] = self._find(index, "below", range(1, ladder.low + 1))
         if histogram.about != "lowest" and column.upper is not None:
-            self._find(index, "above", range(ladder.high + 2, len(ladder.steps) + 2))
-        for name, value, why in proposed_ends(ladder, column, histogram.about, self._clear(index)[1:], FEW, self.unit):
+            shares["upper"] = self._find(index, "above", range(ladder.high + 2, len(ladder.steps) + 2))
+        counts = self._clear(index)[1:]
+        for name, value, why in proposed_ends(ladder, column, histogram.about, counts, FEW, self.unit, shares):
             self._propose(histogram, name, value, why)
 
     @property

@@ -158,6 +158,14 @@ def test_what_is_planted_is_found(place: Path, exactly: Measured) -> None:
     require_found(exactly(Fitting(load_policy(place))), planted(300, 1))
 
 
+def test_a_reason_has_the_share_that_is_shown(place: Path, exactly: Measured) -> None:
+    """Also where counts of single bins are hidden by noise."""
+    fitted = exactly(Fitting(load_policy(place), epsilon=Fraction(1)))
+    shares = {finding.kind: finding.share for finding in fitted.findings if finding.column == "age"}
+    reason = next(change.why for change in fitted.proposals if change.place[-2:] == ("age", "upper"))
+    assert reason.startswith(f"{shares['above']:.1%} of the persons")
+
+
 def test_what_is_planted_is_found_on_postgresql(server: Server, place: Path, exactly: Measured) -> None:
     url = server.database()
     with psycopg.connect(url, autocommit=True) as con:
