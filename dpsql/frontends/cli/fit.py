@@ -165,7 +165,7 @@ def write_policy_fit(fitted: PolicyFit) -> None:
 def _plain(value: object) -> object:
     """Return a proposed value as JSON has it."""
     if isinstance(value, Fraction):
-        return float(value)
+        return int(value) if value.denominator == 1 else float(value)
     return value if isinstance(value, (bool, int, list)) else str(value)
 
 

@@ -324,6 +324,8 @@ def test_the_command_shows_the_price_and_changes_the_policy(place: Path) -> None
     assert policy.tables["stays"].bounds.max_rows == 16
     checked = run.invoke(cli, ["check", str(place)])
     assert checked.exit_code == 0 and "the policy has changed since" not in checked.output
+    unbounded = run.invoke(cli, [*arguments[:3], "--table", "labs", "--epsilon", "20"]).stdout
+    assert "proposed: labs.value upper " in unbounded and ".0: " not in unbounded
     for wrong in (["--table", "nobody"], ["--analyst", "ann"], ["--epsilon", "much"], ["--apply", "SELECT 1"]):
         assert run.invoke(cli, ["fit", "-p", str(place), *wrong]).exit_code == 2
 
