@@ -355,7 +355,7 @@ class _Fitted:
                 self._ends(index, histogram, histogram.ladder)
         receipt, least = self.release.receipt, max(map(self._least, range(len(histograms))))
         return PolicyFit(
-            tuple(self.findings), tuple(self.proposals), self.unit, self.persons, self._bar(1), least,
+            tuple(self.findings), tuple(filter(self._is_whole, self.proposals)), self.unit, self.persons, self._bar(1), least,
             receipt.price or receipt.charged,
             self.release.receipt_id,
         )  # fmt: skip
@@ -400,6 +400,16 @@ class _Fitted:
     def _propose(self, histogram: PersonHistogram, name: str, value: object, why: str) -> None:
         columns = ("columns", histogram.column) if histogram.column else ()
         self.proposals.append(Proposal(("tables", histogram.table, *columns, name), value, why))
+
+    def _is_whole(self, proposal: Proposal) -> bool:
+        """Return whether a policy may say what is proposed: a lower bound only below an upper one, and neither alone."""
+        *place, name = proposal.place
+        if name not in ("lower", "upper"):
+            return True
+        column = self.fitting.policy.tables[place[1]].columns[place[-1]]
+        ends: dict[str, Any] = {"lower": column.lower, "upper": column.upper}
+        ends |= {other.place[-1]: other.value for other in self.proposals if list(other.place[:-1]) == place}
+        return None not in (ends["lower"], ends["upper"]) and bool(ends["lower"] < ends["upper"])
 
     def _rows(self, index: int, histogram: PersonHistogram) -> None:
         table, counts = self.fitting.policy.tables[histogram.table], self._clear(index)

@@ -270,6 +270,18 @@ def test_values_that_cannot_be_read_are_counted_apart(tmp_path: Path, exactly: M
     assert (persons["unreadable"], persons["missing"]) == (50, 30) and not fitted.proposals
 
 
+def test_one_end_of_bounds_alone_is_not_proposed(tmp_path: Path, exactly: Measured) -> None:
+    """The lowest values of people are in so many bins that noise hides each."""
+    lines = [f"{person},{value}" for person in range(100) for value in (2 ** (person % 25), 2**26)]
+    (tmp_path / "people.csv").write_text("\n".join(["person,score", *lines]) + "\n")
+    text = POLICY[: POLICY.index("tables:")].replace("source: duckdb:///ward.duckdb\n", "")
+    text += "tables: {people: {source: people.csv, max_rows: 2, columns: {person: {type: integer}, score: {type: integer}}}}"
+    (tmp_path / "p.yaml").write_text(text)
+    open_session(tmp_path / "p.yaml", create_ledger=True).close()
+    fitted = exactly(Fitting(load_policy(tmp_path / "p.yaml"), epsilon=Fraction(1)))
+    assert fitted.persons == {"people": 100} and not fitted.proposals
+
+
 def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exactly: Measured) -> None:
     cells = "1.234,5;12,7;yes;2024-06-01T23:30:00+02:00;2024-06-01T23:30:00Z"
     lines = [f"{number};{cells}" for number in range(100)] + [f"{number};x;x;x;x;x" for number in range(100, 150)]
