@@ -80,6 +80,8 @@ JSONS = (
     "to_json(repeat('\"', 70000))",
     "NULL",
 )
+TRUTHS = ("'t'", "'TRUE'", "'no'", "' f '", "'1'", "'2'", "'on'")
+TIMES = ("'00:00'", "'24:00'", "'23:59:59.999999'", "'12:30:15.5'", "NULL")
 TYPES_OF_NUMBERS = {
     "smallint": ("7", "-32768", "32767", "0", "NULL"),
     "integer": ("7", "-2147483648", "2147483647", "NULL"),
@@ -95,6 +97,9 @@ POSTGRESQL: tuple[Kind, ...] = (
     *_kinds("text", ("json",), *JSONS), *_kinds("text", ("jsonb",), *JSONS, "'1e130000'"),
     *_kinds("text", ("mood",), "'ok'", "'sad'", "''", "NULL"), *_kinds("text", ("word",), "'a'", "''", "NULL"),
     *_kinds("boolean", ("boolean",), "true", "false", "NULL"),
+    *(Kind("boolean", name, TYPES_OF_NUMBERS[name]) for name in ("smallint", "integer", "bigint")),
+    *_kinds("boolean", ("text", "character varying"), *TRUTHS, *TEXTS), *_kinds("boolean", ("character(5)", "mood"), "'ok'", "''", "NULL"),
+    *(kind for type_ in ("integer", "text") for kind in _kinds(type_, ("time without time zone",), *TIMES)),
     *_kinds("date", ("date",), *DAYS, "'5874897-12-31'"), *_kinds("timestamp", ("date",), *DAYS, "'5874897-12-31'"),
     *(kind for type_ in ("date", "timestamp") for kind in _kinds(
         type_, ("timestamp without time zone", "timestamp with time zone"), *MOMENTS

@@ -124,7 +124,7 @@ QUESTIONS = (
     "SELECT COUNT(*), SUM(s.days) FROM stays s CROSS JOIN (SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward LIMIT 3) t",
     "SELECT COUNT(*), SUM(n) FROM (SELECT person, COUNT(*) AS n FROM (SELECT person, days FROM stays) q GROUP BY person) t",
     "SELECT COUNT(*), SUM(days) FROM stays WHERE code = 'n/a' OR code < '5'",
-    "SELECT COUNT(*), SUM(s.days) FROM stays s JOIN codes c ON s.days = c.number",
+    "SELECT COUNT(*), SUM(s.days) FROM stays s LEFT JOIN codes c ON s.days = c.number",
 )  # fmt: skip
 
 
