@@ -151,6 +151,7 @@ SPARK: tuple[Kind, ...] = (
     *(kind for type_ in ("integer", "real") for kind in _kinds(type_, ("float", "double"), *FLOATS)),
     *(Kind("text", name, values) for name, values in WHOLE.items()), *_kinds("text", ("string",), *SPARK_TEXTS),
     *_kinds("boolean", ("boolean",), "true", "false", "NULL"),
+    *(Kind("boolean", name, values) for name, values in WHOLE.items()), *_kinds("boolean", ("string",), *TRUTHS, *SPARK_TEXTS),
     *(kind for type_ in ("date", "timestamp") for kind in _kinds(type_, ("date",), *SPARK_DAYS)),
     *(kind for type_ in ("date", "timestamp") for kind in _kinds(type_, ("timestamp", "timestamp_ntz"), *SPARK_MOMENTS)),
 )  # fmt: skip

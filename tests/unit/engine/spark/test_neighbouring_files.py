@@ -60,7 +60,7 @@ def over_values(
 
 
 def test_every_type_that_is_read_has_values_here() -> None:
-    padded = {("text", "char"), ("text", "varchar")}
+    padded = {(type_, name) for type_ in ("text", "boolean") for name in ("char", "varchar")}
     named = {(k.type, kind(k.server_type)) for k in SPARK} | padded
     assert named == {(type_.value, name) for type_, names in READABLE.items() for name in names}
 
