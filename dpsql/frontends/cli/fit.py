@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dpsql.errors.custodian_log import registering
 from dpsql.frontends.cli.options import (
     COUNT,
     analyst_option,
@@ -117,7 +118,8 @@ def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], 
         fitted = fitting.measure()
     finally:
         fitting.close()
-    text, difference = policy_diff(place, [(proposal.place, proposal.value) for proposal in fitted.proposals])
+    with registering(charged=fitted.price != "nothing", passing=OSError):
+        text, difference = policy_diff(place, [(proposal.place, proposal.value) for proposal in fitted.proposals])
     if format == "json":
         proposals = [{**asdict(proposal), "value": _plain(proposal.value)} for proposal in fitted.proposals]
         say_json({**asdict(fitted), "proposals": proposals, "diff": difference})

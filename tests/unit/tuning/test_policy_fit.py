@@ -20,7 +20,7 @@ from support.postgres_source import Server, server
 from support.released_blocks import Keyed
 from support.spark_source import show, spark
 
-from dpsql.errors.exceptions import Error
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.admin.policy_edit import edited
 from dpsql.frontends.cli import cli
 from dpsql.frontends.python.dbapi import connect
@@ -340,6 +340,19 @@ def test_the_command_shows_the_price_and_changes_the_policy(place: Path) -> None
     assert "proposed: labs.value upper " in unbounded and ".0: " not in unbounded
     for wrong in (["--table", "nobody"], ["--analyst", "ann"], ["--epsilon", "much"], ["--apply", "SELECT 1"]):
         assert run.invoke(cli, ["fit", "-p", str(place), *wrong]).exit_code == 2
+
+
+def test_what_fails_after_the_measurement_says_that_the_charge_stays(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise refuse("policy_invalid", origin="p.yaml", path="$", sentence="is broken", more="")
+
+    monkeypatch.setattr("dpsql.frontends.admin.policy_edit.policy_diff", broken)
+    arguments = ["fit", "-p", str(place), "--table", "people", "--epsilon", "20"]
+    first, again = (CliRunner().invoke(cli, arguments).exception for _ in range(2))
+    assert isinstance(first, Error) and first.charged and "the charge stays" in first.text()
+    assert isinstance(again, Error) and not again.charged, "the same measurement again is free"
 
 
 def test_only_the_owner_fits_a_policy(place: Path) -> None:
