@@ -114,8 +114,8 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "reuse": ("off", repeated),
 }  # fmt: skip
 """For each option, another value than its default, and the observation, which differs under it."""
-OVER_THE_WIRE = {"bars"}
-"""Options of the columns that a client gets, which the tests of the server look at."""
+SEEN_ELSEWHERE = {"bars", "on_behalf_of"}
+"""Options of the columns that a client gets, and of the owner's history, which the tests of the server and of histories look at."""
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def documented() -> set[str]:
 
 def test_the_page_names_every_option_and_each_is_looked_at(session: Session) -> None:
     known = {name.removeprefix("dp.") for name in Options.of_policy(session.policy).show()}
-    assert documented() == known == set(EFFECTS) | OVER_THE_WIRE
+    assert documented() == known == set(EFFECTS) | SEEN_ELSEWHERE
 
 
 @pytest.mark.parametrize("name", EFFECTS)
