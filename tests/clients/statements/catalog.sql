@@ -644,7 +644,7 @@ SELECT coalesce((SELECT relname FROM pg_class WHERE relname = 'nosuch'), 'none')
 SELECT relname FROM pg_class c WHERE EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AND relnamespace = 'public'::regnamespace ORDER BY 1
 SELECT relname FROM pg_class c WHERE NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid) AND relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'public') ORDER BY 1
 SELECT nspname FROM pg_namespace INTERSECT SELECT 'public' ORDER BY 1
-SELECT nspname FROM pg_namespace WHERE nspname LIKE 'p%' EXCEPT SELECT 'public' ORDER BY 1
+SELECT nspname FROM pg_namespace WHERE nspname LIKE 'pg_c%' EXCEPT SELECT 'public' ORDER BY 1
 (SELECT 1 AS a) UNION ALL (SELECT 2) ORDER BY a DESC
 SELECT * FROM (SELECT relname, rank() OVER (ORDER BY relname) AS r FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') s WHERE r <= 2 ORDER BY r
 SELECT n.nspname, count(c.oid) > 0 FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid GROUP BY n.nspname HAVING n.nspname IN ('public', 'pg_catalog') ORDER BY 1
