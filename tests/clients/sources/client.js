@@ -142,7 +142,7 @@ const STEPS = {
       await client.query(GROUPED);
       assert.strictEqual(heard.length, 2);
       assert.match(heard[0].message, /^price: /);
-      assert.match(heard[0].detail, /error bars \(95 %\): n ± [0-9.]+; remaining: dataset: /);
+      assert.match(heard[0].detail, /error bars \(95 %\): n ± [0-9.]+; left: dataset [0-9,]+ questions.*; remaining: dataset: /);
       await client.query("SET client_min_messages = warning");
       await client.query(GROUPED);
       assert.strictEqual(heard.length, 2);
