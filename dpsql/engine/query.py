@@ -45,20 +45,21 @@ class Source:
     is_computed: bool = False
 
 
-_READ_BY = re.compile(r"(.*) READ BY (\S+)", re.DOTALL)
+_BY = re.compile(r"BY (\S+) READ (.*)", re.DOTALL)
+"""The rule comes first: what follows may be any text, as the names of an enumerated type are; no engine's type begins so."""
 DECIMAL_COMMA = ","
 
 
 def read_by(engine_type: str, rule: str | None) -> str:
     """Return an engine's type as that of a column that is read by a rule of the policy (None: there is none): the zone by whose
     clock points of time are read, or `DECIMAL_COMMA` for numbers in texts."""
-    return engine_type if rule is None else f"{engine_type} READ BY {rule}"
+    return engine_type if rule is None else f"BY {rule} READ {engine_type}"
 
 
 def stored_as(engine_type: str) -> tuple[str, str | None]:
     """Return an engine's own type, and the rule that `read_by` added (None: none)."""
-    read = _READ_BY.fullmatch(engine_type)
-    return (engine_type, None) if read is None else (read[1], read[2])
+    read = _BY.fullmatch(engine_type)
+    return (engine_type, None) if read is None else (read[2], read[1])
 
 
 @dataclass(frozen=True)

@@ -305,3 +305,14 @@ def test_what_is_no_character_is_null_and_changes_no_other_line(tmp_path: Path, 
         assert read == ({"n": [0, 2], "s": ["a", "ü"]} if number == 2 else {"n": [0, 1, 2], "s": ["a", None, "ü"]})
     (tmp_path / "t.csv").write_bytes(b"".join(lines)[:-1])
     assert values(policy(tmp_path, "csv", {"s": {"type": "text"}}, csv={"encoding": encoding}))["s"][0] == "a"
+
+
+@pytest.mark.parametrize("label", ["x READ BY Europe/Berlin", "BY , READ x", "') READ BY ,", "READ BY y"])
+def test_names_of_an_enumerated_type_are_no_rule_of_reading(tmp_path: Path, label: str) -> None:
+    """DuckDB's name of the type has all of them, whatever they are."""
+    with duckdb.connect() as connection:
+        quoted = "'" + label.replace("'", "''") + "'"
+        for labels in (f"'a', {quoted}", f"{quoted}, 'a'"):
+            connection.execute(f"CREATE OR REPLACE TABLE t AS SELECT 0 AS n, {quoted}::ENUM({labels}) AS k")
+            read = values(policy(tmp_path, "duckdb:///t.duckdb", {"k": {"type": "text"}}), connection)
+            assert read["k"] == [label]
