@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
 
@@ -200,11 +200,13 @@ EQUAL = {
     "lv": "l.visit_id = v.visit_id", "vp": "v.patient_id = p.patient_id", "pr": "p.region = r.region",
     "vc": "v.ward = c.ward",
 }  # fmt: skip
+SHARED = {"lv": "visit_id", "vp": "patient_id", "pr": "region", "vc": "ward"}
 SOURCES = {"p": "patients", "v": "visits", "l": "labs", "r": "regions", "c": "prices"}
 
 
 def orders(names: str) -> Iterator[str]:
-    """Yield FROM and WHERE of one join in all orders of its tables, with commas and with ON."""
+    """Yield FROM and WHERE of one join in all orders of its tables, with commas, with ON, and with USING where each further table
+    shares a column with those before."""
     equalities = [text for pair, text in EQUAL.items() if set(pair) <= set(names)]
     for order in permutations(names):
         tables = [f"{SOURCES[name]} {name}" for name in order]
@@ -215,6 +217,16 @@ def orders(names: str) -> Iterator[str]:
             left = [text for text in left if text not in ready]
             joins += f" JOIN {table} ON {' AND '.join(ready) or 'TRUE'}"
         yield joins
+        keys = [shared_key(order[:number], order[number]) for number in range(1, len(order))]
+        if all(keys):
+            yield tables[0] + "".join(
+                f" JOIN {table} USING ({key})" for table, key in zip(tables[1:], keys, strict=True)
+            )
+
+
+def shared_key(before: Sequence[str], name: str) -> str:
+    """Return the column that a table has in common with one of those before it; "" if there is none."""
+    return next((key for pair, key in SHARED.items() if name in pair and set(pair) - {name} <= set(before)), "")
 
 
 @pytest.mark.parametrize("names", ["pv", "vl", "pr", "vlp", "vcp", "pvlr"])

@@ -112,27 +112,32 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
 
 
 def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """Return a SELECT with the conditions of ON moved to WHERE, if one of its sources is protected
-    and all its joins are inner joins: the meaning is the same, and the order of the joins is then that of `_any_order`. Return
-    any other SELECT unchanged."""
+    """Return a SELECT with the conditions of ON and USING moved to WHERE, if one of its sources is protected and all its joins
+    are inner joins: the meaning is the same, and the order of the joins is then that of `_any_order`. Return any other SELECT
+    unchanged."""
     joins = node.args.get("joins") or []
     if not joins or not any(isinstance(source, Protected) for _, source in bound):
         return node
     plain = all(
         str(join.args.get("kind") or "").upper() in ("", "INNER", "CROSS")
-        and not any(join.args.get(name) for name in ("side", "using", "method"))
+        and not any(join.args.get(name) for name in ("side", "method"))
         for join in joins
     )
     if not plain:
         return node
-    conditions = [
-        _with_sources(join.args["on"], bound[: index + 2], bound[index + 2 :])
-        for index, join in enumerate(joins)
-        if join.args.get("on") is not None
-    ]
+    conditions: list[exp.Expr] = []
+    for index, join in enumerate(joins):
+        if join.args.get("on") is not None:
+            conditions.append(_with_sources(join.args["on"], bound[: index + 2], bound[index + 2 :]))
+        merged = {using_name(name).lower() for before in joins[:index] for name in before.args.get("using") or ()}
+        for name in join.args.get("using") or ():
+            equality = _merging(using_name(name), bound[: index + 1], bound[index + 1], merged)
+            if equality is None:
+                return node
+            conditions.append(equality)
     where = node.args.get("where")
     parts = [*conditions, *([] if where is None else [where.this])]
-    changes: dict[str, object] = {"joins": [exp.Join(this=join.this) for join in joins]}
+    changes: dict[str, object] = {"joins": [_with_where(join) for join in joins]}
     if parts:
         changes["where"] = exp.Where(this=exp.and_(*parts, copy=False))
     return exp.Select(**{**node.args, **changes})
@@ -148,6 +153,28 @@ def _with_sources(condition: exp.Expr, joined: list[tuple[str, Bound]], further:
             if len(owners) == 1:
                 part.set("table", exp.to_identifier(owners[0], quoted=True))
     return written
+
+
+_BY_WHERE = "by_where"
+"""Key of a join's `meta`: WHERE has its conditions, and USING only merges names."""
+
+
+def _with_where(join: exp.Join) -> exp.Join:
+    moved = exp.Join(this=join.this, using=join.args.get("using"))
+    moved.meta[_BY_WHERE] = True
+    return moved
+
+
+def _merging(name: str, joined: list[tuple[str, Bound]], right: tuple[str, Bound], merged: set[str]) -> exp.EQ | None:
+    """Return USING (name) as an equality of the column that was joined first and that of `right`. None where it has another
+    meaning: no such column, several that are not `merged`, or sources without names."""
+    owners = [alias for alias, source in joined if name.lower() in _labels(source)]
+    if len(owners) > 1 and name.lower() not in merged:
+        return None
+    if not owners or not owners[0] or not right[0] or name.lower() not in _labels(right[1]):
+        return None
+    left, other = (exp.column(name, table=alias, quoted=True) for alias in (owners[0], right[0]))
+    return exp.EQ(this=left, expression=other)
 
 
 def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
@@ -179,7 +206,9 @@ def _labels(source: Bound) -> dict[str, str]:
 
 
 def _is_comma(join: exp.Join) -> bool:
-    """Return whether a join is written FROM a, b or CROSS JOIN, so that WHERE has its keys."""
+    """Return whether a join is written FROM a, b or CROSS JOIN, or as if it was, so that WHERE has its keys."""
+    if join.meta.get(_BY_WHERE):
+        return True
     clauses = [join.args.get(name) for name in ("on", "using", "side", "method")]
     return not any(clauses) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
 
@@ -342,7 +371,7 @@ def _condition(
     left_scalars, right_scalars = Scalars(Scope(left.sources, shared)), Scalars(Scope(right.sources))
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[exp.Expr] = []
-    for name in node.args.get("using") or ():
+    for name in (node.args.get("using") or ()) if equalities is None else ():
         column = exp.column(using_name(name))
         pairs.append((left_scalars.bind(column), right_scalars.bind(column)))
     for part in equalities or conjuncts(node.args.get("on")):
