@@ -309,10 +309,10 @@ def tpch(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the relative errors of dpsql and R2T for each question, and how many times smaller the first is."""
     rows = [
         [
-            one["question"], one["unit"], f"{one['exact']:,.0f}", f"{one['dpsql']:.2g} %", f"{one['published']:.3g} %",
-            f"{one['published'] / one['dpsql']:.2g}",
+            cell["question"], cell["unit"], f"{cell['exact']:,.0f}", f"{cell['dpsql']:.2g} %", f"{cell['published']:.3g} %",
+            f"{cell['published'] / cell['dpsql']:.2g}",
         ]
-        for one in found
+        for cell in found
     ]  # fmt: skip
     return grid(["question", "unit", "exact answer", "error of dpsql", "published for R2T", "R2T / dpsql"], rows)
 

@@ -315,17 +315,20 @@ def _united(node: Union_, prefix: str) -> list[Branch]:
     return result
 
 
-# --- renamings --------------------------------------------------------------------------------------------------------
+# --- projections ------------------------------------------------------------------------------------------------------
 
 
-# Removal of subqueries that only rename columns: SELECT COUNT(*) FROM (SELECT * FROM t) asks the same as SELECT COUNT(*) FROM
-# t.
-# Tools put such a SELECT around every table. Without it the question equals an earlier question and is free.
+# Removal of subqueries that only name columns: SELECT COUNT(*) FROM (SELECT * FROM t) asks the same as SELECT COUNT(*) FROM t,
+# and SELECT d FROM (SELECT x + 1 AS d FROM t) the same as SELECT x + 1 FROM t. Tools put such a SELECT around every table.
+# Without it the question equals an earlier question and is free.
+
+MOST_PARTS = 50
+"""Most parts of an expression that takes the place of a name: each subquery may name the one below it several times."""
 
 
-def without_renamings(block: Block) -> Block:
-    """Return the block without the projections at the top of its source that only rename columns."""
-    source, columns = _unrenamed(block.source)
+def without_projections(block: Block) -> Block:
+    """Return the block without the projections at the top of its source, over the expressions that they name."""
+    source, columns = _unnamed(block.source)
     if not columns:
         return block
     return replace(
@@ -336,23 +339,29 @@ def without_renamings(block: Block) -> Block:
     )
 
 
-def _unrenamed(relation: Relation) -> tuple[Relation, Mapping[str, Expr]]:
-    """Return the relation without such projections, and the original column of each name; an empty mapping if none was
-    removed."""
-    if isinstance(relation, Project) and all(isinstance(expression, Column) for _, expression in relation.columns):
-        source, columns = _unrenamed(relation.source)
-        return source, {name: columns.get(expression.name, expression) for name, expression in _named(relation)}
+def _unnamed(relation: Relation) -> tuple[Relation, Mapping[str, Expr]]:
+    """Return the relation without such projections, and what each name stands for; an empty mapping if none was removed."""
+    if isinstance(relation, Project):
+        source, below = _unnamed(relation.source)
+        named = {name: _over(expression, below) for name, expression in relation.columns}
+        if all(map(_has_few_parts, named.values())):
+            return source, named
     if isinstance(relation, Filter):
-        source, columns = _unrenamed(relation.source)
+        source, columns = _unnamed(relation.source)
         if columns:
             return Filter(source, _over(relation.predicate, columns)), columns
     return relation, {}
 
 
-def _named(relation: Project) -> list[tuple[str, Column]]:
-    return [(name, expression) for name, expression in relation.columns if isinstance(expression, Column)]
+def _has_few_parts(expression: Expr) -> bool:
+    parts, waiting = 0, [expression]
+    while waiting and parts <= MOST_PARTS:
+        part = waiting.pop()
+        parts += 1
+        waiting += part.arguments if isinstance(part, Call) else ()
+    return parts <= MOST_PARTS
 
 
 def _over(value: Any, columns: Mapping[str, Expr]) -> Any:
-    """Return an expression or a measure over the original columns."""
+    """Return an expression or a measure over what the names of its columns stand for."""
     return filled(value, lambda part: columns.get(part.name, part) if isinstance(part, Column) else part)

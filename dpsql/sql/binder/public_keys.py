@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, remaining
+from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.origins import UnknownOrigin, branches
-from dpsql.plan.plan import Combinations, Expr, Key, Relation, columns_read, combinations, group_count
+from dpsql.plan.plan import Block, Combinations, Expr, Key, Relation, columns_read, combinations, group_count
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 
@@ -40,6 +41,16 @@ def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], 
     if left.numbers is None or any(key.values is None for key in narrowed_keys):
         return BlockKeys(tuple(narrowed_keys), None, tuple(whole))
     return BlockKeys(tuple(narrowed_keys), combinations(left.numbers, _count(left) == _count(within)), tuple(whole))
+
+
+def as_read(block: Block) -> Block:
+    """Return a block whose keys are marked as narrowed only if they have other values than their own expression: below a name of
+    a subquery that was no domain, in the query's own words it may be one."""
+    keys = tuple(
+        replace(key, left="") if key.left and key.left == fingerprint(domain_of(key.expression)) else key
+        for key in block.keys
+    )
+    return block if keys == block.keys else replace(block, keys=keys)
 
 
 def _count(narrowed: RemainingKeys) -> int:

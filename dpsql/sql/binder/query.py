@@ -17,7 +17,7 @@ from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.origins import without_renamings
+from dpsql.plan.origins import without_projections
 from dpsql.plan.plan import (
     Block,
     Column,
@@ -39,6 +39,7 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
 from dpsql.sql.binder.combined_rows import InnerQueries, combined_rows, united_rows
 from dpsql.sql.binder.equal_keys import naming_unit
+from dpsql.sql.binder.public_keys import as_read
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, labels_of, only
 from dpsql.sql.binder.select_lists import (
     bound_star,
@@ -149,7 +150,7 @@ class QueryBinder:
 
     def add_block(self, block: Block) -> str:
         """Add a private block and return its name; equal blocks are one release."""
-        block = without_renamings(block)
+        block = as_read(without_projections(block))
         if len(self.blocks) == 1:  # the text of a query's first block is needed from the second on
             self._texts = {
                 canonical_text(replace(block_before, name="")): name for name, block_before in self.blocks.items()

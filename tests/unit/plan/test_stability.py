@@ -291,15 +291,15 @@ def joined_rows(relation: Relation, data: dict[str, list[dict[str, int]]]) -> li
     assert isinstance(relation, Join)
     left, right = joined_rows(relation.left, data), joined_rows(relation.right, data)
     nothing = {f"b.{name}": None for name in shown(relation.right)}
-    found: list[dict[str, int | None]] = []
-    for one in left:
-        a = {f"a.{name}": value for name, value in one.items()}
-        pairs = [a | {f"b.{name}": value for name, value in other.items()} for other in right]
+    rows: list[dict[str, int | None]] = []
+    for row in left:
+        a = {f"a.{name}": value for name, value in row.items()}
+        pairs = [a | {f"b.{name}": value for name, value in partner.items()} for partner in right]
         met = [
             pair for pair in pairs if all(None is not pair[x.name] == pair[y.name] for x, y in column_pairs(relation))
         ]
-        found += met or ([a | nothing] if relation.kind == "left" else [])
-    return found
+        rows += met or ([a | nothing] if relation.kind == "left" else [])
+    return rows
 
 
 def column_pairs(relation: Join) -> list[tuple[Column, Column]]:
@@ -314,7 +314,7 @@ def random_rows(random: Random, table: Table) -> list[dict[str, int]]:
         more = [*rows, row]
         limits = [*((key, 1) for key in (table.primary_key, *table.unique) if key), *table.max_multiplicity.items()]
         held = all(
-            Counter(tuple(one[name] for name in key) for one in more).most_common(1)[0][1] <= most
+            Counter(tuple(entry[name] for name in key) for entry in more).most_common(1)[0][1] <= most
             for key, most in limits
         )
         if held and len(more) <= (table.bounds.max_rows or 0):
