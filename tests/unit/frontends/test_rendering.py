@@ -31,11 +31,6 @@ def test_an_error_is_never_shown_smaller(error: float, whole: bool) -> None:
     assert told <= (error + 1 if whole else error * 1.11 + (1 if error >= 10 else 0))
 
 
-def test_unknown_errors_are_shown_as_question_marks() -> None:
-    assert [shown.shown_error(e, False) for e in (None, math.inf, math.nan)] == ["?", "?", "?"]
-    assert shown.shown_error(0.0, True) == "0"
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32), st.floats(min_value=1e-6, max_value=1e9))
 def test_rounding_stays_inside_the_error(value: float, error: float) -> None:
     assert abs(float(shown.shown_value(value, error)) - value) <= max(error * 0.051, 0.5 if error >= 10 else 0) + 1e-9
@@ -43,15 +38,6 @@ def test_rounding_stays_inside_the_error(value: float, error: float) -> None:
 
 def rows_of(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
-
-
-def test_csv_tells_null_from_empty_text() -> None:
-    texts = ["", None, 'q"u', "line\nbreak", "=1+1"]
-    table = pa.table({"a,b": texts, "n": [1, 2, None, 4, 5], "t": [True, False, True, False, None]})
-    out = io.StringIO()
-    output.write_csv(table, out)
-    assert out.getvalue().splitlines()[:3] == ['"a,b",n,t', '"",1,true', ",2,false"]
-    assert [row[0] for row in rows_of(out.getvalue())] == ["a,b", "", "", 'q"u', "line\nbreak", "=1+1"]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 1 << 16])
@@ -111,38 +97,3 @@ def test_answers_in_every_format(clinic: Clinic) -> None:
         assert reader.read_all() == release.table
     assert rows_of(Path("answer.csv").read_text())[1][1] == str(release.table.column("n")[0])
     assert "±" in Path("answer.table").read_text()
-
-
-def test_repeated_names_and_numbers_json_lacks(clinic: Clinic) -> None:
-    with dpsql.connect(clinic.policy) as connection:
-        release = connection.execute("SELECT 1 AS a, 2 AS a, CAST('nan' AS DOUBLE) AS b").release
-    text = io.StringIO()
-    output.write_json(release, text)
-    assert json.loads(text.getvalue())["rows"] == [{"a": 1, "a_1": 2, "b": "NaN"}]
-    output.write_file(release, Path("a.parquet"), "parquet", bars=False)
-    assert pq.read_table("a.parquet").column_names == ["a", "a_1", "b"]
-
-
-def test_a_table_that_does_not_fit_is_written_in_lines(clinic: Clinic) -> None:
-    with dpsql.connect(clinic.policy) as connection:
-        release = connection.execute(BY_REGION).release
-    wide, narrow, plain = io.StringIO(), io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    shown.write_table(release, wide, 200)
-    shown.write_table(release, narrow, 12)
-    shown.write_table(release, plain)
-    lines = wide.getvalue().splitlines()
-    assert len(lines) == 4 and not any(line.endswith(" ") for line in lines)
-    assert narrow.getvalue().startswith("row 1\n  region  north\n  n ")
-    plain.seek(0)
-    assert "+/-" in plain.read()
-
-
-def test_one_column_that_does_not_fit_is_written_as_paragraphs() -> None:
-    """For example EXPLAIN's lines: each is whole, within the width, and distinguished from the next one by its indentation."""
-    cells = ["price: 1.7 % of the budget; 59 questions like this one can still be asked", "short", ""]
-    out = io.StringIO()
-    shown.draw(["privacy_plan"], [cells], [False], out, 40)
-    name, *lines = out.getvalue().split("\n")[:-1]
-    assert name == "privacy_plan" and all(len(line) <= 40 for line in lines)
-    first = next(place for place, line in enumerate(lines) if place and not line.startswith("  "))
-    assert " ".join(line.strip() for line in lines[:first]) == cells[0] and lines[first:] == ["short", ""]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
@@ -22,8 +21,6 @@ from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.session.budget import (
     Budget,
     BudgetScope,
-    ChargeShare,
-    Remaining,
     percent,
     scopes_of,
     window_of,
@@ -79,21 +76,6 @@ def test_the_part_that_is_left_is_that_of_the_scarcest_dimension() -> None:
     assert overdrawn.share_left("dataset") == 0 and overdrawn.remaining["dataset"]["epsilon"] == "0"
 
 
-def test_an_account_without_any_limit_has_nothing_left() -> None:
-    empty = Account("dataset", "pure", {"epsilon": 0, "delta": 0}, {"epsilon": 0, "delta": 0}, 1)
-    assert Budget((DATASET,), {"dataset": empty}).share_left("dataset") == 0
-
-
-def test_the_budget_in_words_has_a_line_for_each_scope() -> None:
-    assert BOTH.words("dataset") == "25 % left (epsilon 2.5, delta 0.0009; epsilon 7.5 of 10 spent)"
-    lines = [f"{scope}: {BOTH.words(scope)}" for scope in ("dataset", "analyst:research")]
-    assert BOTH.text() == "\n".join(lines)
-    yearly = Budget(BOTH.scopes, BOTH.accounts, "each month has a budget of its own")
-    assert yearly.text() == "\n".join([*lines, "each month has a budget of its own"])
-    left = BOTH.questions_text({"epsilon": UNIT}, Fraction(1))
-    assert left == "dataset 2 questions, analyst research 3, each of epsilon 1"
-
-
 def test_what_is_left_is_rounded_down() -> None:
     words = budget((DATASET, "1.0000001", "0")).words("dataset")
     assert words.startswith("89.9 % left (epsilon 8.99999, ")
@@ -129,44 +111,6 @@ def test_a_charge_is_priced_in_the_scope_that_allows_the_fewest(
     assert share is not None and (share.scope, share.part, share.times) == price
 
 
-@pytest.mark.parametrize("charge", [{"epsilon": 0, "delta": 0}, {}, {"rho": 5}], ids=str)
-def test_a_charge_of_nothing_has_no_price(charge: Mapping[str, int]) -> None:
-    assert BOTH.price(charge) is None
-
-
-def test_a_dimension_without_a_limit_has_no_price() -> None:
-    assert budget((BudgetScope("dataset", pure("2")), "0", "0")).price({"delta": 5}) is None
-
-
-@pytest.mark.parametrize(
-    ("scope", "every", "words"),
-    [
-        ("dataset", None, "25 % of the budget"),
-        ("analyst:ann", None, "25 % of the budget of ann"),
-        ("project:flu", None, "25 % of the budget of project flu"),
-        ("session:s1", None, "25 % of the budget of this session"),
-        (MONTH, "month", "25 % of this month's budget"),
-        (f"{MONTH}:analyst:a:b", "month", "25 % of this month's budget of a:b"),
-        (f"{MONTH}:project:flu", "day", "25 % of today's budget of project flu"),
-    ],
-)
-def test_a_price_names_the_budget_that_it_is_a_part_of(scope: str, every: str | None, words: str) -> None:
-    assert ChargeShare(scope, Fraction(1, 4), 3, every).share == words
-
-
-@pytest.mark.parametrize(
-    ("times", "before", "after"),
-    [
-        (0, ", which is more than what is left: it would be refused", "; 0 questions like this one can still be asked"),
-        (1, *["; 1 question like this one can still be asked"] * 2),
-        (1234, *["; 1,234 questions like this one can still be asked"] * 2),
-    ],
-)
-def test_a_price_says_how_many_more_can_be_asked(times: int, before: str, after: str) -> None:
-    share = ChargeShare("dataset", Fraction(1, 4), times)
-    assert (share.before(), share.after()) == ("25 % of the budget" + before, "25 % of the budget" + after)
-
-
 @pytest.mark.parametrize(
     ("part", "near", "below"),
     [
@@ -184,28 +128,6 @@ def test_a_price_says_how_many_more_can_be_asked(times: int, before: str, after:
 )
 def test_parts_have_two_digits_and_are_never_above_the_exact_one_where_asked(part: str, near: str, below: str) -> None:
     assert (percent(Fraction(part)), percent(Fraction(part), down=True)) == (near, below)
-
-
-def test_remaining_words_are_a_mapping_that_is_pickled_as_text() -> None:
-    remaining = Remaining(BOTH)
-    assert list(remaining) == ["dataset", "analyst:research"] and len(remaining) == 2
-    assert remaining["dataset"] == BOTH.words("dataset")
-    make, arguments = remaining.__reduce__()
-    assert json.loads(json.dumps(make(*arguments))) == dict(remaining)
-
-
-@pytest.mark.parametrize(
-    ("name", "every", "label"),
-    [
-        ("dataset", None, "dataset"),
-        ("analyst:a:b", None, "analyst a:b"),
-        (MONTH, "month", "this month"),
-        (MONTH, "day", "today"),
-        (f"{MONTH}:analyst:ann", "month", "analyst ann this month"),
-    ],
-)
-def test_a_scope_has_a_label_in_words(name: str, every: str | None, label: str) -> None:
-    assert BudgetScope(name, TEN, every).label == label
 
 
 # --- scopes of a policy -----------------------------------------------------------------------------------------------
@@ -283,10 +205,6 @@ def test_a_limit_of_all_windows_is_that_of_the_data_set() -> None:
     assert window.accountant is TEN
 
 
-def test_without_a_start_there_is_no_window() -> None:
-    assert [scope.name for scope in scopes(policy(MONTHLY, ""))] == ["dataset"]
-
-
 # --- windows ----------------------------------------------------------------------------------------------------------
 
 
@@ -302,26 +220,6 @@ def test_the_window_of_a_day_begins_with_its_month(
     window = window_of(policy("accountant: pure, every: month" + limits))
     assert window == BudgetWindow("2026-11-01", "pure", each, in_all)
     assert window_of(policy()) is None
-
-
-@pytest.mark.parametrize(
-    ("limits", "words"),
-    [
-        ("accountant: pure", ""),
-        (
-            "accountant: pure, every: month",
-            "each month (UTC) has a budget of its own: 12 months amount to epsilon 120 at delta 1.2e-05, "
-            "and nothing limits what all of them add up to",
-        ),
-        (
-            "accountant: pure, every: year, lifetime: {epsilon: 40, delta: 2e-6}",
-            "each year (UTC) has a budget of its own: one year amounts to epsilon 10 at delta 1e-06, "
-            "and all that are ever opened to at most epsilon 40 at delta 2e-06",
-        ),
-    ],
-)
-def test_a_year_of_windows_is_said_in_words(limits: str, words: str) -> None:
-    assert windows_in_words(policy(limits).budget) == words
 
 
 def test_a_year_without_delta_is_said_without_it_and_rounded_up() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import duckdb
 import pytest
 from support.clinic import build
 from support.places import CLINIC
@@ -22,7 +21,6 @@ from dpsql.policy.load import parse_policy
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.session.context import Accounts, SessionContext
 from dpsql.session.opening import open_session
-from dpsql.session.stages import Stages
 
 POLICY = CLINIC.replace("session: {epsilon: 1}", "session: {epsilon: 1}\nprojects: {flu: {epsilon: 2}}")
 MONTHLY = POLICY.replace("accountant: zcdp", "accountant: pure, every: month")
@@ -79,21 +77,6 @@ def test_accounts_are_opened_with_the_limits_of_the_policy_when_they_are_needed(
         scope.name: scope.accountant.limit_units() for scope in opened.scopes(None)
     }
     assert {account.accountant for account in stored.values()} == {"zcdp"}
-
-
-def test_accounts_are_opened_once_for_each_project(ledger: Ledger) -> None:
-    opened = accounts(ledger)
-    first = opened.scopes(None)
-    entries = len(list(ledger.history()))
-    assert opened.scopes(None) is first and len(list(ledger.history())) == entries
-    assert names(opened, "flu") == ["dataset", "analyst:research", "project:flu", "session:s1"]
-    assert len(list(ledger.history())) == entries + 1
-
-
-def test_a_stranger_opens_no_account(ledger: Ledger) -> None:
-    with pytest.raises(Error) as error:
-        accounts(ledger, analyst="eve").scopes(None)
-    assert error.value.slug == "analyst_unknown" and ledger.accounts() == {}
 
 
 @pytest.mark.parametrize(("text", "limit"), [(MONTHLY, 10), (LIFETIME, 40)], ids=["without a limit", "with one"])
@@ -204,21 +187,3 @@ def test_under_another_policy_the_asker_the_data_and_the_accounts_stay(context: 
         if getattr(changed, entry.name) is not getattr(context, entry.name)
     }
     assert new == {"policy", "planner", "index", "stored_releases"}
-
-
-def test_the_rows_of_a_public_table_are_read_from_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-    path = build(tmp_path)
-    path.write_text(path.read_text().rstrip() + "\n  regions:\n    public: true\n    columns: {name: {type: text}}\n")
-    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
-        connection.execute("CREATE TABLE regions AS SELECT unnest(['north', 'south', 'west']) AS name")
-    with open_session(path, create_ledger=True) as session:
-        planned = session.plan(session.planner.parse("SELECT name FROM regions", None))
-        (public,) = planned.plan.public_inputs
-        table = session.context.public_table(public.scan)
-    assert sorted(table.column(0).to_pylist()) == ["north", "south", "west"]
-
-
-def test_the_stages_of_each_question_are_its_own(context: SessionContext) -> None:
-    first, second = context.stages(), context.stages()
-    assert isinstance(first, Stages) and first is not second

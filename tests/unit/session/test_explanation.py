@@ -11,9 +11,6 @@ import pytest
 from support.clinic import build
 
 from dpsql.errors.exceptions import Error
-from dpsql.ledger.account import Account
-from dpsql.privacy.accounting.registry import make_accountant
-from dpsql.session.budget import Budget, BudgetScope, percent
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -79,36 +76,6 @@ def test_as_many_questions_are_answered_as_the_price_says(session: Session) -> N
     with pytest.raises(Error) as refused:
         session.execute(COUNT)
     assert refused.value.slug.startswith("budget") and not refused.value.charged
-
-
-def test_the_scope_that_allows_the_fewest_questions_names_the_price() -> None:
-    accountant = make_accountant("pure", Fraction(1), Fraction(0))
-    limit = accountant.limit_units()["epsilon"]
-
-    def account(name: str, spent: Fraction) -> Account:
-        limits = accountant.limit_units()
-        return Account(name, "pure", limits, {**dict.fromkeys(limits, 0), "epsilon": int(limit * spent)}, 0)
-
-    names = {"dataset": Fraction(9, 10), "analyst:ann": Fraction(1, 2)}
-    budget = Budget(
-        tuple(BudgetScope(name, accountant) for name in names),
-        {name: account(name, spent) for name, spent in names.items()},
-    )
-    price = budget.price({"epsilon": limit // 40})
-    assert price is not None and (price.scope, price.times) == ("dataset", 4)
-    assert price.before() == "2.5 % of the budget; 4 questions like this one can still be asked (analyst ann: 20)"
-    left = budget.questions_text({"epsilon": limit // 40}, Fraction(1, 40))
-    assert left == "dataset 4 questions, analyst ann 20, each of epsilon 0.025"
-    assert budget.price({"epsilon": 0}) is None
-
-
-@pytest.mark.parametrize(
-    ("part", "text", "down"),
-    [("0.017", "1.7 %", "1.7 %"), ("0.9999", "100 %", "99.9 %"), ("0.00005", "less than 0.01 %", "less than 0.01 %"),
-     ("0", "0 %", "0 %"), ("1", "100 %", "100 %"), ("0.1", "10 %", "10 %"), ("0.00349", "0.35 %", "0.34 %")],
-)  # fmt: skip
-def test_what_is_left_is_never_rounded_up(part: str, text: str, down: str) -> None:
-    assert (percent(Fraction(part)), percent(Fraction(part), down=True)) == (text, down)
 
 
 def test_the_engines_text_is_for_the_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

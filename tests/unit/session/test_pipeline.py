@@ -88,10 +88,6 @@ def test_a_release_carries_what_was_measured(session: Session) -> None:
     assert pickle.loads(pickle.dumps(release)).measured == tuple(release.measured)
 
 
-def test_a_statement_without_data_carries_nothing_measured(session: Session) -> None:
-    assert list(session.execute("SHOW dp.epsilon").measured) == []
-
-
 PREVIEWS = {
     "SELECT region, AVG(age) AS mean FROM patients GROUP BY region LIMIT 0": ["region", "mean"],
     "SELECT * FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY 1) q WHERE 1 = 0": ["region", "n"],
@@ -136,13 +132,3 @@ def test_what_error_bars_would_raise_is_raised_before_the_charge_of_a_new_text(
         with pytest.raises(InternalError) as caught:
             session.execute("SELECT region, COUNT(*) AS n FROM patients WHERE age > 40 GROUP BY region")
     assert not caught.value.charged and "reserve" not in steps
-
-
-def test_a_text_that_differs_inside_its_blocks_is_not_rehearsed_again(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rehearsed: list[Any] = []
-    monkeypatch.setattr("dpsql.release.release.rehearse_numbers", lambda *parts: rehearsed.append(parts))
-    for least in (40, 41):
-        session.execute(f"SELECT region, SUM(age) AS n FROM patients WHERE age > {least} GROUP BY region")
-    assert len(rehearsed) == 1

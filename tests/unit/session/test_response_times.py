@@ -312,14 +312,6 @@ def test_closing_stops_what_goes_on(policy: Path, pool: ThreadPoolExecutor) -> N
         assert [entry.kind for entry in session.ledger.history()][-1] == "failed"
 
 
-def test_the_limit_of_a_scan_is_the_policys(policy: Path) -> None:
-    with open_session(policy_with(policy, "plain")) as session:
-        gate = Gate(session)
-        gate.go_on.set()
-        session.execute(COUNT)
-        assert gate.limits == [session.policy.per_query.timeout_seconds]
-
-
 # --- the least epsilon ----------------------------------------------------------------------------------------------
 
 

@@ -110,22 +110,6 @@ def names(release: Release) -> list[str]:
     return [column.name for column in release.columns]
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_table_is_described_with_bounds_and_keys(context: Context) -> None:
-    assert rows(context, "DESCRIBE patients") == [
-        ("patient_id", "integer", True, None, None, None, None, "privacy unit", ""),
-        ("region", "text", True, None, None, "north, south, null", None, "", ""),
-        ("age", "integer", True, "0", "120", None, None, "", ""),
-        ("weight", "real", True, "1/2", "250", None, None, "", ""),
-        ("smoker", "boolean", False, None, None, None, None, "", "today"),
-    ]
-    described = {row[0]: row[7] for row in rows(context, "DESCRIBE visits")}
-    assert described["visit_id"] == "primary key" and described["cost"] == ""
-    assert described["patient_id"] == "privacy unit, references patients.patient_id"
-
-
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
@@ -164,45 +148,6 @@ def test_the_budget_has_a_row_for_each_scope_and_dimension(limited: bool) -> Non
 
 
 # --- the rest ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("sql", "notices"),
-    [
-        ("BEGIN", ()),
-        ("COMMIT", ()),
-        ("ROLLBACK", ("a rollback gives no budget back",)),
-        ("ABORT", ("a rollback gives no budget back",)),
-    ],
-)
-def test_transactions_do_nothing_and_a_rollback_says_so(context: Context, sql: str, notices: tuple[str, ...]) -> None:
-    release = answer(context, sql)
-    assert (names(release), list(release.rows()), release.notices) == ([], [], notices)
-
-
-def test_explain_answers_in_lines(context: Context) -> None:
-    release = answer(context, "EXPLAIN SELECT COUNT(*) AS n FROM patients")
-    assert names(release) == ["privacy_plan"] and list(release.rows()) == [("first line",), ("second line",)]
-    assert release.notices == ()
-
-
-@pytest.mark.parametrize(
-    ("stored", "notice"),
-    [((), []), (("dp_0", "dp_1"), ["stored releases answer dp_0, dp_1 for free"])],
-)
-def test_explain_verbose_answers_in_a_table_with_notices(stored: tuple[str, ...], notice: list[str]) -> None:
-    context = Context(explained=PrivacyPlan(**{**PLAN.__dict__, "stored": stored}))
-    release = answer(context, "EXPLAIN VERBOSE SELECT COUNT(*) AS n FROM patients")
-    assert names(release)[:4] == ["block", "output", "aggregate", "keys"]
-    assert list(release.rows()) == [OUTPUT.row()]
-    assert list(release.notices) == [
-        f"price: {PLAN.price}",
-        *notice,
-        "a note",
-        "remaining (dataset): all",
-        "remaining (analyst:ann): half",
-        "engine SQL of dp_0: SELECT 1",
-    ]
 
 
 def test_columns_are_announced_without_carrying_a_statement_out(context: Context) -> None:

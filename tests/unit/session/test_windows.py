@@ -104,22 +104,6 @@ def test_windows_cover_the_calendar_without_gaps_and_overlaps(every: str) -> Non
     assert 0 <= sum(2024 <= start.year <= 2028 for start in starts) - 5 * windows_in_a_year(every) <= 2  # two leap days
 
 
-@pytest.mark.parametrize(
-    ("every", "start"),
-    [
-        ("day", "2026-11-22"),
-        ("week", "2026-11-16"),
-        ("month", "2026-11-01"),
-        ("quarter", "2026-10-01"),
-        ("year", "2026-01-01"),
-    ],
-)
-def test_windows_start_where_their_period_starts(every: str, start: str) -> None:
-    assert window_start(every, date(2026, 11, 22)).isoformat() == start
-    begun = {window_start(every, date(2026, 1, 1) + timedelta(days=number)) for number in range(365)}
-    assert windows_in_a_year(every) <= len(begun) <= windows_in_a_year(every) + 1
-
-
 # --- what may be asked --------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,6 @@ from support.places import ROOT
 from dpsql.errors.exceptions import REGISTER, Error
 from dpsql.frontends.cli import cli
 from dpsql.frontends.rendering.topics import drawn_page, help_page, topics
-from dpsql.frontends.repl.commands import as_command
 
 Run = Callable[..., Outcome]
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md"))
@@ -73,17 +72,6 @@ def test_all_of_several_words_stand_where_words_are_found() -> None:
         assert re.search(r"\btime", section, re.I) and re.search(r"\bzone", section, re.I), place
 
 
-def test_many_places_are_counted_and_not_listed() -> None:
-    *_, last = (lines := help_page("epsilon").splitlines())
-    assert len(lines) < 30 and re.fullmatch(r"- and \d+ more: add a word", last)
-
-
-def test_a_misspelt_slug_has_the_nearest_one_in_its_message() -> None:
-    with pytest.raises(Error) as refused:
-        help_page("alias_counts")
-    assert refused.value.hint.startswith("did you mean alias_count?")
-
-
 def test_a_command_without_a_page_shows_its_options(dpsql: Run) -> None:
     assert "--create-ledger" in dpsql("help", "check").out
 
@@ -105,11 +93,6 @@ def test_no_link_of_a_page_leads_nowhere_at_a_terminal(topic: str) -> None:
     assert "\x1b" not in drawn and max(map(len, drawn.splitlines())) <= 90
     assert set(re.findall(r"\(dpsql help (\w+)\)", drawn)) <= set(topics())
     assert not re.findall(r"\]\([\w.#]+\)", drawn)
-
-
-def test_the_prompt_shows_a_page() -> None:
-    assert as_command("help sql;") == "\\? sql" and as_command("HELP") == "\\?"
-    assert as_command("SELECT help FROM t") is None and as_command("help me with this") is None
 
 
 @pytest.mark.parametrize("arguments", [["help", "glossary"], slow(["-p", "clinic.yaml"])])

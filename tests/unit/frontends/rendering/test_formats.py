@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -24,18 +23,14 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.rendering.formats import (
     FORMATS,
     as_object,
-    fitting,
     left_text,
-    price_lines,
     row_objects,
     unique_names,
     with_bars,
-    write_binary,
     write_csv,
     write_file,
     write_json,
     write_rows,
-    write_text,
 )
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
@@ -60,17 +55,6 @@ def csv_of(table: pa.Table) -> str:
     out = io.StringIO()
     write_csv(table, out)
     return out.getvalue()
-
-
-# --- bars -------------------------------------------------------------------------------------------------------------
-
-
-def test_noisy_columns_have_both_ends_behind_them() -> None:
-    wide = with_bars(regions())
-    assert wide.column_names == ["region", "n", "n_low", "n_high", "r"]
-    assert [column.to_pylist() for column in wide.columns[:4]] == [["north", None], [10, 7], [8.0, None], [12.0, None]]
-    exact = written_release([("a", Type.INTEGER, [1])])
-    assert with_bars(exact) == exact.table
 
 
 # --- csv --------------------------------------------------------------------------------------------------------------
@@ -100,24 +84,9 @@ def test_each_type_has_its_cells(values: list[Any], type_: pa.DataType, cells: l
     assert csv_of(table) == "v,last\n" + "".join(f"{cell},x\n" for cell in cells)
 
 
-def test_only_the_texts_of_a_slice_decide_about_quotes() -> None:
-    texts = pa.table({"t": ["a,b", "c", "d", 'e"']})
-    assert csv_of(texts.slice(1, 2)) == "t\nc\nd\n" and csv_of(texts.slice(3)) == 't\n"e"""\n'
-
-
-def test_names_are_quoted_like_cells() -> None:
-    assert csv_of(pa.Table.from_arrays([pa.array([1])] * 3, names=["a,b", "", 'q"'])) == '"a,b","","q"""\n1,1,1\n'
-
-
 def test_no_rows_are_a_header_and_no_columns_an_empty_line() -> None:
     assert csv_of(pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())})) == "a,b\n"
     assert csv_of(pa.table({})) == "\n"
-
-
-def test_a_long_table_keeps_its_order() -> None:
-    count = 5 * (1 << 16) + 3
-    rows = csv_of(pa.table({"n": pa.array(range(count)), "s": ["x"] * count})).splitlines()
-    assert rows[0] == "n,s" and rows[1:] == [f"{number},x" for number in range(count)]
 
 
 # --- json -------------------------------------------------------------------------------------------------------------
@@ -152,11 +121,6 @@ def test_letters_are_written_as_they_are_and_nan_never() -> None:
         write_json(regions(confidence=math.nan), io.StringIO())
 
 
-def test_an_exact_answer_has_no_bars_and_no_notes() -> None:
-    written = as_object(written_release([("a", Type.INTEGER, [1])], bars=WrittenBars(("estimated",))))
-    assert [written[name] for name in ("low", "high", "error", "notes")] == [[], [], [], []]
-
-
 def test_values_that_json_lacks_are_texts() -> None:
     stamp = datetime(2024, 2, 29, 1, 2, 3)
     release = written_release(
@@ -185,18 +149,6 @@ def test_repeated_names_get_numbers(names: list[str], unique: list[str]) -> None
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
-
-
-def test_binary_formats_read_back_with_unique_names() -> None:
-    table = pa.Table.from_arrays([pa.array([1, None]), pa.array(["a", ""])], names=["n", "n"])
-    files = {name: io.BytesIO() for name in ("parquet", "arrow")}
-    for name, file in files.items():
-        write_binary(table, file, name)
-        file.seek(0)
-    expected = table.rename_columns(["n", "n_1"])
-    assert pq.read_table(files["parquet"]) == expected
-    with pa.ipc.open_stream(files["arrow"]) as reader:
-        assert reader.read_all() == expected
 
 
 @pytest.mark.parametrize("bars", [False, True])
@@ -231,14 +183,6 @@ def test_a_file_that_cannot_be_written_says_whether_it_was_paid(
     assert str(tmp_path / "nowhere" / "a") in caught.value.message
 
 
-def test_statements_without_columns_print_no_table() -> None:
-    out = io.StringIO()
-    write_text(written_release([]), out, "table", bars=True)
-    assert out.getvalue() == ""
-    write_text(regions(), out, "table", bars=False, width=5)
-    assert out.getvalue().startswith("row 1\n")
-
-
 def rows_text(names: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> str:
     out = io.StringIO()
     write_rows(names, rows, out, name)
@@ -270,43 +214,7 @@ def unreachable() -> str:
 SESSION = cast(Any, SimpleNamespace(left_text=lambda: "dataset 9 questions", news=lambda release: release.notices))
 
 
-def test_an_answer_is_paid_unless_it_was_stored_or_cost_nothing() -> None:
-    assert regions(PAID).receipt.is_paid
-    assert not regions(REUSED).receipt.is_paid and not regions(replace(PAID, charged="nothing")).receipt.is_paid
-    assert not regions(replace(PAID, reused=True)).receipt.is_paid
-
-
-def test_a_price_names_charge_receipt_and_what_is_left() -> None:
-    lines = price_lines(SESSION, regions(notices=("look",), bars=WrittenBars(("estimated",))))
-    assert lines == [
-        "notice: look", "note: estimated",
-        "price: 5 % of the budget; error bars hold in 95 % of cases", "left: dataset 9 questions",
-    ]  # fmt: skip
-    free = regions(replace(PAID, charged="nothing", price=""), confidence=0.999)
-    assert price_lines(SESSION, free)[0] == "price: nothing; error bars hold in 99.9 % of cases"
-    nothing = written_release([("n", Type.INTEGER, [])], {0: []}, replace(PAID, charged="nothing", price=""))
-    assert price_lines(SESSION, nothing)[0] == "price: nothing"
-    exact = written_release([("a", Type.INTEGER, [1])], None, PAID, bars=WrittenBars(("estimated",)))
-    assert price_lines(SESSION, exact)[0] == "price: 5 % of the budget"
-    assert price_lines(SESSION, exact, verbose=True)[1] == "charged: epsilon 0.1; receipt r1"
-    assert price_lines(SESSION, regions(REUSED))[0] == "price: nothing, answered from stored releases"
-    assert price_lines(SESSION, written_release([("a", Type.TEXT, ["x"])], notices=("look",))) == ["notice: look"]
-
-
 def test_a_budget_that_cannot_be_read_does_not_hide_the_answer() -> None:
     broken = cast(Any, SimpleNamespace(left_text=unreachable, news=lambda release: release.notices))
     assert left_text(SESSION) == "dataset 9 questions"
     assert left_text(broken) == "unknown (cannot use the logins at ledger: gone)"
-
-
-def test_lines_are_broken_for_a_narrow_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "word " * 30 + "un-broken"
-    monkeypatch.setenv("COLUMNS", "10")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-    assert fitting([line, ""]) == [line, ""]
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    first, *rest, last = fitting([line, ""])
-    assert last == "" and len(first) <= 40 and max(map(len, rest)) <= 40 and len(first) > 30, "at least 40 characters"
-    assert all(part.startswith("  ") for part in rest) and " ".join([first, *map(str.strip, rest)]) == line.strip()
-    monkeypatch.setenv("COLUMNS", "90")
-    assert max(map(len, fitting([line]))) in range(80, 91)

@@ -47,10 +47,6 @@ def test_a_real_has_two_digits_of_its_error(error: float | None, text: str) -> N
     assert shown_value(1234, error) == "1234", "integers are whole"
 
 
-def test_numbers_without_digits_have_none_beside_an_error() -> None:
-    assert (shown_value(math.nan, 0.5), shown_value(-math.inf, 0.5)) == ("nan", "-inf")
-
-
 @pytest.mark.parametrize(
     ("error", "whole", "text"),
     [
@@ -95,28 +91,12 @@ def test_a_number_without_an_error_has_the_digits_of_the_widest() -> None:
     assert shown_columns(none) == [["1.23456 ± ?", "2.34567 ± ?", "3.45678 ± ?"]]
 
 
-def test_an_answer_without_rows_has_columns() -> None:
-    empty = written_release([("a", Type.TEXT, []), ("n", Type.INTEGER, [])], {1: []})
-    assert shown_columns(empty) == [[], []]
-    head, rule = written(empty).splitlines()
-    assert head.split() == ["a", "n"] and set(rule) <= {"─", " "}
-
-
 def written(release: Release, width: int | None = None, layout: Layout = Layout.AUTO, encoding: str = "utf-8") -> str:
     data = io.BytesIO()
     out = io.TextIOWrapper(data, encoding=encoding, newline="\n")
     write_table(release, out, width, layout)
     out.flush()
     return data.getvalue().decode(encoding)
-
-
-def test_a_table_has_texts_on_the_left_and_numbers_on_the_right() -> None:
-    release = written_release([("t\n", Type.TEXT, ["a", "long"]), ("number", Type.INTEGER, [1, 22])])
-    head, rule, *rows = written(release).splitlines()
-    assert head.split() == ["t\\n", "number"] and set(rule) <= {"─", " "}
-    assert [row.rstrip() for row in rows] == rows and [row.split() for row in rows] == [["a", "1"], ["long", "22"]]
-    assert rows[0].index("a") == rows[1].index("long") == head.index("t\\n") == 0
-    assert len(rows[0]) == len(rows[1]) == len(head)
 
 
 LINES = "row 1\n  region  north\n  n       1500 ± 20\n  age     45.68 ± 0.25\nrow 2\n  region  south\n"
@@ -170,11 +150,3 @@ def test_a_single_column_that_does_not_fit_is_wrapped() -> None:
     fitting = io.StringIO()
     draw(["plan"], [["one two"]], [False], fitting, 9)
     assert len(fitting.getvalue().splitlines()) == 3
-
-
-def test_many_narrow_columns_stay_on_their_line() -> None:
-    out = io.StringIO()
-    draw([f"{number:02}" for number in range(40)], [["x"]] * 40, [False] * 40, out)
-    head, _, row = out.getvalue().splitlines()
-    marks = [mark for mark in head.split() if mark.isdigit()]
-    assert marks == [f"{number:02}" for number in range(40)] and row.count("x") == 40

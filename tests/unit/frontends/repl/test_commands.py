@@ -15,7 +15,6 @@ from support.clinic_folder import BUILD, POLICY
 from support.database_files import create_database
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.rendering.tables import Layout
 from dpsql.frontends.repl.commands import HELP, WORDS, Leave, Prompt, Screen, as_command, command, names
 from dpsql.release.release import Release
 from dpsql.session.opening import open_session
@@ -102,12 +101,6 @@ def test_every_command_of_the_help_can_be_typed_and_completed(talk: Talk) -> Non
             assert word == "\\q"
 
 
-@pytest.mark.parametrize("line", ["\\q", "\\q;", "\\q  now"])
-def test_leaving_is_said_to_the_caller(talk: Talk, line: str) -> None:
-    with pytest.raises(Leave):
-        talk.run(line)
-
-
 def test_an_unknown_command_is_refused_with_what_was_meant(talk: Talk) -> None:
     slug, text = talk.slug_of("\\budgt")
     assert slug == "command_unknown" and "\\budgt" in text and "did you mean \\budget" in text
@@ -133,13 +126,6 @@ def test_a_question_is_explained_without_a_charge(talk: Talk) -> None:
     assert talk.asked_texts == [] and "charge" not in {entry.kind for entry in talk.session.ledger.history()}
 
 
-def test_the_budget_says_how_many_questions_are_left(talk: Talk) -> None:
-    talk.run("\\set epsilon 0.25")
-    left = talk.session.questions_left()
-    assert talk.run("\\budget") == f"dataset {left:,} questions, each of epsilon 0.25\n" and left <= 8
-    assert talk.run("\\budget+") == f"{talk.session.budget().text()}\n"
-
-
 @pytest.mark.parametrize(
     "line", ["\\set epsilon 0.2", "\\set dp.epsilon 0.2", "\\set epsilon = 0.2;", "\\set epsilon  =0.2"]
 )
@@ -151,35 +137,7 @@ def test_options_are_set_with_or_without_their_prefix(talk: Talk, line: str) -> 
     assert talk.session.options.epsilon == Fraction(1, 10)
 
 
-def test_all_options_are_listed(talk: Talk) -> None:
-    listed = talk.run("\\set")
-    assert all(name in listed for name in talk.session.options.show())
-    assert talk.slug_of("\\set nothing 1")[0] == "option_unknown"
-
-
 # --- the screen -------------------------------------------------------------------------------------------------------
-
-
-def test_the_layout_is_chosen_or_switched(talk: Talk) -> None:
-    steps = [
-        ("on", Layout.LINES),
-        ("OFF", Layout.TABLE),
-        ("auto", Layout.AUTO),
-        ("", Layout.LINES),
-        ("", Layout.TABLE),
-        ("", Layout.LINES),
-    ]
-    outcomes = [(talk.run(f"\\x {word}".strip()), talk.prompt.screen.layout) for word, _ in steps]
-    words = ["on", "off", "auto", "on", "off", "on"]
-    assert outcomes == [(f"one value a line: {word}\n", layout) for word, (_, layout) in zip(words, steps, strict=True)]
-
-
-@pytest.mark.parametrize(("name", "first"), [("timing", False), ("pager", True)])
-def test_switches_are_turned_on_and_off(talk: Talk, name: str, first: bool) -> None:
-    expected = [not first, first, True, True, False]
-    for word, state in zip(["", "", "on", "ON", "off"], expected, strict=True):
-        assert talk.run(f"\\{name} {word}".strip()) == f"{name}: {'on' if state else 'off'}\n"
-        assert getattr(talk.prompt.screen, name) is state
 
 
 @pytest.mark.parametrize(
@@ -211,10 +169,6 @@ def test_a_file_of_statements_is_handed_on(talk: Talk, line: str, place: str) ->
     assert talk.files == [place]
 
 
-def test_a_file_of_statements_needs_a_name(talk: Talk) -> None:
-    assert talk.slug_of("\\i")[0] == talk.slug_of("\\i ;")[0] == "command_argument"
-
-
 # --- copies and pictures ----------------------------------------------------------------------------------------------
 
 
@@ -242,11 +196,6 @@ def test_copies_have_every_format_but_tables(talk: Talk) -> None:
     slug, text = talk.slug_of(f"\\copy ({PUBLIC}) TO y.table")
     assert slug == "command_argument" and "writes csv, json, parquet, arrow, not table" in text
     assert talk.slug_of(f"\\copy ({PUBLIC}) TO y.csv xlsx")[0] == "command_argument" and not Path("y.csv").exists()
-
-
-def test_a_question_with_brackets_and_lines_is_copied_whole(talk: Talk) -> None:
-    talk.run("\\copy (SELECT (1 + 2) AS a,\n ') to b' AS t) TO a.csv")
-    assert talk.asked_texts == ["SELECT (1 + 2) AS a,\n ') to b' AS t"]
 
 
 @pytest.mark.parametrize(
@@ -302,23 +251,7 @@ def test_queries_are_kept_asked_and_forgotten(talk: Talk) -> None:
     assert talk.run("\\n") == f"  {'one':<16} SELECT 9 AS nine\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "slug"),
-    [("\\ns", "command_argument"), ("\\ns name", "command_argument"), ("\\ns name ;", "command_argument"),
-     ("\\n nobody", "query_unknown"), ("\\nd nobody", "query_unknown"), ("\\nd", "query_unknown")],
-)  # fmt: skip
-def test_a_named_query_needs_a_name_and_a_text(talk: Talk, line: str, slug: str) -> None:
-    assert talk.slug_of(line)[0] == slug and talk.run("\\n") == "none\n"
-
-
 # --- help -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("line", ["\\?", "\\h", "\\help", "\\?;"])
-def test_the_help_lists_every_command(talk: Talk, line: str) -> None:
-    lines = talk.run(line).splitlines()
-    assert [each.strip() for each in lines[:-1]] == [f"{usage:<22} {text}" for usage, text in HELP.items()]
-    assert "a statement ends with ;" in lines[-1]
 
 
 def test_the_help_has_the_pages_of_the_documentation(talk: Talk) -> None:
