@@ -48,7 +48,7 @@ MOST = {
     # engine: 100; what a release reads
     "plan": (2_450, 10),
     "planning": (1_400, 6),  # SUMMARIZE: 60
-    "policy": (2_950, 12),  # unprotected, timezone: 60
+    "policy": (2_970, 12),  # unprotected, timezone: 60; same_unit: 20
     "pricing": (6_300, 24),
     "privacy": (5_000, 26),
     "release": (6_310, 19),  # bars that are rehearsed, error bars as columns (to_arrow(bars=True)): 60
@@ -66,8 +66,8 @@ MOST = {
     # trunc and the present time over results: 45; rows that a literal key identifies, milliseconds, hours of dates: 30;
     # joins on IS NOT DISTINCT FROM: 25
     # years of age: 40; names of ON that further sources have: 20
-    # USING in any order: 25; computed columns of subqueries as the query writes them: 15
-    "sql": (10_185, 50),
+    # USING in any order: 25; same_unit: 10; computed columns of subqueries as the query writes them: 15
+    "sql": (10_195, 50),
     "storage": (300, 8),
     "testing": (300, 1),
     "tuning": (1_700, 5),  # fit: bounds, domains and caps that do not suit the data: 600

@@ -152,7 +152,8 @@ def _csv(table: Stated, policy: Stated) -> CsvDialect:
 def key_columns(table: Table) -> dict[str, Place]:
     """Return the columns that the keys of a table name, with the place (below the table) where each is named first."""
     named: dict[str, Place] = {column: ("foreign_keys", column) for column in table.foreign_keys}
-    sets: list[tuple[Place, tuple[str, ...]]] = [(("primary_key",), table.primary_key)]
+    sets: list[tuple[Place, tuple[str, ...]]] = [(("same_unit", column), (column,)) for column in table.same_unit]
+    sets += [(("primary_key",), table.primary_key)]
     sets += [(("unique", index), columns) for index, columns in enumerate(table.unique)]
     sets += [(("max_multiplicity", ", ".join(columns)), columns) for columns in table.max_multiplicity]
     for place, columns in sets:

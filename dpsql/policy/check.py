@@ -24,7 +24,7 @@ _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]
 
 _TWO_PEOPLE = (
     "If another column names another person (payer and payee, mother and child), write `unprotected: [COLUMN]`: that person may "
-    "be in any number of rows, and nothing hides it; if it names the same person, leave it out of foreign_keys"
+    "be in any number of rows, and nothing hides it; if it names the same person, let same_unit name it instead of foreign_keys"
 )
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -65,7 +65,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     if not policy.tables and not problems.within(("tables",)):
         problems.add(("tables",), "there is no table")
     for table in policy.tables.values():
-        _check_foreign_keys(policy, table, names, problems)
+        _check_links(policy, table, names, problems)
         _check_table(table, names, problems)
     if not problems.within(("privacy_unit",)):
         _check_contributions(policy, problems)
@@ -335,9 +335,12 @@ def _check_units_have_no_outside(policy: Policy, unit: PrivacyUnit, problems: Pr
                 problems.add(place, "the column leads to the privacy unit, and units are not merged into one group")
 
 
-def _check_foreign_keys(policy: Policy, table: Table, names: Names, problems: Problems) -> None:
-    for column, (parent_name, parent_column) in table.foreign_keys.items():
-        place: Place = ("tables", table.name, "foreign_keys", column)
+def _check_links(policy: Policy, table: Table, names: Names, problems: Problems) -> None:
+    """Check the columns of other tables that foreign keys and promises of one unit name."""
+    links = [("foreign_keys", *link) for link in table.foreign_keys.items()]
+    links += [("same_unit", *link) for link in table.same_unit.items()]
+    for field, column, (parent_name, parent_column) in links:
+        place: Place = ("tables", table.name, field, column)
         if parent_name not in names.below("tables"):
             problems.add(place, f"there is no table {parent_name}{did_you_mean(parent_name, policy.tables)}")
             continue
@@ -350,7 +353,9 @@ def _check_foreign_keys(policy: Policy, table: Table, names: Names, problems: Pr
                 place, f"table {parent_name} declares no column {parent_column}{did_you_mean(parent_column, declared)}"
             )
             continue
-        if table.public and not parent.public:
+        if field == "same_unit" and (table.public or parent.public):
+            problems.add(place, "compares rows of two protected tables; rows of a public table belong to nobody")
+        elif table.public and not parent.public:
             problems.add(
                 place,
                 f"a public table cannot refer to {parent_name}, which is protected; its rows would "

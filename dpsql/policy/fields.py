@@ -289,7 +289,7 @@ def canonical(value: object) -> object:
         written |= {
             name: getattr(value, name) for name, field_ in fields.items()
             if name not in (*_NOT_SAID, *bounds)
-            and not (field_.metadata.get("left_out") and getattr(value, name) == field_.default)
+            and not (field_.metadata.get("left_out") and getattr(value, name) in (field_.default, {}))
         }  # fmt: skip
         return {name: canonical(part) for name, part in written.items()}
     value = value.value if isinstance(value, Enum) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 Hop = tuple[str, str, str, str]
@@ -23,6 +23,13 @@ def is_file(source: str) -> bool:
 def is_csv(source: str) -> bool:
     """Return whether `source` names CSV files, compressed by gzip or not."""
     return is_file(source) and not source.lower().endswith(".parquet")
+
+
+def links_within(
+    links: Mapping[str, tuple[str, str]], columns: Collection[str], visible: Mapping[str, Collection[str]]
+) -> dict[str, tuple[str, str]]:
+    """Return the links from `columns` to other columns that are `visible` (by table)."""
+    return {a: (end, b) for a, (end, b) in links.items() if a in columns and b in visible.get(end, ())}
 
 
 def paths_to_unit(foreign_keys: ForeignKeys, unit_table: str) -> dict[str, list[tuple[Hop, ...]]]:

@@ -17,7 +17,9 @@ from typing import Any
 from dpsql.policy.fields import fingerprint
 from dpsql.policy.types import UNBOUNDED, Policy, PolicyColumn, Table
 
-_NO_KEYS: dict[str, Any] = {"columns": {}, "primary_key": (), "unique": (), "max_multiplicity": {}, "foreign_keys": {}}
+_NO_KEYS: dict[str, Any] = {
+    "columns": {}, "primary_key": (), "unique": (), "max_multiplicity": {}, "foreign_keys": {}, "same_unit": {},
+}  # fmt: skip
 """Columns have marks of their own; keys decide only the price and the caps, which are parts of a block."""
 _NOT_COMPARED: dict[str, Any] = {
     "lower": None, "upper": None, "domain": None, "nullable": True, "max_total": None, "outside": None,

@@ -28,7 +28,7 @@ from dpsql.policy.fields import (
     option,
     written_as,
 )
-from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
+from dpsql.policy.reach import Hop, is_file, joins_of, links_within, paths_to_unit
 from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.policy.yaml_text import Origin
 from dpsql.privacy.accounting.ledger_units import EVERY
@@ -338,10 +338,7 @@ class CsvDialect:
     )
     encoding: str = option("utf-8", values.one_of(*values.ENCODINGS), "how files hold their characters", left_out=True)
     decimal: str = option(
-        ".",
-        values.one_of(".", ","),
-        "between units and tenths; with a comma, points may stand between thousands",
-        left_out=True,
+        ".", values.one_of(".", ","), "before tenths; with a comma, points may stand between thousands", left_out=True
     )
 
 
@@ -352,8 +349,9 @@ class Table:
     `schema` is the schema in which analysts see it, None for the default one; table names are unique over all schemas.
     `source` is its physical name (`schema.table`) or file glob if different; `unique` are column sets, besides
     `primary_key`, on which no two rows agree; `max_multiplicity` maps a column set of a public table to the most rows that
-    agree on it; `foreign_keys` maps a column to (parent table, parent column). `unprotected`: columns that name further privacy
-    units, whose part in these rows nothing bounds, none of them in `foreign_keys` (None: the file does not say). `bounds`: the
+    agree on it; `foreign_keys` maps a column to (parent table, parent column), `same_unit` to (table, column) whose equal values
+    belong to one unit (a promise about joins; rows of two units never meet). `unprotected`: columns that name further units,
+    whose part in these rows nothing bounds, none of them in `foreign_keys` (None: the file does not say). `bounds`: the
     most that one privacy unit contributes (`max_rows` is 1 under row privacy; a public table has none). `columns` holds every
     column that the policy names, key columns included. `csv` is the dialect of its files, None if it is not read from CSV files.
     `rows`: the column names and rows of a public table in its source, if they are few (None: unknown; never from the policy
@@ -372,6 +370,9 @@ class Table:
     )
     foreign_keys: Mapping[str, tuple[str, str]] = option(
         {}, Entries(values.NAME, values.REFERENCE), "column to parent.column"
+    )
+    same_unit: Mapping[str, tuple[str, str]] = option(
+        {}, Entries(values.NAME, values.REFERENCE), "column to table.column: equal values, one unit", left_out=True
     )
     bounds: ContributionBounds = field(
         default=UNBOUNDED, metadata=also(written_as(*TABLE_BOUNDS), **_keys(*TABLE_BOUNDS))
@@ -691,9 +692,7 @@ def _with_columns(table: Table, visible: Mapping[str, tuple[str, ...]]) -> Table
         primary_key=table.primary_key if set(table.primary_key) <= set(columns) else (),
         unique=tuple(key for key in table.unique if set(key) <= set(columns)),
         max_multiplicity={key: most for key, most in table.max_multiplicity.items() if set(key) <= set(columns)},
-        foreign_keys={
-            name: (parent, key) for name, (parent, key) in table.foreign_keys.items()
-            if name in columns and key in visible.get(parent, ())
-        },
+        foreign_keys=links_within(table.foreign_keys, columns, visible),
+        same_unit=links_within(table.same_unit, columns, visible),
         unprotected=None if table.unprotected is None else tuple(c for c in table.unprotected if c in columns),
     )  # fmt: skip

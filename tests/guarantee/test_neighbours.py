@@ -12,6 +12,7 @@ import os
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from support.random_questions import CLAMPED, Question, clamp, question
 from support.recording_session import World
 
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.policy import Table
+from dpsql.policy import Policy, Table
 from dpsql_audit.distances import compare
 
 QUESTIONS_EACH = 14
@@ -34,11 +35,11 @@ HOSPITALS = range(FIRST, FIRST + 14 * max(1, PAIRS // 2000))
 class Place:
     """One random hospital, whole and without each of its patients."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, known: Policy | None = None) -> None:
         rng = random.Random(seed)
         self.heavy = seed % 2 == 1
         patients = hospital(rng, self.heavy)
-        known = policy("hospital")
+        known = known or policy("hospital")
         self.whole = World(known)
         planner = self.whole.session.planner
         self.exact = World(known, gate=NoiselessGate(), planner=planner)
@@ -108,6 +109,29 @@ def test_rows_of_nobody_admit_keys_as_units_do() -> None:
     bounded(place, sql)
     (text,) = place.whole.observe(sql).engine_sql
     assert '(count(*) + 19) // 20 AS "sel"' in text and '"#unit"' not in text.split("FROM (SELECT DISTINCT")[0]
+
+
+PAIRED = (
+    "SELECT COUNT(*), SUM(a.cost) FROM visits AS a JOIN visits AS b ON a.nights = b.nights{}",
+    "SELECT a.ward, COUNT(*), SUM(b.change) FROM visits AS a LEFT JOIN visits AS b ON a.nights = b.nights{} GROUP BY a.ward",
+    "SELECT COUNT(*) FROM visits AS a WHERE EXISTS (SELECT * FROM visits AS b WHERE a.nights = b.nights AND a.ward <> b.ward{})",
+    "SELECT SUM(a.cost) FROM visits AS a WHERE NOT EXISTS (SELECT * FROM visits AS b WHERE b.nights = a.nights AND b.cost > 5{})",
+)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_false_promise_of_one_unit_pairs_no_rows_of_two(seed: int) -> None:
+    """`same_unit` says what a join means: patients share nights, and only rows of one patient meet all the same."""
+    known = policy("hospital")
+    visits = replace(known.tables["visits"], same_unit={"nights": ("visits", "nights")})
+    place = Place(seed, replace(known, tables={**known.tables, "visits": visits}))
+    for asked in PAIRED:
+        bounded(place, asked.format(""))
+        promised, compared = (
+            rows(place.exact.session.execute(asked.format(own)).table)
+            for own in ("", " AND a.patient_id = b.patient_id")
+        )
+        assert promised == compared, asked
 
 
 def columns_of(table: Table) -> list[str]:

@@ -22,10 +22,16 @@ from dpsql.plan.plan import (
 from dpsql.policy import Policy, Table
 from dpsql.sql.binder.unit_keys import kept_apart
 
+UNITS_WAY = (
+    "compare the privacy unit's key on both sides, or columns that the owner declares as a foreign key or under same_unit (an "
+    "order and its return)"
+)
+
 
 def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
     """Return whether equal keys belong to one unit: a pair is a foreign key that the policy declares between protected tables (in
-    either direction), or two foreign keys to the same column, or the pairs are a unique key of one table on both sides."""
+    either direction), or two foreign keys to the same column, or a pair of which the owner says so (`same_unit`), or the pairs
+    are a unique key of one table on both sides."""
     if _same_rows(left, right, pairs, policy):
         return True
     for a, b in pairs:
@@ -40,6 +46,9 @@ def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], p
         if targets[0] == right_column or targets[1] == left_column:
             return True
         if targets[0] is not None and targets[0] == targets[1] and policy.is_protected(targets[0][0]):
+            return True
+        ends = ((left_column, right_column), (right_column, left_column))
+        if any(policy.tables[table].same_unit.get(column) == other for (table, column), other in ends):
             return True
     return False
 

@@ -13,7 +13,7 @@ from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Relation, Released
 from dpsql.plan.stability import base_column, base_rows, matches, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.equal_keys import along_key
+from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import (
     HIDDEN,
@@ -38,7 +38,6 @@ MOST_CROSSED = 1000
 _ANY_CONDITION = (
     f"a public table or VALUES of at most {MOST_CROSSED:,} rows, or a result with LIMIT, may be joined on anything"
 )
-_UNITS_WAY = "join on the privacy unit's key, or along a foreign key that the policy declares"
 
 
 @dataclass(frozen=True)
@@ -389,7 +388,7 @@ def _condition(
             pairs.append(pair)
     _check_names((left, right), rest, shared)
     if not pairs and not _few_rows(right, policy):
-        hint = _UNITS_WAY if right.protected else f"add ON with equal keys; {_ANY_CONDITION}"
+        hint = UNITS_WAY if right.protected else f"add ON with equal keys; {_ANY_CONDITION}"
         raise refuse("join", reason="no key of one side equals a key of the other", way=hint, position=place(node))
     return pairs, rest
 
@@ -483,7 +482,7 @@ def _check_units(left: _Side, right: _Side, pairs: list[tuple[Expr, Expr]], poli
         raise refuse("join", reason="each row of both tables is a privacy unit", way=hint, position=place(node))
     same = any(same_unit(a, left.unit_names) and same_unit(b, right.unit_names) for a, b in pairs)
     if not same and not along_key(left.relation, right.relation, pairs, policy):
-        raise refuse("join", reason="rows of different people could meet", way=_UNITS_WAY, position=place(node))
+        raise refuse("join", reason="rows of different people could meet", way=UNITS_WAY, position=place(node))
 
 
 def _moved(prefix: str, expression: Expr) -> Expr:

@@ -14,7 +14,7 @@ from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin, bas
 from dpsql.plan.stability import rows_per_unit
 from dpsql.sql.binder.base_tables import base_table, project
 from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.equal_keys import along_key
+from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
 from dpsql.sql.binder.subquery_tests import plain_select
@@ -216,5 +216,5 @@ def _is_protected(right: Protected, context: BindingContext) -> bool:
 
 
 def _untied(node: exp.Expr) -> Exception:
-    hint = "compare the privacy unit's key on both sides"
-    return refuse("semi_join", reason="the subquery would look at other people's rows", way=hint, position=place(node))
+    reason = "the subquery would look at other people's rows"
+    return refuse("semi_join", reason=reason, way=UNITS_WAY, position=place(node))

@@ -171,6 +171,25 @@ ONE_PROBLEM = [
         "two paths lead to the privacy unit, labs.visit_id -> visits.patient_id -> patients and labs.patient_id -> patients, and a row is protected as that of one person: keep the path that says whose it is. If another column names another person (payer and payee, mother and child), write `unprotected: [COLUMN]`",
     ),
     (
+        "max_rows: 100",
+        "max_rows: 100\n    same_unit: {visit_id: visits.vist_id}",
+        "$.tables.labs.same_unit.visit_id",
+        "did you mean visit_id",
+    ),
+    (
+        "max_rows: 100",
+        "max_rows: 100\n    same_unit: {visit_id: visits.day}",
+        "$.tables.labs.same_unit.visit_id",
+        "of type date",
+    ),
+    ("max_rows: 100", "max_rows: 100\n    same_unit: {value: labs.value}", "$.tables.labs.same_unit.value", "is real"),
+    (
+        "max_rows: 100",
+        "max_rows: 100\n    same_unit: {visit_id: regions.region}",
+        "$.tables.labs.same_unit.visit_id",
+        "two protected tables",
+    ),
+    (
         "    max_rows: 1\n",
         "    max_rows: 1\n    foreign_keys: {age: patients.patient_id}\n",
         "$.tables.patients.foreign_keys",

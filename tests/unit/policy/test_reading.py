@@ -90,6 +90,7 @@ TABLE_EDITS: Mapping[str, tuple[Any, bool, bool]] = {
     "max_multiplicity": ({("cost",): 3}, False, False),
     "description": ("said otherwise", False, False),
     "unprotected": (("cost",), False, False),
+    "same_unit": ({"cost": ("visits", "cost")}, False, False),
 }
 """Another value of each field, whether that charges a question about the table again, and one about a table below it."""
 NO_TABLE_EDITS = {"name", "public", "columns", "foreign_keys", "rows", "row_count"}
