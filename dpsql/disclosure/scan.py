@@ -33,8 +33,8 @@ _TEXTS = ("VARCHAR", "string", "text", "character varying", "character")
 
 _NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*"
 _CONVERTED = {
-    "integer": rf"{_NUMBERS}|TIME", "real": _NUMBERS, "boolean": rf"BOOLEAN|{_NUMBERS}", "date": "DATE|TIMESTAMP.*",
-    "timestamp": "DATE|TIMESTAMP.*",
+    "integer": "U?(TINY|SMALL)INT|U?INTEGER|BIGINT|FLOAT|DOUBLE|DECIMAL.*|TIME", "real": _NUMBERS,
+    "boolean": rf"BOOLEAN|{_NUMBERS}", "date": "DATE|TIMESTAMP.*", "timestamp": "DATE|TIMESTAMP.*",
 }  # fmt: skip
 """For each type of the policy, DuckDB's types whose values (but for extreme ones) are values of it."""
 
@@ -123,7 +123,10 @@ def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: 
 
 
 def names_units(policy: Policy, engine: Engine, table: str, column: str) -> bool:
-    """Return whether a column has several values, and all of them are keys of privacy units; False if that cannot be read."""
+    """Return whether a column has several values, and all of them are keys of privacy units; False if that cannot be read.
+
+    Whole numbers that stay in the lower half of the keys are none: counts and grades are small, and so are the first keys.
+    """
     unit, text = policy.privacy_unit, engine.dialect
     assert unit is not None
     named, units = (
@@ -131,13 +134,15 @@ def names_units(policy: Policy, engine: Engine, table: str, column: str) -> bool
         for owner, name in ((table, column), (unit.table, unit.column))
     )
     rows = f"{named} LEFT JOIN (SELECT c0 AS c1 FROM {units}) AS s1 ON c0 = c1 WHERE c0 IS NOT NULL"
+    ends = f", max(c0) AS m2, (SELECT max(c0) FROM {units}) AS m3"
+    whole = policy.tables[table].columns[column].type == "integer"
     try:
-        (row,) = engine.exact_rows(f"SELECT count(*) AS m0, count(c1) AS m1 FROM {rows}").to_pylist()
+        (row,) = engine.exact_rows(f"SELECT count(*) AS m0, count(c1) AS m1{ends * whole} FROM {rows}").to_pylist()
     except Error as error:
         if error.slug != "engine_failed":
             raise
         return False
-    return bool(row["m0"] > 1 and row["m0"] == row["m1"])
+    return bool(row["m0"] > 1 and row["m0"] == row["m1"] and not (whole and 2 * row["m2"] < row["m3"]))
 
 
 @dataclass(frozen=True)

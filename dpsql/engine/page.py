@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.postgresql.dialect import CASE_MAPPING_VERSION, PostgreSQLDialect
+from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.spark.dialect import SPARK
 from dpsql.functions.numeric import REGISTRY
 
@@ -62,16 +62,13 @@ Written by `python -m dpsql.engine.page > docs/engines.md`.
 
 def page() -> str:
     """Return the text of the page."""
-    postgresql = PostgreSQLDialect(), PostgreSQLDialect(CASE_MAPPING_VERSION)
-    engines: list[tuple[Dialect, Dialect]] = [(DUCKDB, DUCKDB), postgresql, (SPARK, SPARK)]
-    rows = [f"| `{name}` | {' | '.join(_cell(old, new, name) for old, new in engines)} |" for name in sorted(REGISTRY)]
+    engines: tuple[Dialect, ...] = (DUCKDB, PostgreSQLDialect(), SPARK)
+    rows = [f"| `{name}` | {' | '.join(_cell(engine, name) for engine in engines)} |" for name in sorted(REGISTRY)]
     return _HEAD + "\n".join(rows) + "\n"
 
 
-def _cell(old: Dialect, new: Dialect, name: str) -> str:
-    if name in old.functions:
-        return "yes"
-    return f"{'from version 17 on' if name in new.functions else 'no'}: {old.unsupported[name]}"
+def _cell(engine: Dialect, name: str) -> str:
+    return "yes" if name in engine.functions else f"no: {engine.unsupported[name]}"
 
 
 if __name__ == "__main__":

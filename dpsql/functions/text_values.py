@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from itertools import dropwhile
 
 MOST_TEXT = 10_000
@@ -43,6 +44,14 @@ def upper(text: str) -> str:
         return single_characters[0] if single_characters else character
 
     return "".join(map(capital, text))
+
+
+@cache
+def case_pairs(word: str) -> tuple[str, str]:
+    """Return every letter that `word` (lower, upper) changes, and the letters that they become."""
+    function = {"lower": lower, "upper": upper}[word]
+    letters = [c for c in map(chr, range(0x110000)) if not 0xD800 <= ord(c) < 0xE000 and function(c) != c]
+    return "".join(letters), "".join(map(function, letters))
 
 
 def _blank(character: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from dpsql.engine.dialect import Dialect, Template
@@ -39,6 +41,7 @@ from dpsql.engine.shared_texts import (
 )
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.calendar import microseconds
+from dpsql.functions.text_values import case_pairs
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Literal, ReleasedValue
@@ -179,11 +182,10 @@ BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0
 """The space separators of Unicode (category Zs), which trim removes."""
 _OWN_LIBRARY = "the server raises where it overflows, which its C library alone knows exactly"
 _REGEX = "its regular expressions are another language than RE2, and may take exponential time"
-_CASES = "before PostgreSQL 17 the case of letters beyond ASCII depends on the server's locale"
 UNSUPPORTED: Mapping[str, str] = {
     "exp": _OWN_LIBRARY, "power": _OWN_LIBRARY, "tan": _OWN_LIBRARY, "atan2": _OWN_LIBRARY, "radians": _OWN_LIBRARY,
     "degrees": _OWN_LIBRARY, **dict.fromkeys(("sin", "cos", "asin", "acos", "atan"), _OWN_LIBRARY),
-    "regexp_matches": _REGEX, "regexp_replace": _REGEX, "lower": _CASES, "upper": _CASES, "ilike": _CASES,
+    "regexp_matches": _REGEX, "regexp_replace": _REGEX,
 }  # fmt: skip
 
 
@@ -361,19 +363,47 @@ def _ends_with(node: Call, texts: list[str]) -> str:
 
 
 _CASED = '"pg_catalog"."pg_c_utf8"'
+CASE_MAPPING_VERSION = 170000
+"""From this server version, the case of letters beyond ASCII is mapped by Unicode's table on every machine."""
 
 
-def _mapped(function: str, text: str) -> str:
-    """Return a text in lower or upper case by Unicode's simple mapping, which is DuckDB's except for two letters."""
-    moved = {"lower": ("\u0130", "i"), "upper": ("\u00df", "\u1e9e")}[function]
-    return binary(f"{function}(translate({text}, {quoted(moved[0])}, {quoted(moved[1])}) COLLATE {_CASED})")
+def _mapped(function: str, text: str, version: int) -> str:
+    """Return a text in lower or upper case by Unicode's simple mapping.
+
+    The server's own is DuckDB's except for two letters; before version 17 it depends on the server's locale, and our table of
+    letters takes its place, except for texts in ASCII.
+    """
+    if version >= CASE_MAPPING_VERSION:
+        moved = {"lower": ("\u0130", "i"), "upper": ("\u00df", "\u1e9e")}[function]
+        return binary(f"{function}(translate({text}, {quoted(moved[0])}, {quoted(moved[1])}) COLLATE {_CASED})")
+    mapped = f"string_agg(coalesce({_letters(function)} ->> c, c), '' ORDER BY n)"
+    by_table = f"(SELECT {mapped} FROM string_to_table(x, NULL) WITH ORDINALITY AS letters (c, n))"
+    text = let(
+        {"x": text}, f"(CASE WHEN octet_length(x) = length(x) THEN {function}({binary('x')}) ELSE {by_table} END)"
+    )
+    return binary(text)
 
 
-WITH_CASE_MAPPING: Mapping[str, Template] = {
-    "lower": lambda node, texts: _mapped("lower", texts[0]), "upper": lambda node, texts: _mapped("upper", texts[0]),
-    "ilike": lambda node, texts: f"({_mapped('lower', texts[0])} LIKE {_mapped('lower', texts[1])} ESCAPE '')",
-}  # fmt: skip
-"""Functions that servers compute from version 17."""
+@cache
+def _letters(word: str) -> str:
+    """Return an object with the letters that `word` (lower, upper) changes, and what they become; it is searched by halves."""
+    table = dict(zip(*case_pairs(word), strict=True))
+    return f"CAST({quoted(json.dumps(table, ensure_ascii=False, separators=(',', ':')))} AS jsonb)"
+
+
+def _by_case(version: int) -> Mapping[str, Template]:
+    """Return the functions of upper and lower case on a server of this version."""
+
+    def ilike(_: Call, texts: list[str]) -> str:
+        text, pattern = (_mapped("lower", text, version) for text in texts)
+        return f"({text} LIKE {pattern} ESCAPE '')"
+
+    return {
+        "lower": lambda _, texts: _mapped("lower", texts[0], version),
+        "upper": lambda _, texts: _mapped("upper", texts[0], version),
+        "ilike": ilike,
+    }
+
 
 FUNCTIONS: Mapping[str, Template] = {
     **_TEXTS.functions(),
@@ -395,15 +425,13 @@ FUNCTIONS: Mapping[str, Template] = {
     "length": _count("length({})"),
     "strlen": _count("octet_length({})"), "strpos": _count("strpos({}, {})"),
     "to_integer": _to_integer, "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean,
-    **TIME_FUNCTIONS,
+    **TIME_FUNCTIONS, **_by_case(CASE_MAPPING_VERSION),
 }  # fmt: skip
 
 
 # --- dialect ----------------------------------------------------------------------------------------------------------
 
 
-CASE_MAPPING_VERSION = 170000
-"""From this server version, the case of letters beyond ASCII is mapped by Unicode's table on every machine."""
 _SHORT = 1000
 """The most bytes of a value that is hashed as part of its row's text."""
 
@@ -419,7 +447,7 @@ class PostgreSQLDialect(Dialect):
 
     def __init__(self, version: int = 150000) -> None:
         """`version`: the server's version in its own numbering (160002)."""
-        self._functions = {**FUNCTIONS, **(WITH_CASE_MAPPING if version >= CASE_MAPPING_VERSION else {})}
+        self._functions = {**FUNCTIONS, **_by_case(version)}
 
     @property
     def functions(self) -> Mapping[str, Template]:  # type: ignore[override]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from dpsql.engine.dialect import Dialect, Template
@@ -21,7 +20,7 @@ from dpsql.engine.shared_texts import (
 from dpsql.engine.spark import literals
 from dpsql.engine.spark.literals import TYPES, constant, quoted, real, real_to_integer, whole_text
 from dpsql.functions.calendar import microseconds
-from dpsql.functions.text_values import lower, trimmed, upper
+from dpsql.functions.text_values import case_pairs, lower, trimmed
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Literal
@@ -353,18 +352,10 @@ def _matches(text: str, pattern: str) -> str:
     return f"({text} RLIKE {quoted(whole)})"
 
 
-@cache
-def _case_pairs(word: str) -> tuple[str, str]:
-    """Return every letter that `word` (lower, upper) changes, and the letters that they become."""
-    function = {"lower": lower, "upper": upper}[word]
-    letters = [c for c in map(chr, range(0x110000)) if not 0xD800 <= ord(c) < 0xE000 and function(c) != c]
-    return "".join(letters), "".join(map(function, letters))
-
-
 def _mapped(word: str, text: str) -> str:
     """Map a text to lower or upper case letter by letter, by our own table; the engine's functions depend on neighbouring letters
     and change lengths."""
-    before, after = (f"'{letters}'" for letters in _case_pairs(word))
+    before, after = (f"'{letters}'" for letters in case_pairs(word))
     return f"(CASE WHEN octet_length({text}) = length({text}) THEN {word}({text}) ELSE translate({text}, {before}, {after}) END)"
 
 

@@ -469,7 +469,7 @@ def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
         (
             "lines with a quote that is never closed and ends with the line (if cells hold line breaks: csv: {multiline: true})",
             broken.open_quote,
-            False,
+            2 * broken.open_quote > rows,
         ),
         (
             "carriage returns that end no line (after a first line feed, only line feeds end lines)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
@@ -17,7 +18,6 @@ from dpsql.engine.postgresql.dialect import (
     CASE_MAPPING_VERSION,
     FUNCTIONS,
     UNSUPPORTED,
-    WITH_CASE_MAPPING,
     PostgreSQLDialect,
 )
 from dpsql.engine.postgresql.literals import TYPES, let, product_of, quotient_of, sum_of
@@ -33,6 +33,7 @@ ROWS = [
     {name: value.replace("\0", "") if isinstance(value, str) else value for name, value in row.items()}
     for row in random_rows(random.Random(20240229), 160)
 ]
+BEFORE_17 = PostgreSQLDialect(CASE_MAPPING_VERSION - 1)
 LIBM = {"ln", "log10"}
 CASE_MAPPED_SINCE = "\u1c89\u1c8a\ua7cb\ua7cc\ua7cd\ua7da\ua7db\ua7dc\u019b\u0264"
 """Letters whose other case was added after Unicode 14, in addition to the alphabet Garay (from U+10D50)."""
@@ -103,7 +104,7 @@ def rows(server: Server) -> Iterator[Rows]:
 def test_every_function_is_written_or_has_its_reason() -> None:
     assert set(FUNCTIONS) | set(UNSUPPORTED) == set(REGISTRY)
     assert set(FUNCTIONS) & set(UNSUPPORTED) == set()
-    assert set(WITH_CASE_MAPPING) <= set(UNSUPPORTED) and all(UNSUPPORTED.values())
+    assert all(UNSUPPORTED.values())
 
 
 def test_each_function_means_what_python_says(rows: Rows) -> None:
@@ -178,27 +179,32 @@ def test_names_of_let_do_not_meet_the_texts_they_stand_for() -> None:
 
 
 def test_case_of_every_letter_is_that_of_python(rows: Rows) -> None:
-    if rows.connection.info.server_version < CASE_MAPPING_VERSION:
-        assert rows.text(Call("lower", (COLUMNS["text1"],), Facts(T))) is None
-        return
     rows.connection.execute("CREATE TEMP TABLE letters (t text)")
     every = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
     with rows.connection.cursor() as cursor, cursor.copy("COPY letters FROM STDIN") as copy:
         for letter in every:
             copy.write_row((letter,))
-    for name, python in (("lower", lower), ("upper", upper)):
-        text = rows.dialect.expression(Call(name, (Column("t", Facts(T)),), Facts(T)))
+    for (name, python), dialect in itertools.product((("lower", lower), ("upper", upper)), (rows.dialect, BEFORE_17)):
+        text = dialect.expression(Call(name, (Column("t", Facts(T)),), Facts(T)))
         answers = rows.connection.execute(f"SELECT t, {text} FROM letters").fetchall()
         wrong = {letter for letter, theirs in answers if theirs != python(letter)}
-        assert {letter for letter in wrong if not 0x10D50 <= ord(letter) < 0x10D90} <= set(CASE_MAPPED_SINCE)
+        by_server = set(CASE_MAPPED_SINCE) if dialect is not BEFORE_17 else set()
+        assert {letter for letter in wrong if not 0x10D50 <= ord(letter) < 0x10D90} <= by_server
 
 
-def test_servers_before_version_17_refuse_the_case_of_letters() -> None:
-    with pytest.raises(Refusal, match="lower is not supported"):
-        PostgreSQLDialect(160000).expression(Call("lower", (COLUMNS["text1"],), Facts(T)))
+@pytest.mark.parametrize("name", ["lower", "upper", "ilike"])
+def test_servers_before_version_17_map_the_case_of_texts(rows: Rows, name: str) -> None:
+    """The text for old servers runs on every server, and depends on none of their locales."""
+    rng = random.Random(5)
+    spec = next(spec for spec in SPECS if spec[0] == name)
+    server, rows.dialect = rows.dialect, BEFORE_17
+    try:
+        assert not rows.differences([apply(rng, spec, depth) for depth in (1, 2) for _ in range(8)])
+    finally:
+        rows.dialect = server
 
 
-@pytest.mark.parametrize("name", sorted(set(UNSUPPORTED) - set(WITH_CASE_MAPPING)))
+@pytest.mark.parametrize("name", sorted(UNSUPPORTED))
 def test_a_function_that_is_not_exact_is_refused_with_its_reason(name: str) -> None:
     rng = random.Random(3)
     spec = next(spec for spec in SPECS if spec[0] == name)
