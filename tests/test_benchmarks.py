@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
 import venv
@@ -57,9 +56,7 @@ from benchmarks.data import (
     table_policy,
     write_policy,
 )
-from benchmarks.large import Point
 from benchmarks.peers.drive import PEERS, Peer, Unusable, environment
-from benchmarks.peers.marks import note_of
 from benchmarks.stages import STEPS, stopwatch
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
@@ -117,13 +114,6 @@ def test_fixed_cost_names_every_step(results: Found) -> None:
     assert "engine" not in ways["stored"] and "ledger: reserve" not in ways["stored"]
     for one in results["fixed"]["found"]:
         assert one["steps"]["total"] > 0 and one["median"] > 0 and one["raw"] > 0
-
-
-def test_tables_name_the_command(results: Found) -> None:
-    page = results["page"]
-    assert "python -m benchmarks --rows 3000" in page
-    assert all(f"| {question.name} {question.title} |" in page for question in WORKLOAD)
-    assert "user, prepared: copy" in page and "ledger: reserve" in page
 
 
 def test_the_command_is_told_without_folders(results: Found) -> None:
@@ -235,12 +225,6 @@ def test_limits_are_a_ladder_that_ends_in_what_is_written(tmp_path: Path) -> Non
     assert sums["dpsql, not prepared"] / 2**limits.TERM.grid == pytest.approx(clamped, rel=1e-8)
 
 
-def test_slopes_are_exponents() -> None:
-    square = [Point("rows", x, "raw", 3.0 * x**2, 0.0) for x in (1, 10, 100, 1000)]
-    assert math.isclose(large.slope(square), 2.0)
-    assert math.isnan(large.slope(square[:1]))
-
-
 def test_the_benchmark_of_concurrent_clients_measures_every_way(tmp_path: Path) -> None:
     found = clients.concurrent(tmp_path, 3, 1, 2, lambda line: None, rows=300)
     ways = [f"{title}: {asked}" for title in clients.TITLES.values() for asked in ("new text", "again")]
@@ -307,10 +291,6 @@ def test_estimates_of_few_rows_err_less_than_plain_ratios_and_of_many_rows_as_mu
         assert cells["AVG", accountant, 5].ratio < 0.95
         assert cells["AVG", accountant, 4_000].ratio == pytest.approx(1)
     assert "| AVG | pure | 0.1 |" in tables.estimates([asdict(gain) for gain in found])
-
-
-def test_a_trimmed_mean_leaves_two_out_at_each_end() -> None:
-    assert tpch.trimmed_mean([100, 1, 2, 3, -50, 4, 7, 1000, 0, 5]) == (1 + 2 + 3 + 4 + 5 + 7) / 6
 
 
 def test_the_questions_of_r2t_are_answered_with_the_bounds_that_they_choose(tmp_path: Path) -> None:
@@ -469,12 +449,6 @@ def test_a_peer_that_is_not_there_says_why(tmp_path: Path, monkeypatch: pytest.M
             Peer(name, empty / "bin" / "python", facts)
     done = run(tmp_path, "--peers", "nobody")
     assert done.returncode == 2 and "nobody: known are smartnoise" in done.stderr
-
-
-def test_errors_count_missing_groups() -> None:
-    exact = {("a",): [10.0, 4.0], ("b",): [20.0, 0.0]}
-    assert compare.errors(exact, [{("a",): [11.0, 5.0]}]) == [pytest.approx(0.55), pytest.approx(0.25)]
-    assert compare.errors(exact, [{("a",): [None, math.nan], ("b",): [20.0, 1.0]}]) == [0.5, 1.0]
 
 
 def test_intervals_of_a_ratio_hold_it() -> None:
@@ -655,19 +629,6 @@ def test_a_system_is_compared_with_dpsql_under_the_same_caps(tmp_path: Path, mon
     assert ("Q10", twin["system"]) not in own, "asked only where somebody is compared with it"
 
 
-def test_cells_without_an_answer_are_counted_apart() -> None:
-    other = compared("qrlew", 1.4, note="another question")
-    twin = compared("dpsql, 2 rows of a region", 1.4)
-    text = tables.errors([compared("opendp", 0.5), compared("smartnoise", 0.5, error=1.0), other, twin])
-    assert text.startswith("1 comparisons: dpsql's error is below the other's beyond chance in 1, above it in 0")
-    assert "In 1 more the other answers nothing" in text and "In 1 more it does not do what it was asked to" in text
-
-
-def test_notes_are_about_a_column_or_a_question() -> None:
-    assert note_of("pipelinedp", "Q4", "mean") and not note_of("pipelinedp", "Q4", "total")
-    assert note_of("qrlew", "Q5", "n") and note_of("qrlew", "Q5", "total") and not note_of("opendp", "Q5", "n")
-
-
 def test_what_bounding_leaves_is_what_even_draws_leave_on_average(tmp_path: Path) -> None:
     data = tmp_path / "few.parquet"
     rows = "(1, 'a', 2.0), (1, 'a', 900.0), (1, 'b', NULL), (2, 'b', 7.0)"
@@ -715,23 +676,6 @@ def test_errors_are_compared_with_those_of_a_peer(tmp_path: Path, monkeypatch: p
     if report.find_spec("matplotlib"):
         chart.draw_errors(found, tmp_path / "errors.svg")
         assert "svg" in (tmp_path / "errors.svg").read_text()[:400]
-
-
-def test_charts_are_pictures(results: Found, tmp_path: Path) -> None:
-    if report.find_spec("matplotlib") is None:
-        assert report.charts(results, tmp_path) == []
-        return
-    points = [vars(Point("rows", x, "raw", float(x), 0.0)) for x in (1, 10, 100)]
-    drawn = report.charts({"workload": results["workload"], "growth": {"found": points}}, tmp_path)
-    assert [path.name for path in drawn] == ["performance-workload.svg", "performance-growth.svg"]
-    assert all("</svg>" in path.read_text() for path in drawn)
-
-
-def test_parts_are_kept_apart(tmp_path: Path) -> None:
-    report.write(tmp_path, "cold", "one", (0.0, 0.0), [])
-    report.write(tmp_path, "clients", "two", (0.0, 0.0), [])
-    assert list(report.read(tmp_path)) == ["clients", "cold"]
-    assert json.loads((tmp_path / "cold.json").read_text())["machine"]["cores"] == str(os.cpu_count())
 
 
 def test_a_change_is_slower_where_the_whole_interval_is() -> None:

@@ -17,9 +17,8 @@ import pytest
 from support.places import ROOT
 
 from dpsql.disclosure import PersonRows, generalisations, measure_risk
-from dpsql.disclosure.report import finest_good, ladder
+from dpsql.disclosure.report import ladder
 from dpsql.engine.registry import open_engine
-from dpsql.errors.exceptions import Error
 from dpsql.policy import Policy, parse_policy
 
 COLUMNS = {
@@ -219,56 +218,6 @@ def test_real_steps_are_nested_although_floats_round() -> None:
         for fine, coarse in pairwise(steps):
             pairs = read_rows.fetch(f"SELECT COUNT(DISTINCT ({fine.sql}, {coarse.sql})) FROM rows")[0][0]
             assert pairs == fine.values
-
-
-def test_few_combinations_are_asked() -> None:
-    asked = []
-
-    def good(node: tuple[int, ...]) -> bool:
-        asked.append(node)
-        return sum(node) >= 9
-
-    found = finest_good([6, 6, 6, 6], good)
-    assert set(found) == {node for node in product(range(6), repeat=4) if sum(node) == 9}
-    assert len(asked) < 6**4 / 2 and len(set(asked)) == len(asked)
-
-
-def test_where_everybody_is_too_few_there_is_no_generalisation() -> None:
-    with read(people(0, False)[:3], *QUASI) as read_rows:
-        assert generalisations(read_rows, QUASI, 4) == ()
-        assert [entry.information for entry in generalisations(read_rows, QUASI, 4, 1.0)] == [1.0]
-
-
-@pytest.mark.parametrize("by_row", [False, True])
-def test_of_no_rows_there_are_no_persons(by_row: bool) -> None:
-    with read([], *QUASI, "ill", by_row=by_row) as read_rows:
-        report = measure_risk(read_rows, QUASI, ("ill",))
-    assert (report.persons, report.sizes.smallest, report.sizes.average_risk) == (0, 0, 0.0)
-    assert report.diversity[0].disclosed == 0
-
-
-@pytest.mark.parametrize(
-    ("table", "columns", "slug"),
-    [
-        ("peple", ("zip",), "risk_no_table"),
-        ("people", ("zap",), "risk_no_column"),
-        ("towns", ("zip",), "risk_public_table"),
-    ],
-)
-def test_unknown_names_and_public_tables_are_refused(table: str, columns: tuple[str, ...], slug: str) -> None:
-    loaded = policy()
-    empty = pa.table({name: pa.array([], type_) for name, type_ in TYPES.items()})
-    engine = open_engine(loaded, {"people": empty, "towns": pa.table({"zip": ["8001"]})})
-    with pytest.raises(Error) as caught:
-        PersonRows(loaded, engine, table, columns)
-    assert caught.value.slug == slug
-
-
-def test_too_many_columns_are_refused() -> None:
-    with read([], *COLUMNS) as read_rows:
-        with pytest.raises(Error) as caught:
-            measure_risk(read_rows, ("zip",) * 13)
-        assert caught.value.slug == "risk_columns"
 
 
 def sources() -> Iterator[tuple[str, str]]:

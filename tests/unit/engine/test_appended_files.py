@@ -28,7 +28,7 @@ from dpsql.engine.contribution_index import (
     PreparationState,
 )
 from dpsql.engine.duckdb.engine import open_duckdb
-from dpsql.errors.exceptions import Error, Fault
+from dpsql.errors.exceptions import Fault
 from dpsql.frontends.cli.erase import erase
 from dpsql.frontends.cli.owner import prepare
 from dpsql.policy import load_policy
@@ -471,30 +471,3 @@ def test_a_change_during_the_work_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(Fault, match="changed while"):
         index(policy).prepare(progress=change)
     assert states(policy)["visits"] == PreparationState("visits", "extended", "new files: 2")
-
-
-def test_the_command_tells_how_many_files_are_new(tmp_path: Path) -> None:
-    policy = written_policy(tmp_path, text=BY_ROW)
-    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
-    open_clinic(policy).close()
-    for told in ("visits: written\n", "visits: extended, new files: 1\n", f"visits: written, {OF_CHANGED_FILES}\n"):
-        assert CliRunner().invoke(prepare, ["-p", str(policy)]).stderr == told
-        add(tmp_path, "visits", ["('p2', 2, 2.5, 'b', DATE '2024-01-02')"], "2")
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (("visits/*.parquet", "visits.parquet"), "needs a `source` with a wildcard"),
-        (("source: visits/*.parquet", "source: main.visits"), "needs Parquet or CSV files read by DuckDB"),
-        (("dataset: growing", "dataset: growing\nsource: spark://local[1]"), "needs Parquet or CSV files read by DuckDB"),
-        (("    append_only: true", "    append_only: true\n    public: true"), "is about prepared copies of protected tables"),
-        (("append_only: true", "append_only: nightly"), "append_only"),
-    ],
-)  # fmt: skip
-def test_a_declaration_that_says_nothing_is_a_problem(tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    policy = written_policy(tmp_path, text=BY_ROW)
-    policy.write_text(policy.read_text().replace(*change))
-    with pytest.raises(Error, match="append_only") as refused:
-        load_policy(policy)
-    assert told in str(refused.value)

@@ -14,14 +14,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from click.testing import CliRunner
 from support.places import TESTS
 from support.visits_clinic import QUESTIONS, clinic, engine_sql, exact, fill, index_of, open_clinic, rows
 
 from dpsql.engine.contribution_index import SHOWN_KEY, ContributionIndex
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Fault
-from dpsql.frontends.cli.owner import prepare
 from dpsql.session.session import Session
 
 VISITS = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"
@@ -456,33 +454,6 @@ def test_the_files_are_the_owners_alone(tmp_path: Path) -> None:
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
-
-
-def test_the_command_tells_what_became_of_each_table(tmp_path: Path) -> None:
-    fill(tmp_path / "clinic.duckdb", rows(0))
-    policy = clinic(tmp_path)
-    open_clinic(policy).close()
-    arguments = ["-p", str(policy), "--memory", "1GB", "--jobs", "1"]
-    for states_told in ("patients: in place\nvisits: written\nlabs: written\n", "there already"):
-        told = CliRunner().invoke(prepare, arguments)
-        assert told.exit_code == 0 and told.stdout == "" and states_told in told.stderr
-    assert told.stderr.count("there already") == 3
-    assert CliRunner().invoke(prepare, ["-p", str(policy), "--jobs", "100000"]).exit_code == 2
-    assert CliRunner().invoke(prepare, ["-p", str(policy), "--memory", "4G"]).exit_code == 0
-    told = CliRunner().invoke(prepare, [*arguments, "--copy"])
-    assert "patients: written\nvisits: there already\n" in told.stderr
-
-
-def test_a_limit_that_is_none_and_a_folder_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(tmp_path / "clinic.duckdb", rows(0))
-    with open_clinic(clinic(tmp_path)) as session:
-        for memory in ("lots", "-1GB", "4", "GB", "none", ""):
-            with pytest.raises(Fault, match="does not accept"):
-                index_of(session).prepare(memory=memory)
-        (tmp_path / "file").write_text("no folder")
-        monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "file"))
-        with pytest.raises(Fault, match="cannot write in"):
-            index_of(session).prepare()
 
 
 def test_rows_put_aside_by_a_dead_process_are_removed(tmp_path: Path) -> None:

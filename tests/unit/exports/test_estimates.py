@@ -10,7 +10,6 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
@@ -128,12 +127,6 @@ def test_counts_over_several_columns_add_up_to_those_over_fewer(session: Session
     assert sum(bar.value for _, bar in single) == pytest.approx(total.value) and total.value == rows.count
 
 
-def test_a_row_count_of_neighbours_that_are_equally_many_has_no_bar(session: Session) -> None:
-    rows = export_of(session, plan_export(session.policy, "people", ("grade",), ONE))
-    bar = estimate(rows, "SELECT COUNT(*) FROM people").rows[0][0]
-    assert bar.high - bar.value == bar.value - bar.low == rows.description.rows_missed(1 - 0.05 * 0.2)
-
-
 def test_a_mean_of_hardly_any_row_says_that_nothing_is_known(session: Session) -> None:
     rows = export_of(session, plan_export(session.policy, "people", ("job", "age"), Fraction(1, 2)))
     bar = estimate(rows, "SELECT AVG(age) FROM people WHERE job = 'job 1'").rows[0][0]
@@ -244,36 +237,6 @@ def test_what_has_no_unbiased_estimate_is_refused(session: Session, sql: str, wo
     assert words in raised.value.text()
 
 
-def test_too_many_groups_are_refused(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsql.exports.estimates.MOST_GROUPS", 8)
-    rows = export_of(session, plan_export(session.policy, "people", ("region", "ward"), ONE))
-    with pytest.raises(Error) as raised:
-        estimate(rows, "SELECT COUNT(*) FROM people GROUP BY region, ward")
-    assert raised.value.slug == "estimate_groups"
-
-
-def test_an_empty_table_has_estimates_too(session: Session) -> None:
-    class Nobody(Gate):
-        def count_rows(self, exact: int, noise: object) -> int:
-            return 0
-
-    rows = export_of(session, plan_export(session.policy, "people", COLUMNS, Fraction(3)), Nobody())
-    for sql, _ in QUESTIONS:
-        (bar,) = estimate(rows, sql).rows[0]
-        assert bar.low <= bar.value <= bar.high
-
-
-def test_a_csv_file_of_values_with_line_breaks_is_read_again(tmp_path: Path) -> None:
-    """More than one block of the reader, which must not split a value."""
-    names = ["a\nb" * 20, "c\r\nd" * 20, 'e"\n']
-    column = CategoryColumn("note", "string", tuple(names), 1, 0.9, 0.05)
-    written = pa.table({"note": pa.array(names * 20_000)})
-    file = NewFile(tmp_path / "rows.csv", Description("clinic", "people", "1", 1, None, (column,)))
-    file.write(written)
-    file.publish()
-    assert read_rows(tmp_path / "rows.csv").columns["note"].tolist() == [0, 1, 2] * 20_000
-
-
 @pytest.mark.parametrize(
     ("sql", "exact"),
     [("COUNT(*) FROM rows WHERE grade = 2", 1), ("SUM(grade) FROM rows", 6), ("AVG(grade) FROM rows", 1.2)],
@@ -287,12 +250,6 @@ def test_rows_that_happen_to_be_alike_have_a_bar(sql: str, exact: float) -> None
     bar = estimate(rows, f"SELECT {sql}").rows[0][0]
     assert bar.low <= exact <= bar.high
     assert estimate(rows, "SELECT COUNT(*), COUNT(grade) FROM rows").rows[0][0] == EstimatedValue(5, 5, 5)
-
-
-def test_a_file_that_is_not_there_is_told_with_its_reason(tmp_path: Path) -> None:
-    with pytest.raises(Error) as raised:
-        read_rows(tmp_path / "nothing.parquet")
-    assert "no such file or directory" in raised.value.text() and "dpsql export" in raised.value.text()
 
 
 @pytest.mark.parametrize("means", [(0.5, 0.5, 0.5), (0.1, 0.5, 0.9)])

@@ -19,7 +19,6 @@ import pytest
 from support.clinic_folder import POLICY, Clinic, Outcome, process
 
 from dpsql.policy import parse_policy, policy_problems
-from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.session.session import Session
 
 Run = Callable[..., Outcome]
@@ -105,12 +104,6 @@ def test_the_ending_of_a_file_chooses_its_format(clinic: Clinic, dpsql: Run) -> 
     )
     assert pq.read_table("a.parquet").num_rows == 2 and "±" in Path("a.txt").read_text()
     assert clinic.charges() == 1
-
-
-@pytest.mark.parametrize("option", [("-o", "x.csv"), ("-f", "json"), ("--bars",), ("--plot", "x.svg")])
-def test_explain_refuses_options_of_an_answer(clinic: Clinic, dpsql: Run, option: tuple[str, ...]) -> None:
-    outcome = dpsql("query", "-p", "clinic.yaml", BY_REGION, "--explain", *option)
-    assert outcome.status == 2 and "--explain gives no answer" in outcome.err and clinic.charges() == 0
 
 
 def test_query_reads_options_and_a_statement_from_standard_input(clinic: Clinic) -> None:
@@ -213,21 +206,6 @@ def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
     assert Path("source.yaml").read_text() == text
 
 
-def test_init_leaves_the_privacy_unit_open(bare_clinic: Clinic, dpsql: Run) -> None:
-    Path("people.csv").write_text("id,no,age\n1,Secret Name,91827\n")
-    assert dpsql("init", "--from", "people.csv", "--out", "p.yaml").status == 0
-    text = Path("p.yaml").read_text()
-    assert "Secret" not in text and "91827" not in text and '"no": {type: text}' in text
-    assert {path for path, _ in policy_problems(text)} >= {"$.privacy_unit"}
-    assert dpsql("init", "--from", "people.csv", "--out", "rows.yaml", "--unit", "row").status == 0
-    assert dpsql("init", "people.csv", "--out", "same.yaml", "--unit", "row").status == 0
-    assert Path("same.yaml").read_text() == Path("rows.yaml").read_text()
-    for sources in ((), ("people.csv", "--from", "people.csv")):
-        outcome = dpsql("init", *sources)
-        assert outcome.status == 2 and "name one source: dpsql init PATH" in outcome.err
-    assert policy_problems(Path("rows.yaml").read_text()) == []
-
-
 def test_a_starter_of_odd_files_is_one_that_check_accepts(bare_clinic: Clinic, dpsql: Run) -> None:
     """A column without a name is left out, and brackets in the name of a file are no wildcards; other endings are named."""
     Path("p[2024].csv").write_text(",id,age\n0,1,50\n")
@@ -260,17 +238,6 @@ def test_a_unit_that_may_have_several_rows_is_asked_about(bare_clinic: Clinic, d
     ):
         Path("pbcseq.yaml").write_text(mended)
         assert "has max_rows: 1" not in dpsql("check", "pbcseq.yaml").out
-
-
-def test_the_starter_says_how_many_questions_its_budget_allows(bare_clinic: Clinic, dpsql: Run) -> None:
-    Path("people.csv").write_text("id,age\n1,50\n")
-    assert dpsql("init", "--from", "people.csv", "--unit", "row").status == 0
-    text = Path("people.yaml").read_text()
-    (number,) = re.findall(r"about ([0-9]+) such questions fit the budget", text)
-    policy = parse_policy(text)
-    accountant = make_accountant(policy.budget.accountant, policy.budget.epsilon, policy.budget.delta)
-    rho = accountant.request(policy.per_query.epsilon).rho
-    assert rho is not None and int(number) == accountant.limits["rho"] // rho and int(number) > 30
 
 
 def test_an_unexpected_error_quotes_nothing(clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,18 +300,6 @@ def test_a_paid_answer_that_cannot_be_written_says_so(clinic: Clinic, dpsql: Run
     outcome = dpsql("query", "-p", "clinic.yaml", BY_REGION, "-o", "no/such/folder.csv", "-f", "csv")
     assert outcome.status == 4 and "the charge stays" in outcome.err
     assert dpsql("query", "-p", "clinic.yaml", BY_REGION).status == 0 and clinic.charges() == 1
-
-
-def test_a_project_is_charged_too(clinic: Clinic, dpsql: Run) -> None:
-    named = clinic.policy.read_text().replace("\nanalysts:", "\nprojects: {flu: {epsilon: 0.1}}\nanalysts:")
-    clinic.policy.write_text(named)
-    dpsql("init", "-p", "clinic.yaml")
-    asked = ("query", "-p", "clinic.yaml", "--project")
-    found = dpsql(*asked, "flu", "SELECT COUNT(*) FROM patients")
-    assert found.status == 0 and "project flu 0, each of epsilon 0.1" in found.err
-    assert dpsql(*asked, "flu", "SELECT COUNT(*) FROM numbers").status == 3
-    wrong = dpsql(*asked, "flue", "SELECT COUNT(*) FROM numbers")
-    assert wrong.status == 2 and "did you mean" in wrong.err and "known: flu" in wrong.err
 
 
 def test_init_reads_a_folder_as_a_table_for_each_file(bare_clinic: Clinic, dpsql: Run) -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from support.clinic_folder import Clinic, Outcome
 
 from dpsql.ledger import open_ledger
@@ -43,9 +42,3 @@ def test_a_demo_whose_ledger_is_gone_does_not_start_anew(bare_clinic: Clinic, dp
         file.unlink()
     outcome = dpsql("demo", "demo")
     assert outcome.status == 4 and "gone or empty" in outcome.err and not Path("demo/nafld-ledger.db").exists()
-
-
-def test_a_folder_that_cannot_be_written(bare_clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("demo").write_text("a file")
-    outcome = dpsql("demo", "demo")
-    assert outcome.status in (2, 4) and "Traceback" not in outcome.err

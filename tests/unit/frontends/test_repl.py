@@ -12,16 +12,13 @@ from typing import Any
 
 import pexpect
 import pytest
-import sqlglot
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from support.clinic_folder import REPOSITORY, Clinic, Outcome, process
 
 from dpsql.frontends import interruptible
-from dpsql.frontends.repl.commands import HELP
-from dpsql.frontends.repl.prompt import FUNCTIONS, PolicyCompleter
+from dpsql.frontends.repl.prompt import PolicyCompleter
 from dpsql.policy import load_policy
-from dpsql.sql.binder.allow_list import NAMES
 
 Run = Callable[..., Outcome]
 
@@ -135,28 +132,6 @@ def test_completion_offers_names_of_the_policy(bare_clinic: Clinic) -> None:
     assert completions(completer, "SET dp.e") == ["dp.epsilon"]
     assert completions(completer, "\\b") == ["\\budget"] and completions(completer, "\\set eps") == ["epsilon"]
     assert completions(completer, "\\d num") == ["numbers"]
-
-
-def test_completed_functions_are_known() -> None:
-    for name in FUNCTIONS:
-        if name in NAMES or name == "clamp":
-            continue
-        calls = [f"SELECT {name}({inside})" for inside in ("a", "a, b", "a, b, c, 4", "'day', a, b", "", "year FROM a")]
-        assert any(_known(call) for call in calls), name
-
-
-def _known(sql: str) -> bool:
-    try:
-        tree = sqlglot.parse_one(sql, read="duckdb")
-    except sqlglot.errors.ParseError:
-        return False
-    return not list(tree.find_all(sqlglot.exp.Anonymous))
-
-
-def test_help_lists_every_command(clinic: Clinic) -> None:
-    child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
-    out, _ = child.communicate("\\?\n")
-    assert all(usage in out for usage in HELP)
 
 
 Piped = Callable[..., tuple[str, str, int]]

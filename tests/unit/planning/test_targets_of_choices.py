@@ -94,15 +94,6 @@ def test_a_target_that_nothing_reaches_is_refused_uncharged(session: Session) ->
     assert all("1000" in left for left in dict(session.explain(BY_REGION).remaining).values())
 
 
-def test_what_the_target_means_is_said_before_and_after_paying(session: Session) -> None:
-    assert "rows of rank" not in session.explain(BY_REGION).to_text()
-    session.execute("SET dp.target_error = 25")
-    notice = "off by at most 25 rows of rank in 95 % of cases, in the worst case"
-    assert notice in session.explain(BY_REGION).to_text()
-    assert any(notice in line for line in session.execute(BY_REGION).receipt.notices)
-    assert not any("rows of rank" in line for line in session.execute("SELECT COUNT(*) FROM patients").receipt.notices)
-
-
 def test_stored_quantiles_that_are_farther_off_are_not_used(session: Session) -> None:
     session.execute("SET dp.reuse = derive")
     paid = session.execute("SELECT region, QUANTILE_DISC(age, [0.5, 0.9]) AS q FROM patients GROUP BY region")

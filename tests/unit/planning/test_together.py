@@ -196,12 +196,6 @@ def test_tables_of_other_sums_rows_or_noise_are_not_joined(session: Session, sql
     assert together == () and alone_because(questions[1]) == ""
 
 
-def test_unrelated_tables_have_plans_of_their_own(session: Session) -> None:
-    others = [text.replace("FROM sales", "FROM sales WHERE paid > 10") for text in (BY_KIND, IN_ALL)]
-    _, together = plans(session, [BY_REGION, others[0], BY_BOTH, others[1]])
-    assert [plan.places for plan in together] == [(0, 2), (1, 3)]
-
-
 def test_the_first_answer_pays_for_all_and_totals_agree(session: Session) -> None:
     _, (plan,) = plans(session, TILES)
     releases = [session.answer(view) for view in plan.questions]
@@ -214,18 +208,6 @@ def test_the_first_answer_pays_for_all_and_totals_agree(session: Session) -> Non
     assert session.execute(TILES[0]).reused, "less noise of the same numbers"
     again = [session.answer(view) for view in plans(session, TILES)[1][0].questions]
     assert [list(release.rows()) for release in again] == [list(release.rows()) for release in releases]
-
-
-def test_explain_has_the_price_and_the_bars_of_the_whole_plan(session: Session) -> None:
-    _, (plan,) = plans(session, [*TILES[:3], IN_ALL.replace("COUNT(*) AS n", "COUNT(*) AS n, 2 * COUNT(*) AS twice")])
-    explained = [session.explain_planned(view) for view in plan.questions]
-    releases = [session.answer(view) for view in plan.questions]
-    for told, release in zip(explained, releases, strict=True):
-        assert told.charged == plan.price.loss and told.lines[0].startswith("n: ")
-        (width,) = {output.error_95 for output in told.outputs}
-        shown = set(release.error.column("n").to_pylist())
-        assert len(shown) == 1 and abs(shown.pop() - width) <= 0.5 + 1e-9
-    assert session.explain_planned(plan.questions[2]).charged == PrivacyLoss.nothing()
 
 
 def test_without_noise_answers_are_the_exact_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

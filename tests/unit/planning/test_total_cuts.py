@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +21,6 @@ from dpsql.planning.total_cuts import DOUBLINGS, OFF_VALUES
 from dpsql.pricing.sum_terms import EMPTY_CELLS, STEPS, WIDE_CELLS, cut_at, last_cell, units_above
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.session.session import Session
-from dpsql.tuning import Tuning
 
 SUM = "SELECT SUM(cost) AS s FROM visits"
 BY_REGION = "SELECT region, SUM(cost) AS s, COUNT(*) AS n FROM visits JOIN patients USING (patient_id) GROUP BY region"
@@ -93,16 +91,6 @@ def test_killed_between_the_steps_it_is_charged_once_and_goes_on(opener: Opener)
     assert session.execute(SUM).reused and spent(session) == "1.5"
 
 
-def test_it_is_answered_from_the_store(opener: Opener) -> None:
-    session, _ = opener()
-    first = rows(session, BY_REGION)
-    notices = session.execute(BY_REGION).receipt.notices
-    again, engine = opener(create=False)
-    release = again.execute(BY_REGION)
-    assert list(release.rows()) == first and release.reused and engine.asked == [] and spent(again) == "1"
-    assert [notice for notice in release.receipt.notices if "auto" in notice] == [n for n in notices if "auto" in n]
-
-
 @pytest.mark.parametrize(
     "sql", [SUM, BY_REGION, "SELECT AVG(cost) AS a, SUM(-cost) AS b, SUM(cost - 20) AS c FROM visits"]
 )
@@ -116,11 +104,6 @@ def test_without_noise_nothing_is_cut(opener: Opener, sql: str) -> None:
     for answered, wanted in zip(sorted(rows(session, sql)), exact, strict=True):
         for value, other in zip(answered, wanted, strict=True):
             assert value == (other if isinstance(other, str) else pytest.approx(other, rel=1e-6))
-
-
-def test_sums_of_integers_are_integers(opener: Opener) -> None:
-    session, _ = opener(NoiselessGate())
-    assert rows(session, "SELECT SUM(age) AS s FROM patients") == [(sum(20 + i % 60 for i in range(1000)),)]
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------
@@ -184,21 +167,6 @@ def test_the_grid_reaches_from_a_part_of_one_row_to_all_rows_of_a_unit(opener: O
 # --- notices and refusals -----------------------------------------------------------------------------------------------
 
 
-def test_explain_says_that_noise_follows_from_a_bound_that_is_chosen(opener: Opener) -> None:
-    session, _ = opener()
-    text = session.explain(BY_REGION).to_text()
-    assert "times the bound that is chosen first" in text and "error bars do not hold that" in text
-    details = session.explain(BY_REGION).details()
-    assert "bound on the sum(cost) of a unit" in details and "times that bound" in details
-    mean_line = session.explain("SELECT AVG(cost) AS m, COUNT(*) AS n FROM visits").to_text().splitlines()[0]
-    assert mean_line == "m: error bar comes with the answer"
-    errors = session.execute(BY_REGION).error.column("s").to_pylist()
-    stored = session.explain(BY_REGION)
-    assert "nothing" in stored.price and "error bars do not hold that" in stored.to_text()
-    (widest,) = re.findall(r"^s: .* ([0-9,.]+) \(95 %\)$", stored.to_text(), re.MULTILINE)
-    assert max(errors) <= float(widest.replace(",", "")) <= 1.01 * max(errors)
-
-
 def test_where_too_few_have_values_the_bound_is_the_policys_own_and_that_is_told(opener: Opener) -> None:
     """5 people at epsilon 1 are no more than the rank, so any bound but the policy's has a probability of two in 100; if each of
     5 answers has another bound, something is wrong."""
@@ -256,36 +224,6 @@ def test_a_bound_of_the_column_below_all_cells_of_a_row_is_never_exceeded(opener
 
 
 @pytest.mark.parametrize(
-    ("sql", "named"),
-    [
-        ("SELECT SUM(c) FROM (SELECT patient_id, SUM(cost) AS c FROM visits GROUP BY patient_id) AS t", "sum(sum(cost))"),
-        ("SELECT SUM(c) FROM (SELECT cost * 2 AS c FROM visits) AS t", "sum((cost * 2))"),
-        ("SELECT SUM(c) FROM (SELECT cost * 2 AS c, patient_id FROM visits) AS t JOIN patients USING (patient_id)", "sum((cost * 2))"),
-        (
-            "SELECT SUM(n) FROM (SELECT COUNT(*) OVER (PARTITION BY patient_id) AS n FROM visits) AS t",
-            "sum(count(*))",
-        ),
-    ],
-    ids=["each person's", "computed", "joined", "window"],
-)  # fmt: skip
-def test_what_is_bounded_is_named_in_words_of_the_question(opener: Opener, sql: str, named: str) -> None:
-    session, _ = opener(NoiselessGate())
-    assert f"{named}: a part of the price" in session.explain(sql).to_text()
-    assert f"bound on the {named} of a unit" in session.explain(sql).details()
-    assert any(notice.startswith(f"{named}: one patient_id") for notice in session.execute(sql).receipt.notices)
-
-
-def test_the_option_is_shown_and_put_back(opener: Opener) -> None:
-    session, _ = opener()
-    assert session.options.show()["dp.max_total"] == "auto"
-    session.execute("SET dp.max_total = 12.5")
-    assert session.options.show()["dp.max_total"] == "12.5" and not session.options.cut_totals
-    session.execute("SET dp.max_total = auto")
-    session.execute("RESET dp.max_total")
-    assert session.options.show()["dp.max_total"] == "none" and not session.options.cut_totals
-
-
-@pytest.mark.parametrize(
     ("option", "slug"), [("dp.target_error = 5", "target_error"), ("dp.threshold = 5", "watch_option")]
 )
 def test_what_needs_to_know_the_noise_before_is_refused(opener: Opener, option: str, slug: str) -> None:
@@ -294,11 +232,6 @@ def test_what_needs_to_know_the_noise_before_is_refused(opener: Opener, option: 
     with pytest.raises(Refusal) as caught:
         session.execute(SUM)
     assert caught.value.slug == slug and not caught.value.charged and engine.asked == [] and spent(session) == "0"
-
-
-def test_tune_measures_the_question_without_its_own_bound(opener: Opener) -> None:
-    session, _ = opener()
-    assert Tuning(session, SUM).plan.outputs
 
 
 # --- accuracy -----------------------------------------------------------------------------------------------------------

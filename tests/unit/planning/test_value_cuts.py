@@ -145,24 +145,6 @@ def test_the_sandbox_has_the_number_of_each_cell(opener: Opener) -> None:
 # --- notices and refusals -----------------------------------------------------------------------------------------------
 
 
-def test_explain_says_that_noise_follows_from_a_number_that_is_chosen(opener: Opener) -> None:
-    session, _ = opener()
-    text = session.explain(BY_REGION).to_text()
-    assert "times the number of values that is chosen first" in text and "error bars do not hold that" in text
-    details = session.explain(BY_REGION).details()
-    assert "values of a unit in the count(distinct cost)" in details and "times that number of values" in details
-    assert details.count("mechanism, its weights fall by e") == 1  # the number is chosen, the count is not
-    assert session.explain(COSTS).outputs[-1].l1_sensitivity == 1
-    session.execute(BY_REGION)
-    assert "nothing" in session.explain(BY_REGION).price
-
-
-def test_the_answer_names_the_number_that_was_chosen(opener: Opener) -> None:
-    session, engine = opener()
-    notices = session.execute(COSTS).receipt.notices
-    assert any(f"brings at most {released_places(engine)} values" in notice for notice in notices)
-
-
 def test_where_too_few_have_values_all_that_one_may_have_are_brought_and_that_is_told(opener: Opener) -> None:
     session, _ = opener()
     session.execute("SET dp.reuse = off")
@@ -170,16 +152,6 @@ def test_where_too_few_have_values_all_that_one_may_have_are_brought_and_that_is
     answers = [session.execute(few).receipt.notices for _ in range(5)]
     assert any("too few have values" in notice and "up to 6" in notice for notices in answers for notice in notices)
     assert not any("too few" in notice for notice in session.execute(COSTS).receipt.notices)
-
-
-def test_the_option_is_shown_and_put_back(opener: Opener) -> None:
-    session, _ = opener()
-    assert session.options.show()["dp.max_values"] == "auto"
-    session.execute("SET dp.max_values = 12")
-    assert session.options.show()["dp.max_values"] == "12" and not session.options.choose_values
-    session.execute("SET dp.max_values = auto")
-    session.execute("RESET dp.max_values")
-    assert session.options.show()["dp.max_values"] == "none" and not session.options.choose_values
 
 
 @pytest.mark.parametrize(

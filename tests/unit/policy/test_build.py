@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import fields, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -12,12 +11,9 @@ from typing import Any
 import pytest
 
 from dpsql.policy import (
-    Analyst,
     ContributionBounds,
-    PerQuery,
     Policy,
     PolicyColumn,
-    PrivacyUnit,
     SessionLimit,
     load_policy,
     parse_policy,
@@ -26,7 +22,6 @@ from dpsql.policy import (
 from dpsql.policy.fields import fingerprint
 from dpsql.policy.reach import find_cycle, joins_of, paths_to_unit
 from dpsql.policy.types import CsvDialect, ProjectLimit, TableAccess
-from dpsql.privacy.loss import Neighbours
 
 POLICY = """\
 dataset: clinic
@@ -90,53 +85,6 @@ def test_values_are_exact_and_typed(policy: Policy) -> None:
     assert columns["smoker"].domain == (True, False, None)
     assert not columns["patient_id"].nullable
     assert policy.tables["labs"].columns["value"].description == "mmol per litre"
-
-
-def test_budget_and_defaults_are_read_exactly(policy: Policy) -> None:
-    assert policy.privacy_unit == PrivacyUnit("patients", "patient_id")
-    assert policy.neighbours is Neighbours.ADD_REMOVE
-    assert policy.budget.epsilon == 10
-    assert policy.budget.delta == Fraction(1, 10**6)
-    assert policy.analysts == {"research": Analyst(Fraction(3, 10), Fraction(1, 10**7))}
-    assert policy.session is None
-    assert policy.per_query == PerQuery(
-        epsilon=Fraction(1, 10),
-        max_epsilon=None,
-        min_epsilon=Fraction(1, 1000),
-        delta=Fraction(1, 10**9),
-        mechanism="auto",
-        confidence=Fraction(19, 20),
-        timeout_seconds=300,
-        max_public_groups=1_000_000,
-    )
-    labs = policy.tables["labs"]
-    assert labs.bounds == ContributionBounds(labs.bounds.max_rows, 4, 5, None, 40)
-    assert (labs.columns["value"].max_total, policy.tables["patients"].columns["age"].max_total) == (
-        Fraction(125, 2),
-        None,
-    )
-
-
-def test_every_option_arrives_in_the_policy() -> None:
-    given = "per_query: {epsilon: 0.2, max_epsilon: 2, delta: 1e-8, max_groups: 3, max_rows_per_group: 4, "
-    given += "mechanism: laplace, confidence: 0.9, timeout_seconds: 7, max_public_groups: 99, min_epsilon: 0.02, min_units: 6}\n"
-    given += "session: {epsilon: 1.5, delta: 2e-7}\nneighbours: change_one\n"
-    policy = parse_policy(POLICY.replace("ledger:", given + "ledger:"))
-    expected = PerQuery(
-        Fraction(1, 5),
-        Fraction(2),
-        Fraction(1, 10**8),
-        "laplace",
-        Fraction(9, 10),
-        7,
-        99,
-        Fraction(1, 50),
-        ContributionBounds(None, 3, 4),
-        6,
-    )
-    assert policy.per_query == expected
-    assert policy.session == SessionLimit(Fraction(3, 2), Fraction(2, 10**7))
-    assert policy.neighbours is Neighbours.CHANGE_ONE
 
 
 def test_a_small_budget_lowers_the_default_of_a_query() -> None:
@@ -212,13 +160,6 @@ def test_promises_about_repetition_bound_multiplicity(policy: Policy) -> None:
     assert not policy.tables["patients"].is_unique(("age",))
 
 
-def test_names_are_found_without_regard_to_case(policy: Policy) -> None:
-    assert policy.table("VISITS") is policy.tables["visits"]
-    assert policy.table("visit") is None
-    assert policy.tables["patients"].column("Age") is policy.tables["patients"].columns["age"]
-    assert policy.tables["patients"].column("agee") is None
-
-
 def test_addresses_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "clinic.yaml").write_text(POLICY)
     policy = load_policy(tmp_path / "clinic.yaml")
@@ -234,20 +175,6 @@ def test_addresses_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
     assert (servers.source_path(), servers.ledger_url()) == (None, "postgresql://h/l")
     one = replace(policy, source="visits-*.csv", tables={"patients": policy.tables["patients"]})
     assert one.table_source("patients") == one.source_path() == str(tmp_path / "visits-*.csv")
-
-
-def test_a_policy_is_a_value(policy: Policy) -> None:
-    again = parse_policy(POLICY)
-    assert again == policy
-    assert hash(again) == hash(policy)
-    assert pickle.loads(pickle.dumps(policy)) == policy
-
-
-def test_the_version_stays_with_what_does_not_matter(policy: Policy, tmp_path: Path) -> None:
-    assert len(policy.version) == 64
-    same = POLICY.replace("epsilon: 0.30", "epsilon: 0.3").replace("lower: .1", "lower: 0.10")
-    same = "# comment\n" + same.replace("mmol per litre", "millimoles")
-    assert parse_policy(same, folder=tmp_path).version == policy.version
 
 
 def test_the_version_knows_every_field_of_every_part_of_the_policy(policy: Policy) -> None:

@@ -316,11 +316,6 @@ def test_files_that_are_no_policy(tmp_path: Path) -> None:
         load_policy(tmp_path / "empty")
 
 
-def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
-    (tmp_path / "bom.yaml").write_bytes(b"\xef\xbb\xbf" + CLINIC.encode())
-    assert load_policy(tmp_path / "bom.yaml").dataset == "clinic"
-
-
 def test_the_refusal_carries_all_problems() -> None:
     text = CLINIC.replace("epsilon: 10,", "epsilon: -1,").replace("lower: 0, upper: 120", "lower: 9, upper: 1")
     with pytest.raises(PolicyRefusal) as refused:
@@ -333,26 +328,6 @@ def test_the_refusal_carries_all_problems() -> None:
     assert "clinic.yaml" in error.message
     assert "$.budget.epsilon" in error.message
     assert "1 more" in error.message
-
-
-def test_row_privacy_has_one_row_per_unit() -> None:
-    row = CLINIC.replace("{table: patients, column: patient_id}", "row").replace("    max_rows: 1\n", "")
-    assert {path for path, _ in policy_problems(row)} == {"$.tables.visits.max_rows", "$.tables.labs.max_rows"}
-
-
-def test_pure_has_no_need_of_delta() -> None:
-    pure = CLINIC.replace("delta: 1e-6, accountant: zcdp", "accountant: pure")
-    assert policy_problems(pure) == []
-    [(path, sentence)] = policy_problems(pure.replace("max_epsilon: 1}", "mechanism: gaussian}"))
-    assert path == "$.per_query.mechanism"
-    assert "delta" in sentence
-    [(path, _)] = policy_problems(pure.replace("max_epsilon: 1}", "delta: 1e-9}"))
-    assert path == "$.per_query.delta"
-
-
-def test_a_table_of_a_broken_parent_is_not_blamed() -> None:
-    found = changed("    foreign_keys: {patient_id: patients.patient_id}\n", "")
-    assert [path for path, _ in found] == ["$.tables.visits.foreign_keys"]
 
 
 def test_two_keys_of_one_table_to_two_units_are_ambiguous() -> None:

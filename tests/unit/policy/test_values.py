@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -44,15 +43,6 @@ def test_numbers_are_read_exactly_up_to_both_ends_and_refused_beyond(
 ) -> None:
     assert [reader(text) for text in inside] == [Fraction(text) for text in inside]
     assert [words in sentence(reader, text) for text in beyond] == [True] * len(beyond)
-
-
-@pytest.mark.parametrize(
-    "text", ["dp_a", "DP_A", "pg_", "Pg_class", "__", "__a", "information_schema", "Information_Schema"]
-)
-def test_names_of_the_system_are_reserved_in_any_case(text: str) -> None:
-    assert (
-        sentence(values.name, text) == f"{text} is reserved; names beginning with dp_, pg_ or __ belong to the system"
-    )
 
 
 WORDS: list[tuple[Reader, list[tuple[Any, Any]], list[Any], str]] = [
@@ -101,44 +91,3 @@ def test_texts_and_lists_are_read_or_refused_with_a_sentence(
 ) -> None:
     assert [reader(raw) for raw, _ in good] == [value for _, value in good]
     assert [words in sentence(reader, raw) for raw in bad] == [True] * len(bad)
-
-
-def test_lists_of_names_hold_each_once() -> None:
-    assert values.names(["a", "b"]) == ("a", "b")
-    assert values.name_sets(["a", ["b", "c"], ["a"]]) == (("a",), ("b", "c"), ("a",))
-    assert values.name_set("a") == ("a",) and values.name_set("a , b,c") == ("a", "b", "c")
-    for repeated in ([], ["a", "a"]):
-        assert sentence(values.names, repeated) == "column names are expected here, each once"
-    assert sentence(values.name_set, "a,a") == "column names are expected here, each once"
-    no_lists: list[Any] = [[], "a", {"a": "b"}, None]
-    for raw in no_lists:
-        assert sentence(values.name_sets, raw).startswith("a list is expected here")
-    for text in ("a,", "", "a\t, b", "a b"):
-        assert "is not a plain name" in sentence(values.name_set, text)
-
-
-def test_long_texts_of_the_owner_are_shortened_in_messages() -> None:
-    assert values.quoted("x" * 40) == repr("x" * 40)
-    assert values.quoted("x" * 41) == repr("x" * 40 + "...")
-    assert len(sentence(values.boolean, "y" * 10_000)) < 100
-
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("2024-02-09", datetime(2024, 2, 9)),
-        ("2024-02-09 10:11", datetime(2024, 2, 9, 10, 11)),
-        ("2024-02-09T10:11:12", datetime(2024, 2, 9, 10, 11, 12)),
-        ("2024-02-09 10:11:12.5", datetime(2024, 2, 9, 10, 11, 12, 500_000)),
-        ("2024-02-09 10:11:12.000007", datetime(2024, 2, 9, 10, 11, 12, 7)),
-        ("9999-12-31 23:59:59.999999", datetime.max),
-    ],
-)
-def test_timestamps_are_read_to_the_microsecond_and_without_a_zone(text: str, moment: datetime) -> None:
-    assert values.timestamp(text) == moment and values.timestamp(text).tzinfo is None
-
-
-@pytest.mark.parametrize("text", ["2024-02-09 24:00", "2024-02-09 10:60", "2024-02-09 10:11:60"])
-def test_times_that_no_clock_shows_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not in the calendar$"):
-        values.timestamp(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -12,17 +12,15 @@ import pytest
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
-from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.measurements import EndRows, RankHistogram
-from dpsql.plan.plan import Call, Caps, Column, Expr, Literal, Measure
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.measurements import EndRows
+from dpsql.plan.plan import Caps, Column, Expr, Measure
 from dpsql.pricing.most_frequent import EndRowsPricing, requested_key
-from dpsql.pricing.rank_histograms import cell_term
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.most_frequent import EndKey, EndRowsPlan
 
 KEY = Column("k", Facts(Type.TEXT, values=("b", "a", None, "c")))
 """Its values in the order of cells: a, b, c."""
-CONDITION = Call("gt", (Column("x", Facts(Type.INTEGER)), Literal(0, literal_facts(0))), Facts(Type.BOOLEAN))
 
 
 @dataclass
@@ -82,20 +80,6 @@ EXACT: list[tuple[Column, list[Any]]] = [
 """Values of which each has a cell of its own, in ascending order."""
 
 
-@pytest.mark.parametrize(("value", "values"), EXACT)
-def test_few_values_have_a_cell_for_each_value_and_key_in_the_order_of_values(value: Column, values: list[Any]) -> None:
-    measurement = entered(value)
-    cells = [cell(measurement, element, key) for element in values for key in ("a", "b", "c")]
-    assert cells == list(range(len(values) * 3)) and measurement.cells == len(cells)
-
-
-def test_a_row_without_a_value_or_a_key_of_the_list_is_in_no_cell() -> None:
-    measurement = entered(integers(0, 9))
-    for value, key in ((None, "a"), (3, None), (3, "d"), (3, "A")):
-        assert cell(measurement, value, key) is None
-    assert cell(entered(Column("v", Facts(Type.TEXT, values=("x",)))), "y", "a") is None
-
-
 def test_many_values_share_cells_and_none_is_moved_past_another() -> None:
     """Values beyond the bounds have cells of their own at both ends."""
     for value, values in (
@@ -131,27 +115,6 @@ def test_groups_and_keys_that_leave_too_few_cells_are_refused() -> None:
         with pytest.raises(Refusal) as caught:
             requested_key(block, asked(reals("0", "1"), key))
         assert caught.value.slug == "many_cells" and block.measurements == []
-
-
-# --- what is released -----------------------------------------------------------------------------------------------
-
-
-def test_an_equal_measurement_is_made_once_and_any_difference_makes_another() -> None:
-    value, other = integers(0, 4), Column("w", Facts(Type.INTEGER, Fraction(0), Fraction(4)))
-    block = Block(measurements=[RankHistogram("h0", value, cell_term(value, None, 1), ())])
-    first, _ = requested_key(block, asked(value))
-    again, _ = requested_key(block, replace(asked(value), name="n"))
-    assert first == again and [measurement.name for measurement in block.measurements] == ["h0", "e0"]
-    for different in (
-        asked(value, aggregate="arg_min"),
-        asked(other),
-        asked(value, Column("k", Facts(Type.TEXT, values=("a", "b")))),
-        asked(value, condition=CONDITION),
-    ):
-        requested_key(block, different)
-    assert [measurement.name for measurement in block.measurements] == ["h0", "e0", "e1", "e2", "e3", "e4"]
-    assert [measurement.term.name for measurement in block.measurements[1:]] == ["e0", "e1", "e2", "e3", "e4"]
-    assert [measurement.last for measurement in block.measurements[1:]] == [True, False, True, True, True]
 
 
 # --- price ----------------------------------------------------------------------------------------------------------
@@ -199,9 +162,3 @@ def test_the_loss_is_that_of_the_rows_of_a_unit_and_uses_up_the_part(
         else:
             assert float(law.epsilon_0**2 * squares / 8) == pytest.approx(0.02, rel=1e-9)
             assert law.epsilon_0**2 * squares / 8 <= Fraction(1, 50)
-
-
-def test_no_bound_on_rows_is_known_that_would_not_follow_from_the_price() -> None:
-    measurement = entered(integers(0, 4))
-    plan, _ = planned(measurement)
-    assert PRICING.worst_error(measurement, plan, "e0", 0.95) == math.inf

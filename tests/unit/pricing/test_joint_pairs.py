@@ -153,17 +153,6 @@ def test_one_column_of_a_pair_has_its_own_statistics_without_noise(session: Sess
 
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
-def test_explain_tells_the_count_of_pairs_and_the_price_once(session: Session) -> None:
-    sql = "SELECT regr_count(y, x) AS n, corr(y, x) AS c FROM t"
-    plan = session.explain(sql)
-    assert [row.output for row in plan.outputs] == ["n", *["c"] * 8]
-    assert plan.outputs[0].aggregate.startswith("count(*) filter")
-    assert plan.outputs[0].error_95 == pytest.approx(1.96 * math.sqrt(18), rel=0.03)  # nearly normal
-    assert "((clamp(y, 0, 10.7) - 0) * (clamp(y, 0, 10.7) - 0))" in plan.outputs[8].aggregate
-    assert [row.epsilon for row in plan.outputs] == [1.0, *[0.0] * 8]
-
-
-@pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_a_pair_that_was_released_is_not_measured_again(session: Session) -> None:
     session.context = replace(session.context, gate=NoiselessGate())
     first = session.execute("SELECT corr(y, x) AS c, regr_count(y, x) AS n FROM t")

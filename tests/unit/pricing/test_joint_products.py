@@ -98,30 +98,6 @@ def test_answers_are_those_of_the_engine_without_noise(session: Session) -> None
 
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
-def test_explain_tells_the_count_of_pairs_and_the_price_once(session: Session) -> None:
-    sql = "SELECT regr_count(y, x) AS n, covar_pop(y, x) AS c FROM t"
-    plan = session.explain(sql)
-    assert [row.output for row in plan.outputs] == ["n", "c", "c", "c"]
-    assert plan.outputs[0].aggregate.startswith("count(*) filter")
-    assert "(clamp(x, -3, 11) - -3)" in plan.outputs[3].aggregate
-    assert [row.epsilon for row in plan.outputs] == [1.0, 0.0, 0.0, 0.0]
-    answer = session.execute(sql)
-    assert answer.error.column("n")[0].as_py() == pytest.approx(plan.outputs[0].error_95, rel=0.2)
-
-
-@pytest.mark.parametrize("session", ["pure"], indirect=True)
-def test_a_pair_that_was_released_is_not_measured_again(session: Session) -> None:
-    session.context = replace(session.context, gate=NoiselessGate())
-    first = session.execute("SELECT covar_pop(y, x) AS c, regr_count(y, x) AS n FROM t")
-    again = session.execute("SELECT regr_count(y, x) AS n, covar_pop(y, x) AS c FROM t")
-    means = session.execute("SELECT regr_avgx(y, x) AS m, regr_avgy(y, x) AS n FROM t")
-    assert again.reused and list(again.rows()) == [row[::-1] for row in first.rows()]
-    assert means.reused and next(iter(means.rows())) == pytest.approx((3.27, 3.837), abs=0.01)
-    swapped = session.execute("SELECT covar_pop(x, y) AS c FROM t")
-    assert swapped.reused and next(iter(swapped.rows()))[0] == pytest.approx(next(iter(first.rows()))[0])
-
-
-@pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_totals_follow_from_products_of_groups(session: Session) -> None:
     """Each part is distinguished from the others, and from those of the same columns in the other order."""
     session.context = replace(session.context, gate=NoiselessGate())

@@ -25,9 +25,6 @@ from dpsql.pricing.rank_histograms import (
 )
 from dpsql.release.formulas import numbers
 
-HALF, LOW, HIGH = Fraction(1, 2), Fraction(0), Fraction(1)
-CONDITION = Column("c", Facts(Type.BOOLEAN))
-
 
 def integers(lower: int, upper: int) -> Column:
     return Column("v", Facts(Type.INTEGER, Fraction(lower), Fraction(upper)))
@@ -67,49 +64,6 @@ def plain(formula: Formula, number: int) -> float:
 # --- grids ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper", "groups"),
-    [(0, 9, 1), (-3, 4, 1), (5, 5, 1), (10**15, 10**15 + 3, 7), (0, (1 << 17) - 1, 1), (0, 255, 1 << 16), (-9, 0, 0)],
-)
-def test_few_integers_have_a_cell_each_from_the_lower_bound_on(lower: int, upper: int, groups: int) -> None:
-    value = integers(lower, upper)
-    term = cell_term(value, CONDITION, groups)
-    assert term.filter == CONDITION and term.magnitude == upper - lower
-    for number in (lower, (lower + upper) // 2, upper):
-        assert cell(term, {"v": number}) == number - lower
-        assert shown(value, term, number - lower) == number
-    assert (cell(term, {"v": lower - 1}), cell(term, {"v": upper + 1})) == (0, upper - lower)
-
-
-GRIDS = [
-    (integers(0, 1 << 17), 1, 1 << 16),
-    (integers(0, 256), 1 << 16, 256),
-    (reals("0", "1"), 1, 1 << 16),
-    (reals("0", "1"), 4, 1 << 16),
-    (reals("0", "1"), 5, 1 << 15),
-    (reals("0", "1"), 16, 1 << 14),
-    (reals("0", "1"), 64, 1 << 12),
-    (reals("0", "1"), 100, 1 << 12),
-    (reals("0", "1"), 1 << 12, 1 << 12),
-    (reals("0", "1"), 1 << 14, 1 << 10),
-    (reals("0", "1"), 1 << 16, 1 << 8),
-    (reals("-1000", "1000"), 1, 1 << 16),
-]
-"""A value, the number of groups, and between how many cells and half as many its bounds are divided."""
-
-
-@pytest.mark.parametrize(("value", "groups", "cells"), GRIDS)
-def test_many_values_share_cells_of_a_width_that_is_a_power_of_two(value: Column, groups: int, cells: int) -> None:
-    term = cell_term(value, None, groups)
-    low, high = value.facts.lower, value.facts.upper
-    assert cells // 2 <= term.magnitude <= cells, "as many as groups leave, to within a factor of two"
-    for share in (0, Fraction(1, 3), Fraction(7, 8), 1):
-        number = float(low + share * (high - low))
-        here = cell(term, {"v": int(number) if value.facts.type is Type.INTEGER else number})
-        assert abs(here - float((Fraction(number) - low) * Fraction(2) ** term.grid)) <= 1
-    assert round(cell(term, {"v": int(high) if value.facts.type is Type.INTEGER else float(high)})) <= term.magnitude
-
-
 def test_groups_that_leave_too_few_cells_are_refused() -> None:
     assert cell_term(reals("0", "1"), None, 1 << 16).magnitude <= LEAST_CELLS
     for value in (reals("0", "1"), integers(0, 3)):
@@ -119,20 +73,6 @@ def test_groups_that_leave_too_few_cells_are_refused() -> None:
 
 
 LISTED = Column("v", Facts(Type.TEXT, values=("z", "", None, "m")))
-TRUTH = Column("v", Facts(Type.BOOLEAN))
-
-
-def test_listed_values_have_a_cell_each_in_their_order() -> None:
-    for value, values in ((LISTED, ["", "m", "z"]), (TRUTH, [False, True])):
-        term = cell_term(value, None, 1)
-        assert term.magnitude == len(values) - 1
-        for place, element in enumerate(values):
-            assert cell(term, {"v": element}) == place
-            assert shown(value, term, place) == element
-        assert cell_value(value, term, "q", True)[1] is value.facts.type
-    assert cell_term(LISTED, None, (1 << 24) // 3).magnitude == 2
-    with pytest.raises(Refusal):
-        cell_term(LISTED, None, (1 << 24) // 3 + 1)
 
 
 # --- dates and times ------------------------------------------------------------------------------------------------

@@ -11,11 +11,9 @@ from support.database_files import create_database
 
 from dpsql.engine.emit.measurements import texts
 from dpsql.errors.exceptions import Refusal
-from dpsql.plan import plan as plans
-from dpsql.pricing import marginals, pricing
+from dpsql.pricing import pricing
 from dpsql.pricing.pricing import Price
 from dpsql.pricing.workloads import Workload
-from dpsql.privacy.mechanisms import weighted_sums
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -194,35 +192,6 @@ def test_a_target_is_met_after_least_squares_and_costs_less(shop: Session) -> No
     shop.execute("SET dp.workload = off")
     apart = shop.explain(cube).loss.epsilon
     assert together is not None and apart is not None and together < apart
-
-
-def test_the_option_takes_an_objective(shop: Session) -> None:
-    assert shop.options.show()["dp.workload"] == "relative"
-    shop.execute("SET dp.workload = absolute")
-    assert shop.options.show()["dp.workload"] == "absolute"
-    shop.execute("SET dp.workload = off")
-    assert shop.options.show()["dp.workload"] == "off"
-
-
-def test_free_plans_of_many_tables_do_their_work_once(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """EXPLAIN is free, so its work must not grow with sums times tables times prices: sums share weights and tails, a search
-    computes few prices, and a block is traversed a fixed number of times."""
-    sums = ", ".join(f"SUM(paid) FILTER (WHERE kind <> {kind}) AS s{kind}" for kind in range(1, 7))
-    cube = f"SELECT region, kind, {sums}, COUNT(*) AS n FROM sales GROUP BY CUBE (region, kind)"
-    prices, walks = [], []
-    real_price, real_walk = pricing._priced, plans.results_read
-    monkeypatch.setattr(pricing, "_priced", lambda *args: prices.append(args) or real_price(*args))
-    monkeypatch.setattr(plans, "results_read", lambda part: walks.append(part) or real_walk(part))
-    for cache in (weighted_sums._characteristic, marginals._weights):
-        cache.cache_clear()
-    shop.explain(cube)
-    assert len(prices) == 1 and marginals._weights.cache_info().misses <= 2
-    assert weighted_sums._characteristic.cache_info().misses <= 2 * 4
-    once = len(walks)
-    shop.execute("SET dp.target_error = 900")
-    shop.explain(cube)
-    assert 3 < len(prices) <= 14
-    assert len(walks) <= 3 * once
 
 
 def test_a_target_for_a_thousand_sums_is_refused_before_they_are_priced(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from fractions import Fraction
 from math import inf
 
@@ -11,9 +10,7 @@ import pytest
 from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error
-from dpsql.ledger import windows
 from dpsql.ledger.account import Account
-from dpsql.ledger.windows import BudgetWindow
 from dpsql.policy import Policy
 from dpsql.policy.load import parse_policy
 from dpsql.privacy.accounting.contract import Accountant
@@ -23,8 +20,6 @@ from dpsql.session.budget import (
     BudgetScope,
     percent,
     scopes_of,
-    window_of,
-    windows_in_words,
 )
 
 UNIT = 10**18
@@ -74,11 +69,6 @@ def test_the_part_that_is_left_is_that_of_the_scarcest_dimension() -> None:
     assert budget((BudgetScope("dataset", pure("2")), "1.5", "0")).share_left("dataset") == Fraction(1, 4)
     overdrawn = budget((DATASET, "11", "0"))
     assert overdrawn.share_left("dataset") == 0 and overdrawn.remaining["dataset"]["epsilon"] == "0"
-
-
-def test_what_is_left_is_rounded_down() -> None:
-    words = budget((DATASET, "1.0000001", "0")).words("dataset")
-    assert words.startswith("89.9 % left (epsilon 8.99999, ")
 
 
 def test_a_data_set_without_a_limit_only_adds_up() -> None:
@@ -203,33 +193,3 @@ def test_a_limit_of_all_windows_is_that_of_the_data_set() -> None:
     first, window, *_ = scopes(limits, None, None, "2026-11-01")
     assert first.is_limited and (first.accountant.epsilon, first.accountant.delta) == (40, Fraction(2, 10**6))
     assert window.accountant is TEN
-
-
-# --- windows ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("limits", "in_all"),
-    [("", None), (", lifetime: {epsilon: 40, delta: 2e-6}", {"epsilon": 40 * UNIT, "delta": 2 * UNIT // 10**6})],
-)
-def test_the_window_of_a_day_begins_with_its_month(
-    monkeypatch: pytest.MonkeyPatch, limits: str, in_all: dict[str, int] | None
-) -> None:
-    monkeypatch.setattr(windows, "today", lambda: date(2026, 11, 24))
-    each = {"epsilon": 10 * UNIT, "delta": UNIT // 10**6}
-    window = window_of(policy("accountant: pure, every: month" + limits))
-    assert window == BudgetWindow("2026-11-01", "pure", each, in_all)
-    assert window_of(policy()) is None
-
-
-def test_a_year_without_delta_is_said_without_it_and_rounded_up() -> None:
-    text = POLICY.replace(
-        "{epsilon: 10, delta: 1e-6, accountant: zcdp}",
-        "{epsilon: 1.001, delta: 0, accountant: pure, every: week, lifetime: {epsilon: 40, delta: 0}}",
-    )
-    text = text.replace(", delta: 5e-7", "").replace("epsilon: 3}", "epsilon: 1}").replace("epsilon: 5}", "epsilon: 1}")
-    words = windows_in_words(parse_policy(text.replace("epsilon: 2,", "epsilon: 1,")).budget)
-    assert words == (
-        "each week (UTC) has a budget of its own: 52 weeks amount to epsilon 52.1, "
-        "and all that are ever opened to at most epsilon 40"
-    )

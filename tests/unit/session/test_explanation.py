@@ -24,15 +24,6 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
         yield opened
 
 
-def test_explain_answers_in_a_few_lines_and_verbose_in_a_table(session: Session) -> None:
-    plan = session.explain(COUNT)
-    shown = session.execute(f"EXPLAIN {COUNT}")
-    assert shown.table.column_names == ["privacy_plan"] and [row[0] for row in shown.rows()] == list(plan.lines)
-    assert 2 <= len(plan.lines) <= 6 and plan.lines[0].startswith("n: \N{PLUS-MINUS SIGN} ")
-    assert session.execute(f"EXPLAIN VERBOSE {COUNT}").table.column_names[:2] == ["block", "output"]
-    assert not any("SELECT" in line for line in plan.lines)
-
-
 @pytest.mark.parametrize(
     "sql",
     [

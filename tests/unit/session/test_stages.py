@@ -17,9 +17,6 @@ from support.lost_releases import lose_releases
 from support.noted_engine import NotedEngine, noted_session, spent
 
 from dpsql.errors.exceptions import Fault, Refusal
-from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Column, ReleasedRows
 from dpsql.session.background_work import SourceBreaker
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
@@ -116,20 +113,6 @@ def test_a_request_that_failed_between_the_stages_is_not_charged_again(policy: P
 # --- stored releases ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sql", [ABOVE, TOP])
-def test_the_same_question_is_answered_from_the_store(policy: Path, sql: str) -> None:
-    session, engine = noted_session(policy)
-    first = session.execute(sql)
-    plan = session.explain(sql)
-    assert plan.stored == ("dp_0", "dp_1") and plan.price == "nothing"
-    again = session.execute(sql)
-    assert again.reused and list(again.rows()) == list(first.rows()) and len(engine.asked) == 2
-    session.close()
-    session, engine = noted_session(policy, create=False)
-    assert session.execute(sql).reused and engine.asked == [] and spent(session) == "1"
-    session.close()
-
-
 def test_an_earlier_release_is_used_again_by_a_later_stage(place: tuple[Session, NotedEngine]) -> None:
     session, engine = place
     session.execute("SET dp.epsilon = 0.5")
@@ -180,12 +163,6 @@ def test_equal_rows_in_another_order_are_the_same() -> None:
     assert digest(one) != digest(pa.table({"a": [1, 2, 2], "b": ["x", None, None]}))
 
 
-def test_rows_are_part_of_what_a_block_is_called() -> None:
-    rows = ReleasedRows("dp_result_0", (Column("c0", Facts(Type.INTEGER)),), (("c0",),), "one")
-    assert fingerprint(rows) != fingerprint(replace(rows, content="other"))
-    assert fingerprint(rows) == fingerprint(replace(rows, name="dp_result_1"))
-
-
 # --- before anything runs -------------------------------------------------------------------------------------------
 
 
@@ -199,13 +176,6 @@ def test_the_plan_is_known_before(place: tuple[Session, NotedEngine], sql: str) 
     columns = session.describe(sql)
     assert engine.asked == [] and spent(session) == "0"
     assert columns == session.execute(sql).columns
-
-
-def test_what_the_sandbox_would_refuse_is_refused_before(place: tuple[Session, NotedEngine]) -> None:
-    session, engine = place
-    with pytest.raises(Refusal) as caught:
-        session.execute(BETWEEN.format("CAST(starts_with(n, n) AS double)"))
-    assert caught.value.slug == "sandbox_query" and engine.asked == [] and spent(session) == "0"
 
 
 def test_what_released_values_make_impossible_is_null(place: tuple[Session, NotedEngine]) -> None:

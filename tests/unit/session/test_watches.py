@@ -159,14 +159,6 @@ def test_anything_but_one_sum_is_refused(session: Session, sql: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "slug"), [("mechanism = 'gaussian'", "watch_option"), ("target_error = 5", "watch_option")]
-)
-def test_options_that_speak_of_released_sums_are_refused(session: Session, setting: str, slug: str) -> None:
-    session.execute(f"SET dp.{setting}")
-    refused(session, slug, lambda: ask(session, NEVER))
-
-
-@pytest.mark.parametrize(
     "setting",
     [
         "threshold = nan",
@@ -236,19 +228,6 @@ def test_concurrent_askers_of_one_watch_share_its_runs(session: Session) -> None
     for thread in threads:
         thread.join()
     assert len(releases) == 6 and len(charges(session)) == 1
-
-
-def test_explain_says_what_the_next_comparison_costs(session: Session) -> None:
-    session.execute(f"SET dp.threshold = {NEVER}")
-    assert session.explain(COUNT).price == "epsilon 1, rho 0.462117"
-    assert "above_threshold noise of scale 2," in session.explain(COUNT).details()
-    assert (
-        "above or below" in session.explain(COUNT).to_text()
-        and "price: epsilon 1, rho 0.462117" in session.explain(COUNT).details()
-    )
-    assert session.explain(COUNT).engine_sql == (), "for the owner alone"
-    session.execute(COUNT)
-    assert session.explain(COUNT).price == "nothing" and "price: nothing" in session.explain(COUNT).to_text()
 
 
 def test_the_value_above_a_threshold_comes_with_a_bar_that_holds(session: Session) -> None:

@@ -78,16 +78,6 @@ def asked(session: object, ages: Iterator[int], most: int = 40) -> int:
     return number
 
 
-def test_a_spent_window_is_named_in_words_with_the_way_out(policy: Path, ages: Iterator[int], clock: Clock) -> None:
-    with open_session(policy, analyst="research", create_ledger=True) as session:
-        asked(session, ages)
-        with pytest.raises(BudgetRefusal) as refusal:
-            session.execute(COUNT.format(next(ages)))
-    assert f"the budget that began on {clock().replace(day=1)}" in refusal.value.message
-    assert "window:" not in refusal.value.message
-    assert "wait until the budget begins anew" in refusal.value.hint
-
-
 # --- the calendar -------------------------------------------------------------------------------------------------
 
 
@@ -269,23 +259,6 @@ def test_a_forecast_ends_with_its_window(policy: Path, clock: Clock, ages: Itera
 # --- what is said -------------------------------------------------------------------------------------------------
 
 
-def test_prices_and_balances_are_those_of_the_window(policy: Path, clock: Clock, ages: Iterator[int]) -> None:
-    with open_session(policy, analyst="research", create_ledger=True) as session:
-        plan = session.explain(COUNT.format(next(ages)))
-        assert "50 % of this month's budget of research; 2 questions like this one" in "\n".join(plan.lines)
-        release = session.execute(COUNT.format(next(ages)))
-        assert "this month's budget" in release.receipt.price
-        budget = session.budget()
-        assert session.left_text() == "this month 2 questions, analyst research this month 1, each of epsilon 1"
-        assert budget.epsilon["window:2026-10-01"] == (1, 3) and session.questions_left() == 1
-        clock.day = date(2026, 11, 1)
-        assert session.left_text() == "this month 3 questions, analyst research this month 2, each of epsilon 1"
-        assert session.budget().words("dataset") == "no limit in all; epsilon 1 spent since the ledger was made"
-        rows = {row[0]: row[1:] for row in session.execute("SHOW dp.budget").rows() if row[1] == "epsilon"}
-        assert rows["dataset"] == ("epsilon", "1", "3", 1.0, None, None)
-        assert rows["window:2026-11-01"] == ("epsilon", "0", "3", 0.0, 3.0, 3)
-
-
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
@@ -319,20 +292,3 @@ def test_the_sum_of_a_year_under_zcdp_is_below_twelve_times_and_above_one_month(
     epsilon = Fraction(words.split("epsilon ")[1].split(" ")[0])
     assert 12 * 12**0.5 <= epsilon < 12 * 12
     assert windows_in_words(load_policy(policy).budget.__class__(Fraction(3), Fraction(0), "pure")) == ""
-
-
-def test_accounts_of_windows_that_are_over_are_not_listed(
-    policy: Path, clock: Clock, ages: Iterator[int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with open_session(policy, analyst="research", create_ledger=True) as session:
-        asked(session, ages, 1)
-        clock.day = date(2026, 11, 1)
-        asked(session, ages, 1)
-    capsys.readouterr()
-    assert status_of(["budget", "show", "-f", "csv", "-p", str(policy)]) == 0
-    rows = [line.split(",")[:4] for line in capsys.readouterr().out.splitlines()]
-    assert rows[1:] == [
-        ["dataset", "pure", "2.0", ""],
-        ["window:2026-11-01", "pure", "1.0", "3.0"],
-        ["window:2026-11-01:analyst:research", "pure", "1.0", "2.0"],
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,7 +17,6 @@ from dpsql.sql.parse import (
     MOST_CHARACTERS,
     MOST_DEPTH,
     MOST_TOKENS,
-    has_values,
     parse,
     place,
 )
@@ -135,20 +133,6 @@ def test_what_is_no_sql_is_refused_where_the_parser_stops(text: str, position: i
     assert (error.slug, error.position) == ("syntax", position)
 
 
-@pytest.mark.parametrize("text", ["(SELECT a FROM t) LIMIT 1", "(SELECT a FROM t) AS u"])
-def test_nothing_outside_of_brackets_is_dropped(text: str) -> None:
-    assert refused(text).slug in ("not_a_query", "syntax")
-
-
-def test_a_transaction_takes_seven_more_words() -> None:
-    assert parse("BEGIN a b c d e f g").kind == "transaction"
-
-
-def test_a_question_after_set_is_told_how_options_are_given() -> None:
-    assert "SET by itself first" in str(refused("SET dp.epsilon = 1; SELECT 2").hint)
-    assert "SET by itself first" not in str(refused("SELECT 1; SET dp.epsilon = 1").hint)
-
-
 @pytest.mark.parametrize("text", [b"SELECT 1", None, 3, ["SELECT 1"]])
 def test_what_is_no_text_is_refused(text: Any) -> None:
     assert refused(text).slug == "not_text"
@@ -247,12 +231,6 @@ def test_a_statement_knows_the_kinds_of_its_nodes() -> None:
     assert not parse("SHOW TABLES").has(exp.Expr)
 
 
-def test_options_of_bigquery_are_options() -> None:
-    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) COUNT(*) FROM t"
-    assert dict(parse(text).options) == {"epsilon": "0.5"}
-    assert parse("SELECT COUNT(*) FROM t").options == ()
-
-
 @pytest.mark.parametrize(
     ("text", "query"),
     [
@@ -272,17 +250,6 @@ def test_options_of_bigquery_are_options() -> None:
 )
 def test_other_spellings_are_one_query(text: str, query: str) -> None:
     assert written(text) == written(query)
-
-
-@pytest.mark.parametrize("text", ["SELECT a::numeric(10, 4)", "SELECT CAST(a AS DECIMAL(18, 3))"])
-def test_decimals_with_digits_stay_decimals(text: str) -> None:
-    assert "DECIMAL(" in written(text)
-
-
-def test_columns_and_aliases_named_like_a_type_stay() -> None:
-    query = parse("SELECT a AS numeric, (SELECT b AS decimal) FROM t").query
-    assert query is not None and query.expressions[0].alias == "numeric"
-    assert query.find(exp.Cast) is None
 
 
 def test_a_place_is_where_the_first_character_stands() -> None:
@@ -369,11 +336,6 @@ def test_other_values_are_refused(value: Any) -> None:
     assert refused("SELECT ?", [value]).slug == "parameter_value"
 
 
-@pytest.mark.parametrize("text", ["\ud7ff", "\ue000"])
-def test_texts_beside_the_surrogates_are_texts(text: str) -> None:
-    assert written("SELECT ?", [text]) == f"SELECT '{text}'"
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -384,10 +346,6 @@ def test_texts_beside_the_surrogates_are_texts(text: str) -> None:
 )
 def test_numbers_up_to_the_largest_are_taken(value: Any) -> None:
     assert parse("SELECT ?", [value]).kind == "query"
-
-
-def test_an_integer_of_one_more_bit_is_out_of_range() -> None:
-    assert refused("SELECT ?", [2 ** (4 * MOST_EXPONENT)]).slug == "parameter_value"
 
 
 @pytest.mark.parametrize(
@@ -455,27 +413,3 @@ def test_values_and_places_are_as_many(text: str, parameters: Any, slug: str, nu
 )
 def test_a_refused_question_mark_has_its_place(text: str, parameters: Any, place: int) -> None:
     assert refused(text, parameters).position == place
-
-
-@pytest.mark.parametrize(
-    "text", ["SELECT a AS $1 FROM t", "SELECT a FROM $1", "SELECT a FROM t AS $1", "SELECT a FROM t AS b($1)"]
-)
-def test_a_parameter_is_no_name(text: str) -> None:
-    error = refused(text, ["dp_0"])
-    assert error.slug == "syntax"
-    assert "cannot be a name" in error.message
-
-
-@pytest.mark.parametrize(
-    ("parameters", "present"), [(None, False), ([], False), ((), False), ({}, False), ([None], True), ({"a": 1}, True)]
-)
-def test_there_are_values_or_none(parameters: list[Any] | Mapping[str, Any] | None, present: bool) -> None:
-    assert has_values(parameters) is present
-
-
-@pytest.mark.parametrize("parameters", ["ab", b"ab", bytearray(b"ab"), memoryview(b"ab"), 3, {1, 2}, ""])
-def test_a_bare_value_is_no_list_of_values(parameters: Any) -> None:
-    with pytest.raises(Error) as caught:
-        has_values(parameters)
-    assert caught.value.slug == "parameter_value"
-    assert type(parameters).__name__ in caught.value.message

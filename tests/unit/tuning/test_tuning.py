@@ -21,7 +21,6 @@ from support.random_hospitals import database, hospital, patient
 from support.recording_session import World
 from support.released_blocks import Keyed, drawn, laplace_noise
 
-import dpsql
 from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import cli
@@ -154,12 +153,6 @@ def test_tuning_tells_its_price_first_and_is_charged_once(session: Session) -> N
     assert session.budget().spent["dataset"] == spent
 
 
-def test_from_python_tune_returns_settings(folder: Path) -> None:
-    with dpsql.connect(folder / "shop.yaml") as connection:
-        advice = connection.fit("SELECT SUM(amount) FROM orders", epsilon="0.5")
-    assert set(advice.settings) == {"max_total", "max_rows"}
-
-
 def test_what_does_not_fit_is_refused_before(session: Session) -> None:
     before = session.budget().spent
     with pytest.raises(Error) as refusal:
@@ -274,24 +267,6 @@ def test_noise_alone_is_not_taken_for_people() -> None:
     counts = drawn(noise, 4_000 * bins, "empty bins").reshape(4_000, bins)
     tunings = (counts >= least_count(noise, bins)).any(axis=1)
     assert tunings.mean() <= 0.003
-
-
-def test_notes_tell_what_no_estimate_holds() -> None:
-    world = World(policy("hospital"), gate=NoiselessGate())
-    world.load(database(hospital(random.Random(1), True)))
-    notes = " ".join(Tuning(world.session, "SELECT SUM(cost) FROM visits").measure().notes)
-    assert "one unit with very much is not seen" in notes
-
-
-def test_max_groups_is_advised_for_counted_units_and_private_keys() -> None:
-    """max_groups is advised for COUNT(DISTINCT unit); the number of private groups is given, or bounded from the release."""
-    world = World(policy("hospital"), gate=NoiselessGate())
-    world.load(database(hospital(random.Random(1), True)))
-    sql = "SELECT diagnosis, COUNT(DISTINCT patient_id), COUNT(*) FROM visits GROUP BY diagnosis"
-    advice = Tuning(world.session, sql, groups=3).measure()
-    assert {one.setting for one in advice.tables} == {"max_count", "max_rows", "max_groups"}
-    assert "--groups" not in " ".join(advice.notes)
-    assert "--groups" in " ".join(Tuning(world.session, sql).measure().notes)
 
 
 def test_command_asks_before_it_charges(folder: Path) -> None:

@@ -20,7 +20,7 @@ from support.postgres_source import Server, ServerWorld, server
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.errors.exceptions import Fault
-from dpsql.policy import Policy, policy_problems
+from dpsql.policy import Policy
 from dpsql.policy.types import Preparation
 from unit.engine.postgresql.test_engine import url
 
@@ -375,29 +375,3 @@ ledger: sqlite:///l.db
 {more}
 tables: {{visits: {{columns: {{age: {{type: integer}}}}}}}}
 """
-SERVED, FILE = "postgresql://reader@host/clinic", "duckdb:///clinic.duckdb"
-
-
-@pytest.mark.parametrize(("source", "more", "place"), [
-    (FILE, "prepare: {into: copies}", "prepare.into"),
-    (SERVED, "prepare: {into: copies}", "prepare.into"),
-    (SERVED, "data_version: a\nprepare: {role: writer}", "prepare.role"),
-    (SERVED, "prepare: auto", "prepare"),
-    (FILE, "prepare: sometimes", "prepare"),
-    (FILE, "prepare: {when: never}", "prepare.when"),
-])  # fmt: skip
-def test_a_place_for_copies_that_cannot_be_is_a_problem(source: str, more: str, place: str) -> None:
-    problems = policy_problems(POLICY.format(source=source, more=more))
-    assert [path for path, _ in problems] == [f"$.{place}"], problems
-
-
-@pytest.mark.parametrize(("source", "more", "expected"), [
-    (FILE, "", Preparation()),
-    (FILE, "prepare: auto", Preparation(True)),
-    (SERVED, "data_version: a\nprepare: {into: copies}", Preparation(True, "copies")),
-    (SERVED, "data_version: a\nprepare: {into: copies, role: writer, when: manual}", Preparation(False, "copies", "writer")),
-])  # fmt: skip
-def test_what_a_policy_says_of_copies(source: str, more: str, expected: Preparation) -> None:
-    from dpsql.policy import parse_policy
-
-    assert parse_policy(POLICY.format(source=source, more=more)).prepare == expected

@@ -25,7 +25,7 @@ from support.spark_source import spark, zoned
 
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.errors.exceptions import Fault
-from dpsql.policy import Policy, policy_problems
+from dpsql.policy import Policy
 from dpsql.policy.types import Preparation
 from dpsql_audit.observation import ObservedSession
 from unit.engine.postgresql.test_stored_views import many_rows
@@ -315,33 +315,3 @@ def test_temporary_views_are_not_prepared(spark: Any, world: FilesWorld) -> None
         assert {state.table: state.state for state in later.prepare()}["labs"] == "left"
         assert later.unprepared() == () and later.views()("labs").sql is None
         engine.close()
-
-
-POLICY = """
-dataset: clinic
-source: spark://local[2]
-privacy_unit: row
-budget: {{epsilon: 1, delta: 1e-6}}
-ledger: sqlite:///l.db
-{more}
-tables: {{visits: {{columns: {{age: {{type: integer}}}}}}}}
-"""
-
-
-@pytest.mark.parametrize(("more", "place"), [
-    ("prepare: {into: ./copies}", "prepare.into"),
-    ("data_version: a\nprepare: {into: copies}", "prepare.into"),
-    ("data_version: a\nprepare: {into: ./copies, role: writer}", "prepare.role"),
-    ("data_version: a\nprepare: auto", "prepare"),
-])  # fmt: skip
-def test_a_folder_for_copies_that_cannot_be_is_a_problem(more: str, place: str) -> None:
-    problems = policy_problems(POLICY.format(more=more))
-    assert [path for path, _ in problems] == [f"$.{place}"], problems
-
-
-def test_folders_of_copies_begin_at_the_policy(tmp_path: Path) -> None:
-    from dpsql.policy import parse_policy
-
-    for into, folder in (("./copies", str(tmp_path / "copies")), ("/x/y", "/x/y"), ("s3a://b/c", "s3a://b/c")):
-        policy = parse_policy(POLICY.format(more=f"data_version: a\nprepare: {{into: '{into}'}}"), folder=tmp_path)
-        assert policy.copies_folder() == folder and policy.prepare.automatic

@@ -123,14 +123,6 @@ def test_the_reason_of_a_refused_connection_is_in_the_report(checked: Callable[.
     assert checked().problems == []
 
 
-def test_a_table_is_missed_where_the_policy_says_that_it_is(checked: Callable[..., Findings]) -> None:
-    visits = {**POLICY["tables"]["visits"], "source": "clinic.visits"}
-    tables = {**POLICY["tables"], "visits": visits}
-    assert checked(tables=tables).problems == [
-        "table visits of the policy is not in the source (its source: clinic.visits)"
-    ]
-
-
 def test_the_state_of_a_ledger_on_a_server_is_told(server: Server, checked: Callable[..., Findings]) -> None:
     """A missing database; a role that may read but not write; a role that may not use the schema, for which the ledger is not
     missing."""
@@ -204,25 +196,6 @@ def test_a_wrong_row_filter_is_a_problem_at_its_line(tmp_path: Path, condition: 
     place, findings = _findings(tmp_path, ("analysts: {research: {epsilon: 3}, bi: {epsilon: 5}}", filters))
     assert findings.problems == [f"{place}:12: $.analysts.research.where.labs: {sentence}", f"1 problem in {place}"]
     assert findings.status == Exit.REFUSAL
-
-
-def test_all_wrong_row_filters_are_reported_with_the_other_problems(tmp_path: Path) -> None:
-    """Except those of a table with a problem of its own, which may only seem wrong."""
-    place, findings = _findings(
-        tmp_path,
-        ("{research: {epsilon: 3}", '{research: {epsilon: 3, where: {labs: "1", patients: "wards > 1"}}'),
-        ("bi: {epsilon: 5}", 'bi: {epsilon: 50, where: {labs: "a =", visits: "cost > 1"}}'),
-        ("cost: {type: real,", "cost: {type: reel,"),
-    )
-    assert findings.problems == [
-        f"{place}:8: $.analysts.bi.epsilon: 50 is more than the budget's epsilon, 10",
-        f'{place}:8: $.analysts.research.where.patients: column "wards" does not exist',
-        f"{place}:8: $.analysts.research.where.labs: a condition must be boolean, this is integer",
-        f"{place}:8: $.analysts.bi.where.labs: this is not SQL that dpsql reads: EQ lacks a part",
-        f"{place}:25: $.tables.visits.columns.cost.type: 'reel' is not one of integer, real, text, boolean, date, "
-        "timestamp; did you mean real?",
-        f"5 problems in {place}",
-    ]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes are files of POSIX systems")

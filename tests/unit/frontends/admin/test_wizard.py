@@ -20,7 +20,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.answers import Answers, WrongAnswer, read_answers
 from dpsql.frontends.admin.choices import column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
-from dpsql.frontends.admin.wizard import ask_for_policy, delta_for
+from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.policy import load_policy, parse_policy
 from dpsql.policy.yaml_text import schema_line
 from dpsql.session.opening import open_session
@@ -254,28 +254,6 @@ def test_an_answer_about_a_column_becomes_its_yaml(answer: str, type_: str | Non
     assert choice is not None and choice.text() == text
 
 
-@pytest.mark.parametrize(
-    ("answer", "type_"),
-    [
-        ("0 to 9", None), ("0 to 9", "text"), ("9 to 0", "integer"), ("0 to x", "real"), ("integer 0 to 9", "real"), ("north", "text"),
-        ("a,,b", "text"), ("a, a", "text"), ("0,outside:drop to 9", "integer"), ("0} to 9", "integer"), ('"a\nb, c', "text"),
-        ("2024-13-01 to 2024-12-31", None), ("0 to nan", "real"), ("boolean 0 to 1", None), ("[]", "text"),
-    ],
-)  # fmt: skip
-def test_an_answer_about_a_column_that_means_nothing(answer: str, type_: str | None) -> None:
-    with pytest.raises(WrongAnswer):
-        column_choice(answer, type_, filled=False, in_source=None)
-
-
-def test_a_column_may_be_left_out() -> None:
-    assert column_choice("-", "text", filled=False, in_source=None) is None
-
-
-@pytest.mark.parametrize(("people", "delta"), [(1, "1e-6"), (99_999, "1e-6"), (100_000, "1e-7"), (10**9, "1e-11")])
-def test_delta_is_far_below_one_over_the_number_of_people(people: int, delta: str) -> None:
-    assert delta_for(people) == delta and float(delta) * people <= 0.1
-
-
 # --- value of the policy --------------------------------------------------------------------------------------------------
 
 
@@ -297,12 +275,6 @@ def test_the_simulated_error_is_what_the_policy_implies(bare_clinic: Clinic) -> 
     assert halved["number of rows of visits"] == pytest.approx(2 * bars["number of rows of visits"], rel=0.1)
     fewer = _bars(FOLDER_POLICY.replace("max_rows: 20", "max_rows: 5"), 5000)
     assert fewer["number of rows of visits"] == pytest.approx(bars["number of rows of visits"] / 4, rel=0.1)
-
-
-def test_the_mean_that_is_simulated_is_one_of_numbers_and_not_of_a_code(bare_clinic: Clinic) -> None:
-    for bounds, column in (("lower: 0, upper: 1", "age"), ("lower: 0, upper: 2", "died")):
-        coded = FOLDER_POLICY.replace("      age:", f"      died: {{type: integer, {bounds}}}\n      age:", 1)
-        assert f"mean {column} of patients by region" in _bars(coded, 500), bounds
 
 
 def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic) -> None:
@@ -419,36 +391,6 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
     assert dpsql("check", "typed.yaml", "--create-ledger").status == 0
 
 
-@pytest.mark.parametrize(
-    ("line", "written"),
-    [
-        ("visits.note: -", 'visits.note: "-"'),
-        ("visits.note: - ", 'visits.note: "-"'),
-        ("visits.note: - a, b", 'visits.note: "- a, b"'),
-        ('"visits.note": ?', '"visits.note": "?"'),
-        ("visits.note: *, b", 'visits.note: "*, b"'),
-        ("visits.note: &b", 'visits.note: "&b"'),
-        ("visits.note: @", 'visits.note: "@"'),
-        ("visits.note: `a`", 'visits.note: "`a`"'),
-        ("visits.note: , b", 'visits.note: ", b"'),
-    ],
-)
-def test_an_answer_that_yaml_reads_only_in_quotes_is_named(line: str, written: str) -> None:
-    with pytest.raises(Error) as refused:
-        read_answers(f"first: 1\n{line}\n", "a.yaml")
-    assert refused.value.slug == "init_answers"
-    assert f"line 2: an answer that begins with {line.split(': ')[1][0]} stands in quotes: {written}" in str(
-        refused.value
-    )
-    name, answer = read_answers(f"first: 1\n{written}\n", "a.yaml").popitem()
-    assert (name, answer) == ("visits.note", line.split(": ")[1].strip())
-
-
-def test_other_text_that_is_not_yaml_has_its_line() -> None:
-    with pytest.raises(Error, match=r"line 3: cannot be read as YAML"):
-        read_answers("first: 1\nsecond: 'x\n", "a.yaml")
-
-
 def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) -> None:
     draft, typed, seen = tmp_path / "d.answers.yaml", iter(["x", "3"]), []
 
@@ -472,35 +414,6 @@ def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) 
 
 
 WIDE = ["person", "age", "sex", *(f"lab_{n}" for n in range(100)), *(f"note_{n}" for n in range(27))]
-
-
-def test_a_table_in_which_no_column_leads_to_a_person_is_no_dead_end(tmp_path: Path) -> None:
-    (tmp_path / "wards.csv").write_text("ward,beds\nnorth,3\n")
-    (tmp_path / "people.csv").write_text("person,age\n" + "1,30\n" * 500_000)
-    typed = {
-        "unit": ["back", "people.person"], "wards": ["protected", "protected"], "people.repeats": ["back", "again ward", "no"],
-        "wards.link": ["", "public"], "wards.key": ["nobody", "ward"], "people.age": ["integer 0 to 9", "integer 0 to 120"],
-        "people.missing": ["-"], "wards.beds": ["integer 0 to 99"], "people": ["500"], "budget": ["", "2"],
-        "per_query": ["", ""], "max_epsilon": ["5", "0.5", "1"], "analysts": ["ann 3", "ann 0.0001", "-", "-", "ann 1, bob 0.9"],
-        "prepare": ["back", "always", "auto", "manual"], "finish": ["again people.age", "again prepare", "again", "yes"],
-    }  # fmt: skip
-    shown = list[str]()
-    answers = Answers({}, "typed", shown.append, lambda question, default: typed[question].pop(0))
-    assert ask_for_policy(tmp_path, tmp_path / "new.yaml", answers) == 2 and not any(typed.values())
-    said = "\n".join(shown)
-    for words in (
-        "this is the first question", "there is no answer to ward; did you mean wards?", "or change the answer wards to - (again wards)",
-        "wards has no column nobody", "write a number from 0.03 to 1, or -", "ann could not ask one question of epsilon 0.03",
-        "bob: 10 questions of epsilon 0.06", "write manual or auto", "(~/.cache/dpsql) or $DPSQL_CACHE", "as large as the data (3 MB)",
-        "holds people's rows in a second place", "10,240 MB (`prepare: {most_mb}`)", "`dpsql erase copies`",
-    ):  # fmt: skip
-        assert words in said, words
-    assert said.count("people: person, age") == 1, "remarks are not repeated"
-    policy = load_policy(tmp_path / "new.yaml")
-    assert (policy.tables["wards"].public, policy.tables["wards"].primary_key) == (True, ("ward",))
-    assert policy.tables["people"].columns["age"].upper == 120 and policy.per_query.max_epsilon == 1
-    assert {name: analyst.epsilon for name, analyst in policy.analysts.items()} == {"ann": 1, "bob": Fraction("0.9")}
-    assert not policy.prepare.automatic
 
 
 def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: Run) -> None:
@@ -552,22 +465,3 @@ def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: 
     again = dpsql("init", "--from", "wide.csv", "--out", "again.yaml", "--answers", "answers.yaml")
     assert again.status == 0, again.err
     assert Path("again.yaml").read_text() == Path("wide.yaml").read_text()
-
-
-def test_answers_in_a_file_name_every_column_of_a_wide_table_unless_they_say_patterns(
-    bare_clinic: Clinic, dpsql: Run
-) -> None:
-    Path("wide.csv").write_text(",".join(WIDE) + "\n")
-    common = 'unit: wide.person\nwide.repeats: "no"\nwide.age: integer 0 to 120\npeople: 500\n'
-    Path("answers.yaml").write_text(common)
-    assert dpsql("init", "--from", "wide.csv", "--out", "all.yaml", "--answers", "answers.yaml").status == 0
-    assert list(load_policy("all.yaml").tables["wide"].columns) == WIDE
-    Path("answers.yaml").write_text(common + '"wide.*": "?ge lab_1? sex"\nwide.lab_11: real 0 to 5\n')
-    outcome = dpsql("init", "--from", "wide.csv", "--out", "some.yaml", "--answers", "answers.yaml")
-    assert outcome.status == 0, outcome.err
-    columns = load_policy("some.yaml").tables["wide"].columns
-    assert list(columns) == ["person", "age", "sex", *(f"lab_1{n}" for n in range(10))]
-    assert (columns["lab_11"].upper, columns["lab_12"].upper, columns["age"].upper) == (5, None, 120)
-    Path("answers.yaml").write_text(common + '"wide.*": ","\n')
-    refused = dpsql("init", "--from", "wide.csv", "--out", "none.yaml", "--answers", "answers.yaml")
-    assert refused.status != 0 and "name at least one column" in refused.err

@@ -92,12 +92,6 @@ def test_running_again_is_free(nightly: Clinic, dpsql: Run) -> None:
     assert nightly.charges() == 3
 
 
-def test_prices_are_told_before_anything_is_paid(nightly: Clinic, dpsql: Run) -> None:
-    outcome = dpsql(*RUN, "--dry-run")
-    assert outcome.status == 0 and "the whole set: epsilon 0.4" in outcome.err and nightly.charges() == 0
-    assert not Path("out").exists()
-
-
 @pytest.mark.parametrize("epsilon", ["0.51", "0.5"])
 def test_the_whole_set_fits_or_nothing_runs(clinic: Clinic, dpsql: Run, epsilon: str) -> None:
     texts = [f"SELECT COUNT(*) FROM patients WHERE age > {age};" for age in (1, 2)]
@@ -109,23 +103,11 @@ def test_the_whole_set_fits_or_nothing_runs(clinic: Clinic, dpsql: Run, epsilon:
         assert "analyst:research has epsilon 1 left" in outcome.err and not list(Path("out").glob("*.csv"))
 
 
-def test_without_reuse_each_is_paid(clinic: Clinic, dpsql: Run) -> None:
-    (clinic.folder / "twice.sql").write_text("SELECT COUNT(*) FROM patients;" * 2)
-    outcome = dpsql("run", "-p", "clinic.yaml", "twice.sql", "--out", "out", "--set", "dp.reuse=off")
-    assert outcome.status == 0 and "the whole set: epsilon 0.2" in outcome.err and clinic.charges() == 2
-    assert note("twice-01")["receipt"] != note("twice-02")["receipt"]
-
-
 def test_one_refused_statement_stops_all(nightly: Clinic, dpsql: Run) -> None:
     Path("other.sql").write_text("SELECT nope FROM patients;\n\nSELECT * FROM patients")
     outcome = dpsql(*RUN[:4], "other.sql", *RUN[4:])
     assert outcome.status == 1 and nightly.charges() == 0
     assert "other.sql:1: 42703" in outcome.err and "other.sql:3: ZP001" in outcome.err, "all of them are told"
-
-
-@pytest.mark.parametrize("format", ["parquet", "json", "arrow"])
-def test_formats_of_results_can_all_be_written(nightly: Clinic, dpsql: Run, format: str) -> None:
-    assert dpsql(*RUN, "-f", format).status == 0 and Path(f"out/nightly-05.{format}").stat().st_size > 100
 
 
 @pytest.mark.parametrize("where", ["before commit", "before result", "in result", "after note"])

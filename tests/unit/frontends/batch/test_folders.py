@@ -12,11 +12,9 @@ from support.clinic_folder import Clinic, Outcome
 
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.batch.statements import name_before, name_problem
-from dpsql.frontends.cli.options import STOPPED
 
 Run = Callable[..., Outcome]
 COUNT = "SELECT COUNT(*) AS n FROM patients"
-UNIT = 10**18
 
 
 def run(*arguments: str) -> tuple[str, ...]:
@@ -93,32 +91,6 @@ def test_what_reads_stops_only_itself_in_every_spelling(clinic: Clinic, dpsql: R
     assert results() == ["n-10.csv"] and clinic.charges() == 1
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SET dp.epsilon = tiny",
-        "SET dp.epsilno = 0.01",
-        "SET LOCAL",
-        "DELETE FROM ghost",
-        "selection ghost",
-        "nonsense",
-    ],
-)
-def test_nothing_is_asked_after_a_refused_option_of_its_file(clinic: Clinic, dpsql: Run, statement: str) -> None:
-    """Otherwise it would run with unintended options and at an unintended cost."""
-    Path("a.sql").write_text(f"{statement};\n{COUNT};\n{COUNT} WHERE age > 3")
-    Path("b.sql").write_text(f"{COUNT} WHERE age > 5")
-    outcome = dpsql(*run("a.sql", "b.sql", "--keep-going"))
-    assert outcome.status == 1 and "a.sql: what follows is not asked" in outcome.err
-    assert results() == ["b-01.csv"] and clinic.charges() == 1
-
-
-def test_an_unfinished_file_stops_only_itself_when_it_keeps_going(clinic: Clinic, dpsql: Run) -> None:
-    Path("a.sql").write_text(f"{COUNT}; SELECT 'open")
-    Path("b.sql").write_text(COUNT)
-    assert dpsql(*run("a.sql", "b.sql", "--keep-going")).status == 1 and results() == ["b-01.csv"]
-
-
 def test_what_can_be_answered_has_to_fit_as_a_whole(clinic: Clinic, dpsql: Run) -> None:
     Path("n.sql").write_text(f"SELECT nope FROM patients; {COUNT}; {COUNT} WHERE age > 1")
     outcome = dpsql(*run("n.sql", "--keep-going", "--json", "--analyst", "research", "--epsilon", "0.6"))
@@ -126,21 +98,6 @@ def test_what_can_be_answered_has_to_fit_as_a_whole(clinic: Clinic, dpsql: Run) 
     read = summary(outcome)
     assert read["error"]["slug"] == "batch_budget" and not read["error"]["charged"]
     assert [entry["state"] for entry in read["statements"]] == ["refused", "priced", "priced"]
-
-
-@pytest.mark.parametrize("reuse", ["on", "off"])
-def test_error_bars_are_added_without_a_second_charge(clinic: Clinic, dpsql: Run, reuse: str) -> None:
-    Path("n.sql").write_text("SELECT region, COUNT(*) AS n FROM patients GROUP BY region; EXPLAIN " + COUNT)
-    options = ("n.sql", "--set", f"dp.reuse={reuse}")
-    assert dpsql(*run(*options)).status == 0
-    plain = Path("out/n-01.csv").read_text().splitlines()
-    assert dpsql(*run(*options, "--bars")).status == 0 and clinic.charges() == 1
-    header, *rows = Path("out/n-01.csv").read_text().splitlines()
-    assert header == "region,n,n_low,n_high" and [row.rsplit(",", 2)[0] for row in rows] == plain[1:]
-    again = dpsql(*run(*options, "--bars"))
-    assert again.err.count("answered by an earlier run") == 2
-    assert dpsql(*run(*options)).status == 0 and clinic.charges() == 1
-    assert Path("out/n-01.csv").read_text().splitlines() == plain
 
 
 def test_the_summary_says_what_became_of_each_statement(clinic: Clinic, dpsql: Run) -> None:
@@ -176,47 +133,3 @@ def test_a_fault_is_in_the_summary_and_the_rest_was_not_asked(
     assert outcome.status == Exit.FAULT and clinic.charges() == 1, "a fault outweighs a refusal, and ends the run"
     assert [entry["state"] for entry in read["statements"]] == ["failed", "refused", "priced"]
     assert read["statements"][0]["error"]["charged"]
-
-
-@pytest.mark.parametrize(("place", "charged"), [("ask", False), ("write_file", True)])
-def test_what_nobody_expected_is_a_fault_of_its_statement(
-    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch, place: str, charged: bool
-) -> None:
-    from dpsql.frontends.batch import batch
-
-    def broken(*arguments: object, **options: object) -> None:
-        raise ZeroDivisionError("a secret in a text")
-
-    Path("n.sql").write_text(f"{COUNT};\n{COUNT} WHERE age > 3")
-    monkeypatch.setattr(batch, place, broken)
-    outcome = dpsql(*run("n.sql", "--json"))
-    failed, priced = summary(outcome)["statements"]
-    assert outcome.status == Exit.FAULT and (failed["state"], priced["state"]) == ("failed", "priced")
-    assert (failed["error"]["slug"], failed["error"]["charged"]) == ("unexpected", charged)
-    assert clinic.charges() == int(charged) and "secret" not in outcome.out + outcome.err
-
-
-def test_what_nobody_expected_while_pricing_ends_the_run_with_its_error(
-    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dpsql.frontends.batch.batch import Batch
-
-    def broken(*arguments: object) -> None:
-        raise ZeroDivisionError("a secret in a text")
-
-    Path("n.sql").write_text(COUNT)
-    monkeypatch.setattr(Batch, "_require_fit", broken)
-    outcome = dpsql(*run("n.sql", "--json"))
-    read = summary(outcome)
-    assert outcome.status == Exit.FAULT and read["error"]["slug"] == "unexpected" and clinic.charges() == 0
-    assert "secret" not in outcome.out + outcome.err
-
-
-def test_the_table_of_exit_statuses_has_each_of_them() -> None:
-    from support.places import ROOT
-
-    from dpsql.frontends.cli import NO_READER
-
-    table = (ROOT / "docs" / "run.md").read_text().split("## Exit status", 1)[1]
-    statuses = {int(line.split("|")[1]) for line in table.splitlines() if line[2:3].isdigit()}
-    assert statuses == {*map(int, Exit), STOPPED, NO_READER}

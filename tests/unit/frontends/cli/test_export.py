@@ -68,10 +68,3 @@ def test_a_second_export_to_the_same_file_is_refused_uncharged(
     assert run(clinic, *words) == 0
     assert run(clinic, *words) == 2
     assert "exists already" in capsys.readouterr().err and clinic.charges() == 1
-
-
-def test_estimates_of_another_file_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place = tmp_path / "rows.csv"
-    place.write_text("a\n1\n")
-    assert status_of(["estimate", str(place), "SELECT COUNT(*) FROM rows"]) == 2
-    assert "file_read" in capsys.readouterr().err

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -75,20 +74,6 @@ def test_a_plan_shows_errors_and_prices_one_by_one_and_together(tiles: Clinic, d
     assert [line.split()[1] for line in alone] == ["smokers:", "ages:"]
 
 
-def test_a_plan_says_where_error_bars_get_wider(tiles: Clinic, dpsql: Run) -> None:
-    """The total of all rows pays for 363 cells: its table's line and a line below state this. Where no table pays, there is no
-    such line."""
-    assert "wider" not in dpsql(*PLAN).out
-    Path("q.sql").write_text("".join(f"SELECT COUNT(*) FROM patients{by};" for by in ("", " GROUP BY age, smokes")))
-    lines = dpsql(*PLAN).out.splitlines()
-    (everybody,) = [line for line in lines if line.startswith("  in all: ")]
-    bars = re.fullmatch(r"  in all: .* \S (\S+) \(one by one \S (\S+), wider\); price .*", everybody)
-    assert bars is not None and float(bars[1]) > 1.1 * float(bars[2])
-    assert sum(", wider)" in line for line in lines) == 1
-    (why,) = [line for line in lines if "wider error bars" in line]
-    assert why.startswith("  1 of 2 tables has wider error bars than one by one") and "--objective mean" in why
-
-
 def test_planning_is_the_same_work_whatever_the_data(tiles: Clinic) -> None:
     """Work is counted in calls of dpsql functions, not in seconds: with all patients, with a third of them twice, and with
     none."""
@@ -144,19 +129,6 @@ def test_the_plan_as_json_has_tables_shares_and_prices(tiles: Clinic, dpsql: Run
     assert json.loads(again.out)["plans"][0]["gains"][0]["worst"] < 1
 
 
-def test_a_weight_holds_for_the_next_result_alone(tiles: Clinic, dpsql: Run) -> None:
-    planned = []
-    for text in (
-        TILES.replace("-- name: everybody", "-- weight: 50\n-- name: everybody"),
-        TILES.replace("-- name: everybody", "-- weight: 50\nSET dp.epsilon = 0.1;\n-- name: everybody"),
-        TILES.replace("-- name: regions", "-- weight: 50\n-- name: regions"),
-        TILES,
-    ):
-        Path("q.sql").write_text(text)
-        planned.append([plan["tables"] for plan in json.loads(dpsql(*PLAN, "--json").out)["plans"]])
-    assert planned[0] == planned[1] and planned[0] != planned[2] != planned[3] != planned[0]
-
-
 def test_a_weight_makes_an_error_smaller(tiles: Clinic, dpsql: Run) -> None:
     def error() -> float:
         facts = json.loads(dpsql(*PLAN, "--json").out)["plans"][0]["tables"]
@@ -186,16 +158,6 @@ def test_a_run_measures_a_plan_under_one_charge(tiles: Clinic, dpsql: Run) -> No
     assert len(receipts) == 1 and note("ages")["receipt"] not in receipts
     assert not note("regions")["reused"] and note("both")["reused"] and note("everybody")["charged"] == "nothing"
     assert max(map(total, ("regions", "both", "everybody"))) - min(map(total, ("regions", "both", "everybody"))) <= 4
-
-
-def test_a_refreshed_run_is_free(tiles: Clinic, dpsql: Run) -> None:
-    dpsql(*RUN)
-    first = Path("out/regions.csv").read_text()
-    again = dpsql(*RUN)
-    assert again.status == 0 and again.err.count("answered by an earlier run") == 6
-    elsewhere = dpsql(*RUN[:5], "other", *RUN[6:])
-    assert elsewhere.status == 0 and "the whole set: nothing" in elsewhere.err
-    assert Path("other/regions.csv").read_text() == first and tiles.charges() == 3
 
 
 def test_a_dry_run_shows_the_plan(tiles: Clinic, dpsql: Run) -> None:
@@ -279,13 +241,3 @@ def test_new_data_are_measured_anew(tiles: Clinic, dpsql: Run) -> None:
         connection.execute("DELETE FROM patients WHERE patient_id < 200")
     assert dpsql(*RUN).status == 0
     assert tiles.charges() == 6 and total("everybody") < 200
-
-
-def test_the_report_shows_what_is_measured_as_one(tiles: Clinic, dpsql: Run) -> None:
-    pytest.importorskip("altair")
-    pytest.importorskip("vl_convert")
-    assert dpsql(*RUN, "--report", "r.html").status == 0
-    text = Path("r.html").read_text(encoding="utf-8")
-    assert "<h2>Measured as one</h2><pre>3 questions are measured as one (worst)" in text
-    assert dpsql(*RUN[:-1], "--report", "r.html").status == 0
-    assert "Measured as one" not in Path("r.html").read_text(encoding="utf-8")

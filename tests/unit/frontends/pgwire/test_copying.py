@@ -115,11 +115,6 @@ def test_text_escapes_what_would_end_a_cell(value: str | None, written: str) -> 
     assert copied(rows_of({"a": [value], "b": [value]}), TEXT) == [f"{written}\t{written}\n".encode()]
 
 
-def test_text_escapes_its_own_delimiter_and_no_other() -> None:
-    rows = rows_of({"a": ["x|y", "\\|"], "b": [None, "\t"]})
-    assert copied(rows, CopyOptions(delimiter="|", null="NA")) == [b"x\\|y|NA\n", b"\\\\\\||\\t\n"]
-
-
 def test_a_text_that_utf8_cannot_hold_does_not_stop_the_rows() -> None:
     class Surrogates(Rows):
         def fetch(self, most: int | None) -> Any:
@@ -147,41 +142,7 @@ def test_csv_quotes_what_would_be_read_as_something_else(value: str | None, writ
     assert next(csv.reader(io.StringIO(line.decode(), newline=""))) == [value or "", "x"]
 
 
-def test_csv_quotes_its_own_delimiter_and_null() -> None:
-    rows = rows_of({"a": ["NA", "a,b", None], "b": ["", "a;b", "N"]})
-    options = CopyOptions("csv", ";", "NA")
-    assert copied(rows, options) == [b'"NA";\n', b'a,b;"a;b"\n', b"NA;N\n"]
-
-
 # --- any format -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "header"),
-    [
-        (CopyOptions(header=True), b"n\tb\\tc\n"),
-        (CopyOptions("csv", ",", "", True), b"n,b\tc\n"),
-        (CopyOptions("csv", "\t", "n", True), b'"n"\t"b\tc"\n'),
-    ],
-)
-def test_a_header_has_the_names_as_cells(options: CopyOptions, header: bytes) -> None:
-    assert copied(rows_of({"n": ["1"], "b\tc": ["2"]}), options)[0] == header
-    assert copied(rows_of({"n": [], "b\tc": []}), options) == [header]
-
-
-@pytest.mark.parametrize("options", [TEXT, CSV])
-def test_no_rows_are_no_data(options: CopyOptions) -> None:
-    assert copied(rows_of({"a": []}), options) == []
-
-
-def test_values_are_written_as_postgresql_writes_them() -> None:
-    rows = Rows(
-        (ResultField("b", e.BOOL), ResultField("l", e.ARRAY_OF[e.INT8]), ResultField("r", e.FLOAT8)),
-        pa.table({"b": [True, None], "l": [[1, 2], []], "r": [2.0, 0.5]}),
-    )
-    assert copied(rows, TEXT) == [b"t\t{1,2}\t2\n", b"\\N\t{}\t0.5\n"]
-    rows.position = 0
-    assert copied(rows, CSV) == [b't,"{1,2}",2\n', b",{},0.5\n"]
 
 
 def test_binary_begins_with_a_signature_and_ends_with_a_mark() -> None:

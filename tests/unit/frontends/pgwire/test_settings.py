@@ -6,12 +6,10 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.settings import (
-    DEFAULTS,
     LONGEST_NAME,
     LONGEST_VALUE,
     MOST_OWN,
     REPORTED,
-    SERVER_VERSION,
     SETTINGS,
     Setting,
     Settings,
@@ -31,12 +29,6 @@ def slug_of_set(settings: Settings, name: str, value: str = "x") -> str:
     return caught.value.slug
 
 
-def test_a_connection_begins_with_the_defaults_and_its_user(settings: Settings) -> None:
-    assert sorted(settings.all()) == sorted(DEFAULTS)
-    assert settings.get("session_authorization") == "ann"
-    assert DEFAULTS["session_authorization"] == "", "another connection has another user"
-
-
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)
 def test_what_is_shown_can_be_set_again_unless_it_is_fixed(settings: Settings, setting: Setting) -> None:
     shown = settings.get(setting.name)
@@ -45,25 +37,6 @@ def test_what_is_shown_can_be_set_again_unless_it_is_fixed(settings: Settings, s
         return
     settings.set(setting.name, shown)
     assert settings.get(setting.name) == shown and settings.stored(setting.name.lower()) == setting.value
-
-
-def test_the_version_is_told_as_text_and_as_number(settings: Settings) -> None:
-    major, minor = SERVER_VERSION.split(".")
-    assert settings.get("server_version") == SERVER_VERSION
-    assert int(settings.get("server_version_num")) == int(major) * 10_000 + int(minor)
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "value"),
-    [
-        ("TIME ZONE", "timezone", "Europe/Vienna"),
-        ("transaction isolation level", "transaction_isolation", "serializable"),
-        ("names", "client_encoding", "UTF8"),
-    ],
-)
-def test_some_settings_have_another_name_of_words(settings: Settings, words: str, name: str, value: str) -> None:
-    settings.set(words, value)
-    assert settings.get(name) == settings.get(words) == value and words.lower() not in settings.all()
 
 
 @pytest.mark.parametrize("name", ["", "nothing", "application name", "timezone "])
@@ -87,12 +60,6 @@ def test_a_timeout_is_in_milliseconds_unless_it_has_a_unit(
 ) -> None:
     settings.set("statement_timeout", value)
     assert settings.statement_seconds() == (seconds if seconds is None else pytest.approx(seconds, rel=1e-12))
-
-
-@pytest.mark.parametrize("value", ["soon", "", "1 week", "1 S", "5 ss", "1h 30min", "٣", "1kB"])
-def test_what_is_no_duration_is_no_timeout(settings: Settings, value: str) -> None:
-    assert slug_of_set(settings, "statement_timeout", value) == "setting_value"
-    assert settings.statement_seconds() is None
 
 
 @pytest.mark.parametrize(
@@ -127,16 +94,6 @@ def test_what_is_no_time_zone_is_refused(settings: Settings, value: str) -> None
     with pytest.raises(Error) as caught:
         settings.set("time zone", value)
     assert caught.value.sqlstate == "22023" and "UTC" in caught.value.hint
-
-
-def test_without_a_database_of_time_zones_their_form_is_checked(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpsql.frontends.pgwire.settings._zones", dict)
-    settings.set("timezone", "Europe/Berlin")
-    settings.set("timezone", "utc")
-    assert settings.get("timezone") == "UTC"
-    assert slug_of_set(settings, "timezone", "nowhere") == "setting_value"
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
@@ -192,18 +149,6 @@ def test_reset_all_goes_back_with_every_setting(settings: Settings) -> None:
         settings.set(name, value)
     settings.reset("ALL")
     assert settings.all() == first and first["timezone"] == "Asia/Tokyo"
-
-
-def test_a_snapshot_does_not_follow_later_changes(settings: Settings) -> None:
-    settings.set("my.own", "1")
-    snapshot, listed = settings.snapshot(), settings.all()
-    settings.set("my.own", "2")
-    settings.set("my.new", "3")
-    settings.reset("my.own")
-    settings.restore(snapshot)
-    assert settings.all() == listed
-    settings.all()["work_mem"] = "1kB"
-    assert settings.get("work_mem") == "4MB", "a list of all settings is a copy"
 
 
 def test_clients_are_told_of_the_settings_that_they_follow(settings: Settings) -> None:

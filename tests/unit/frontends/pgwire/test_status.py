@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -25,7 +24,7 @@ from dpsql.errors.audit_log import audit
 from dpsql.errors.custodian_log import LOST, AuditLog, CustodianLog, JsonLine
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
-from dpsql.frontends.pgwire.activity import BUCKETS, OUTCOMES, Activity, MetricsCollector, outcome_of
+from dpsql.frontends.pgwire.activity import BUCKETS, Activity
 from dpsql.frontends.pgwire.server import Server
 from dpsql.frontends.pgwire.status import StatusServer
 
@@ -108,14 +107,6 @@ def test_metrics_count_questions_by_outcome(ports: tuple[int, int, Server]) -> N
     assert [lines[f"dpsql_memory_{kind}_bytes"] for kind in ("rows", "statements", "sent")] == ["0.0"] * 3
 
 
-def test_the_port_without_the_extra_says_so(ports: tuple[int, int, Server], monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(collector: MetricsCollector) -> bytes:
-        raise ModuleNotFoundError
-
-    monkeypatch.setattr("dpsql.frontends.pgwire.server.metrics_text", missing)
-    assert page(ports[1], "/metrics") == (501, "metrics need the extra dpsql[metrics]\n")
-
-
 def test_only_stored_answers_are_timed() -> None:
     """The time of a measured answer could reveal something about the rows."""
 
@@ -135,18 +126,6 @@ def test_only_stored_answers_are_timed() -> None:
     activity.answered("ann", Released(True), 0.02)  # type: ignore[arg-type]
     buckets, total = activity.stored_seconds()
     assert total == 0.02 and dict(buckets)["0.01"] == 0 and dict(buckets)["0.025"] == dict(buckets)["+Inf"] == 1
-
-
-@pytest.mark.parametrize(
-    ("slug", "facts", "outcome"),
-    [
-        ("budget_exceeded", {"short": "x"}, "over budget"), ("raw_rows", {}, "refused"), ("stopped", {"charge": ""}, "stopped"),
-        ("answer_late", {}, "fault"), ("engine_failed", {"incident": "x"}, "fault"), ("unexpected", {"incident": "x"}, "fault"),
-        ("wire_timeout", {}, "stopped"), ("unknown_table", {"name": "x"}, "refused"),
-    ],
-)  # fmt: skip
-def test_each_error_has_one_outcome(slug: str, facts: dict[str, str], outcome: str) -> None:
-    assert outcome_of(refuse(slug, **facts)) == outcome and outcome in OUTCOMES
 
 
 @contextmanager
@@ -263,15 +242,6 @@ def test_refusals_of_prepared_statements_and_cancel_requests_are_written_down(
     assert [event["connection"] for event in events if event["event"] == "cancel"] == [number], "the right key alone"
 
 
-def test_the_audit_log_has_sql_texts_where_the_policy_says_so(clinic: Served, caplog: pytest.LogCaptureFixture) -> None:
-    clinic.policy.write_text(f"log_sql: true\n{clinic.policy.read_text()}")
-    counted, hostile = "SELECT COUNT(*) AS n FROM patients WHERE age > 31", 'SELECT "x\n{}" FROM patients'
-    with serving(open_server_state(clinic.policy)) as port, audited(caplog) as events:
-        ask(port, counted, hostile)
-    texts = {event["event"]: event["sql"] for event in events if "sql" in event}
-    assert texts == {"charge": counted, "refused": hostile}
-
-
 def test_the_custodians_log_has_one_line_for_each_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     handler = CustodianLog()
@@ -297,36 +267,6 @@ def test_no_log_quotes_a_question_that_the_parser_warns_of(tmp_path: Path) -> No
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == "" and not list(tmp_path.rglob("*.log"))
-
-
-def test_both_logs_go_to_standard_error_when_told(tmp_path: Path) -> None:
-    code = (
-        "from dpsql.errors.custodian_log import keep_log, unexpected; from dpsql.errors.audit_log import audit; "
-        "keep_log(); keep_log(); audit('login', user='ann'); unexpected(ValueError('private'))"
-    )
-    environment = {**os.environ, "DPSQL_STATE": str(tmp_path), "DPSQL_LOG": "stderr"}
-    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    lines = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert [line.get("event") or line["logger"] for line in lines] == ["login", "dpsql.custodian"]
-    assert "private" in lines[1]["traceback"] and not list(tmp_path.iterdir())
-
-
-def test_a_listener_that_cannot_be_opened_is_told(ports: tuple[int, int, Server]) -> None:
-    async def again() -> None:
-        await StatusServer({}).start("127.0.0.1", ports[1])
-
-    with pytest.raises(Exception, match="cannot listen"):
-        asyncio.run(again())
-
-
-def test_the_owners_port_is_opened_by_an_option_alone(clinic: Served) -> None:
-    served = Served(clinic.policy, clinic.state, ("--status", "127.0.0.1:0")).start()
-    assert served.process is not None and served.process.stderr is not None
-    line = ""
-    while "status on http://127.0.0.1:" not in line:
-        line = served.process.stderr.readline()
-    assert page(int(line.split("127.0.0.1:")[1].split("/")[0]), "/readyz") == (200, "ready\n")
-    assert served.stop() == 0
 
 
 def test_silent_sockets_delay_no_page(ports: tuple[int, int, Server]) -> None:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.raw_client import SYNC, Client, bind, describe, execute, parse
+from support.raw_client import Client
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.errors.exceptions import Error
-from dpsql.errors.traces import TRACES, Traces
+from dpsql.errors.traces import TRACES
 from dpsql.frontends.cli.serve import open_server_state
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra dpsql[otel]")
@@ -113,27 +112,6 @@ def test_a_failure_says_no_word_of_the_engine(clinic: Served, spans: Spans, monk
     assert CELL not in spans.text() and "CAST" not in spans.text()
 
 
-def test_what_is_planned_before_it_is_run_has_a_trace_of_its_own(clinic: Served, spans: Spans) -> None:
-    with serving(open_server_state(clinic.policy)) as port:
-        client = Client(port)
-        client.login("research", PASSWORD, "nafld")
-        for sql in ("SELECT COUNT(shoe) FROM patients", "SELECT n FROM patients, pg_class", COUNTED):
-            client.send(parse(sql), bind(), describe(b"P"), execute(), SYNC)
-            while client.read()[0] != b"Z":  # type: ignore[index]
-                pass
-    outcomes = [(root.name, root.attributes.get("dpsql.slug")) for root in spans.roots()]
-    assert outcomes[:2] == [("describe", "unknown_column"), ("question", "catalog_mixed")]
-    assert spans.roots()[-1].attributes["dpsql.outcome"] == "measured"
-    assert "shoe" not in spans.text()
-
-
-def test_texts_are_there_where_the_policy_lets_logs_have_them(clinic: Served, spans: Spans) -> None:
-    clinic.policy.write_text(f"log_sql: true\n{clinic.policy.read_text()}")
-    long = f"SELECT COUNT(*) FROM nowhere WHERE x = '{'y' * 3_000}'"
-    ask(clinic, COUNTED, long)
-    assert [root.attributes["dpsql.sql"] for root in spans.roots()] == [COUNTED, long[:2_000]]
-
-
 def test_an_analyst_sees_nothing_of_traces(clinic: Served, spans: Spans) -> None:
     with serving(open_server_state(clinic.policy)) as port:
         client = Client(port)
@@ -153,13 +131,6 @@ def test_nothing_of_the_library_is_loaded_unless_traces_are_asked_for(clinic: Se
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "[]\n"
-
-
-def test_without_the_extra_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    with pytest.raises(Error) as refusal:
-        Traces().start()
-    assert refusal.value.slug == "traces_missing" and "dpsql[otel]" in refusal.value.hint
 
 
 class Collector(BaseHTTPRequestHandler):

@@ -121,20 +121,6 @@ def test_commands_have_their_tags_and_lead_to_a_status(connection: Connection, s
     assert (result.notices, result.table, result.fields) == ((), None, ())
 
 
-def test_a_second_begin_is_told_and_begins_nothing(connection: Connection) -> None:
-    connection.run("BEGIN; SET geqo_effort = '1'")
-    assert connection.run("BEGIN").notices == (("there is already a transaction in progress", ""),)
-    connection.run("ROLLBACK")
-    assert connection.value("geqo_effort") == "5", "of the first one"
-
-
-@pytest.mark.parametrize("sql", ["COMMIT", "ROLLBACK", "END", "ABORT"])
-def test_an_end_without_a_beginning_is_told(connection: Connection, sql: str) -> None:
-    connection.run("SET geqo_effort = '1'")
-    assert connection.run(sql).notices == (("there is no transaction in progress", ""),)
-    assert (connection.value("geqo_effort"), connection.transaction.status) == ("1", "I")
-
-
 @pytest.mark.parametrize("sql", ["BEGIN READ WRITE", "START TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE"])
 def test_nobody_may_write(connection: Connection, sql: str) -> None:
     assert slug_of(connection, sql) == "read_write"
@@ -230,16 +216,6 @@ def test_a_local_setting_outside_of_a_transaction_changes_nothing_and_says_so(co
     assert connection.state == before
 
 
-def test_a_local_setting_outside_of_a_transaction_is_checked_as_in_one(connection: Connection) -> None:
-    assert slug_of(connection, "SET LOCAL timezone = 'Foo/Bar'") == "setting_value"
-
-
-@pytest.mark.parametrize("word", ["LOCAL", "DEFAULT"])
-def test_the_default_time_zone_is_that_of_the_connection(connection: Connection, word: str) -> None:
-    connection.run(f"SET TIME ZONE 'Asia/Tokyo'; SET TIME ZONE {word}")
-    assert connection.value("timezone") == "UTC"
-
-
 @pytest.mark.parametrize(
     ("sql", "inside", "after"),
     [
@@ -291,12 +267,6 @@ def test_a_local_option_outside_of_a_transaction_sets_nothing_and_says_so(connec
     assert connection.state == before
     connection.run("BEGIN; COMMIT")
     assert connection.state == before
-
-
-def test_a_local_setting_gives_way_to_that_of_the_same_transaction(connection: Connection) -> None:
-    """PostgreSQL's SET: the value of SET before SET LOCAL takes effect after COMMIT; a name that was never set is empty then."""
-    connection.run("BEGIN; SET geqo_effort = '1'; SET LOCAL geqo_effort = '2'; SET LOCAL my.own = 'x'; COMMIT")
-    assert (connection.value("geqo_effort"), connection.value("my.own")) == ("1", "")
 
 
 def test_reset_of_everything_brings_back_the_options_of_the_connection(connection: Connection) -> None:
@@ -405,18 +375,3 @@ def test_show_answers_with_one_row_under_the_name(connection: Connection, sql: s
     assert (result.tag, result.fields) == ("SHOW", (ResultField(name, e.TEXT),))
     assert connection.transaction.fields(command(sql)) == result.fields
     assert result.table is not None and result.table.to_pylist() == [{name: value}]
-
-
-def test_show_all_lists_settings_and_then_options(connection: Connection) -> None:
-    result = connection.run("SHOW ALL")
-    assert [(column.name, column.oid) for column in result.fields] == [
-        ("name", e.TEXT), ("setting", e.TEXT), ("description", e.TEXT),
-    ]  # fmt: skip
-    assert result.table is not None
-    rows = [(row["name"].lower(), row["setting"]) for row in result.table.to_pylist()]
-    assert rows == [*connection.settings.all().items(), *FIRST.show().items()] and ("dp.epsilon", "0.1") in rows
-
-
-def test_only_show_has_columns(connection: Connection) -> None:
-    assert connection.transaction.fields(command("SET geqo_effort = 1")) == ()
-    assert slug_of(connection, "SHOW nothing") == "setting_unknown"

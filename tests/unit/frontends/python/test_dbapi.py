@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any, cast
 
-import pandas
-import polars
 import pyarrow
 import pytest
 from support.clinic_folder import Clinic
@@ -30,19 +28,6 @@ def connection(clinic: Clinic) -> Iterator[dpsql.Connection]:
 
 def spent(connection: dpsql.Connection) -> dict[str, str]:
     return {scope: amounts["epsilon"] for scope, amounts in connection.budget.spent.items()}
-
-
-def test_module_has_the_names_of_pep_249() -> None:
-    assert (dpsql.apilevel, dpsql.threadsafety, dpsql.paramstyle) == ("2.0", 2, "qmark")
-    assert issubclass(dpsql.ProgrammingError, dpsql.DatabaseError) and issubclass(dpsql.DatabaseError, dpsql.Error)
-    assert issubclass(dpsql.InterfaceError, dpsql.Error) and not issubclass(dpsql.InterfaceError, dpsql.DatabaseError)
-    for name in ("DataError", "OperationalError", "IntegrityError", "InternalError", "NotSupportedError"):
-        assert issubclass(getattr(dpsql, name), dpsql.DatabaseError)
-        assert getattr(dpsql.Connection, name) is getattr(dpsql, name)
-    assert set(dpsql.__all__) <= set(dir(dpsql)) and all(getattr(dpsql, name) is not None for name in dpsql.__all__)
-    with pytest.raises(AttributeError):
-        _ = dpsql.no_such_name
-    assert dpsql.Date(2024, 1, 31) == date(2024, 1, 31) and dpsql.TimestampFromTicks(0).year in (1969, 1970)
 
 
 def test_answer_has_the_description_and_rows_of_pep_249(connection: dpsql.Connection) -> None:
@@ -68,22 +53,6 @@ def test_fetching_in_pieces_returns_every_row_once(connection: dpsql.Connection)
     assert len(cursor.fetchmany()) == 10 and len(cursor.fetchmany(20)) == 20
     rest = list(cursor)
     assert len(rest) == 91 and [row[0] for row in rest] == [*range(31, 121), None]
-
-
-def test_frames_of_three_libraries_hold_the_same_rows(connection: dpsql.Connection) -> None:
-    cursor = connection.execute(BY_REGION)
-    cursor.fetchone()
-    table, frame, polar = cursor.arrow(), cursor.df(), cursor.pl()
-    assert isinstance(table, pyarrow.Table) and isinstance(frame, pandas.DataFrame)
-    assert isinstance(polar, polars.DataFrame)
-    assert table.num_rows == len(frame) == len(polar) == 2 and list(frame.columns) == polar.columns
-    assert cursor.release.table is table and cursor.release.error.num_rows == 2
-
-
-def test_pandas_read_sql_takes_the_connection(connection: dpsql.Connection) -> None:
-    with pytest.warns(UserWarning, match="SQLAlchemy"):
-        frame = pandas.read_sql(BY_REGION, connection)
-    assert list(frame.columns) == ["region", "n", "age"] and list(frame["region"]) == ["north", "south"]
 
 
 def test_parameters_are_values_and_never_text(connection: dpsql.Connection) -> None:
@@ -126,15 +95,6 @@ def test_a_failed_statement_leaves_no_old_answer(connection: dpsql.Connection) -
     for fetch in (cursor.fetchone, cursor.fetchall, cursor.fetchmany, cursor.arrow):
         with pytest.raises(dpsql.InterfaceError):
             fetch()
-
-
-def test_statements_without_rows_have_nothing_to_fetch(connection: dpsql.Connection) -> None:
-    cursor = connection.execute("SET dp.epsilon = 0.25")
-    assert cursor.description is None and cursor.rowcount == -1
-    with pytest.raises(dpsql.InterfaceError):
-        cursor.fetchall()
-    assert connection.options["dp.epsilon"] == "0.25"
-    assert ("dp.epsilon", "0.25") in connection.execute("SHOW dp.all").fetchall()
 
 
 def test_closed_connections_and_cursors_refuse_every_use(clinic: Clinic) -> None:
@@ -265,13 +225,6 @@ def test_other_styles_of_parameters_are_read(connection: dpsql.Connection) -> No
     with pytest.raises(dpsql.ProgrammingError) as caught:
         connection.execute(wrong := "SELECT COUNT(*) FROM patients WHERE age < %s AND nope = 1", (50,))
     assert caught.value.position == wrong.index("nope") + 1
-
-
-def test_the_text_of_an_error_has_place_hint_and_charge(connection: dpsql.Connection) -> None:
-    with pytest.raises(dpsql.Error) as caught:
-        connection.execute("SELECT COUNT(*) FROM patients WHERE agee > 3")
-    text = str(caught.value)
-    assert "did you mean age" in text and "^" in text and text.endswith("nothing was charged")
 
 
 def test_answers_and_plans_can_be_awaited_together(clinic: Clinic) -> None:

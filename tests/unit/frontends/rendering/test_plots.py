@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,28 +73,6 @@ def _rows_of(panel: dict[str, Any]) -> list[dict[str, Any]]:
     return rows or [row for layer in panel.get("layer", []) for row in layer.get("data", {}).get("values", [])]
 
 
-def test_keys_of_many_values_are_a_line_without_null_and_two_keys_have_colours(clinic: Clinic) -> None:
-    with open_session(clinic.policy) as session:
-        line = plots.release_chart(session.execute("SELECT age, COUNT(*) AS n FROM patients GROUP BY age"))
-        two = plots.release_chart(
-            session.execute("SELECT region, smokes, COUNT(*) FROM patients GROUP BY region, smokes")
-        )
-        none = plots.release_chart(session.execute("SELECT COUNT(*) AS n FROM patients"))
-    assert marks(json.loads(line.to_json())) == {"area", "line"}
-    assert "without age NULL" in line.to_json() and '"NULL"' not in line.to_json()
-    assert '"series"' in two.to_json() and marks(json.loads(two.to_json())) == {"bar", "rule", "tick"}
-    assert marks(json.loads(none.to_json())) == {"bar", "rule", "tick"}
-
-
-def test_of_very_many_rows_the_first_are_drawn_and_the_picture_says_so(
-    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plots, "MOST_MARKS", 10)
-    with open_session(clinic.policy) as session:
-        text = plots.release_chart(session.execute("SELECT age, COUNT(*) AS n FROM patients GROUP BY age")).to_json()
-    assert "the first 10 of 122 rows" in text
-
-
 @pytest.mark.parametrize(
     ("sql", "out", "sentence"),
     [
@@ -129,12 +106,6 @@ def test_without_altair_nothing_is_charged_and_the_extra_is_named(
     assert "pip install 'dpsql[plot]'" in capsys.readouterr().err and clinic.charges() == 0
 
 
-def test_a_query_is_answered_and_drawn(clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(clinic, GROUPED, "--plot", str(tmp_path / "x.svg"), "-f", "csv", command="query") == 0
-    assert capsys.readouterr().out.startswith("region,n,age\n")
-    assert (tmp_path / "x.svg").read_text().startswith("<svg") and clinic.charges() == 1
-
-
 def test_errors_against_epsilon_are_free_and_fall(clinic: Clinic, tmp_path: Path) -> None:
     place = tmp_path / "errors.json"
     assert run(clinic, GROUPED, "--errors", "-o", str(place)) == 0
@@ -147,13 +118,6 @@ def test_errors_against_epsilon_are_free_and_fall(clinic: Clinic, tmp_path: Path
     assert max(row["epsilon"] for row in rows) == 1, "the most that the policy allows to one question"
 
 
-def test_a_chosen_number_has_no_error_to_draw(
-    clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(clinic, "SELECT MEDIAN(age) FROM patients", "--errors", "-o", str(tmp_path / "e.svg")) == 2
-    assert "cannot be drawn" in capsys.readouterr().err
-
-
 def test_a_disk_that_is_full_keeps_the_charge_and_says_so(
     clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,31 +127,6 @@ def test_a_disk_that_is_full_keeps_the_charge_and_says_so(
     with pytest.raises(Error) as raised:
         plots.draw_release(release, tmp_path / "x.svg")
     assert raised.value.slug == "file_write" and raised.value.charged
-
-
-def test_pictures_load_altair_only_when_they_are_drawn() -> None:
-    import subprocess
-
-    code = "import sys, dpsql.frontends.cli, dpsql.frontends.rendering.plots; print('altair' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
-def test_numbers_beside_null_are_drawn_in_the_order_of_the_answer() -> None:
-    pytest.importorskip("altair")
-    chart = plots.comparison_chart([(2, "a", 1, 0, 2), (None, "a", 3, 2, 4), (1, "a", 3, 2, 4)], "x", "n", "")
-    (sort,) = {tuple(found) for found in _sorts(json.loads(chart.to_json())) if found is not None}
-    assert sort == ("2", "NULL", "1")
-
-
-def _sorts(node: Any) -> list[Any]:
-    """Return the orders of all key axes."""
-    if isinstance(node, list):
-        return [found for part in node for found in _sorts(part)]
-    if not isinstance(node, dict):
-        return []
-    here = [node["sort"]] if node.get("field") == "key" and "sort" in node else []
-    return here + [found for part in node.values() for found in _sorts(part)]
 
 
 def drawn_rows(place: Path) -> list[dict[str, Any]]:
@@ -271,9 +210,3 @@ def test_a_picture_of_exact_numbers_that_cannot_be_made_is_refused_before_the_ch
     (tmp_path / ".x.svg.part").mkdir()
     assert run(clinic, GROUPED, "--exact", "-o", str(tmp_path / "x.svg")) == 4
     assert "file_write" in capsys.readouterr().err and clinic.charges() == 0
-
-
-def test_a_picture_of_a_release_has_no_exact_numbers(clinic: Clinic) -> None:
-    with open_session(clinic.policy) as session:
-        release = session.execute(GROUPED)
-    assert "exact" not in plots.release_chart(release).to_json()
