@@ -9,14 +9,11 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from support.clinic import build
 from support.effort import by_day
 
 from dpsql.errors.exceptions import Error, Refusal
-from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
-from dpsql_audit.questions import questions_of
 
 POLICY = """
 dataset: wards
@@ -99,23 +96,6 @@ def test_nothing_is_derived_from_it(session: Session) -> None:
     assert session.execute(BY_WARD).reused
 
 
-def test_explain_says_what_the_default_is_like(session: Session) -> None:
-    lines = [str(row[0]) for row in session.execute(f"EXPLAIN {BY_WARD}").rows()]
-    assert "dp.mechanism = auto: the noise of each sum and count is 8.67 times narrower, for the same price" in lines, (
-        lines
-    )
-    (row,) = session.execute(f"EXPLAIN VERBOSE {BY_WARD}").rows()
-    assert "correlated_laplace" in row
-    session.execute("SET dp.correlation = 0.9")
-    lines = [str(row[0]) for row in session.execute(f"EXPLAIN {BY_WARD}").rows()]
-    line = "is 36 times narrower, for the same price; with dp.correlation = 0 it is 4.16 times narrower"
-    assert any(line in text for text in lines), lines
-    session.execute("SET dp.correlation = 0.01")  # rounded down to 0
-    assert any(str(row[0]).endswith("for the same price") for row in session.execute(f"EXPLAIN {BY_WARD}").rows())
-    session.execute("SET dp.mechanism = auto")
-    assert not any("dp.mechanism = auto" in str(row[0]) for row in session.execute(f"EXPLAIN {BY_WARD}").rows())
-
-
 def test_a_lone_number_does_not_pay_for_a_correlation(session: Session) -> None:
     """It is equally exact without a correlation; repeating the query with another correlation is the same query, and free."""
     lone, grouped = "SELECT COUNT(*) AS n, SUM(age) AS s FROM people", BY_WARD
@@ -153,12 +133,6 @@ def test_noise_that_is_too_large_is_refused_with_what_makes_it_smaller(tmp_path:
         assert session.execute(question).loss.rho
 
 
-def test_auto_never_chooses_correlated_laplace_noise(session: Session) -> None:
-    session.execute("SET dp.mechanism = auto")
-    explained = list(session.execute(f"EXPLAIN VERBOSE {BY_WARD}").rows())
-    assert explained and not any("correlated_laplace" in row for row in explained)
-
-
 def test_private_keys_and_needless_deltas_are_refused(tmp_path: Path, session: Session) -> None:
     with pytest.raises(Refusal, match="for public keys alone, and town is private") as caught:
         session.execute("SELECT town, COUNT(*) FROM people GROUP BY town")
@@ -181,19 +155,6 @@ def test_tables_are_not_measured_as_one(session: Session) -> None:
     assert rows[None] != sum(count for ward, count in rows.items() if ward is not None)
 
 
-def test_small_groups_and_bounds_of_totals_go_with_it(session: Session) -> None:
-    """Groups below `dp.min_units` are removed by their noisy count, which is shown; bounds on totals keep the price."""
-    session.execute("SET dp.min_units = 100")
-    counts = [n for _, n in session.execute(BY_WARD).rows()]
-    assert 0 < len(counts) < 40 and min(counts) >= 100
-    session.execute("RESET dp.min_units")
-    for most in ("50", "auto"):
-        session.execute(f"SET dp.max_total = {most}")
-        release = session.execute("SELECT ward, SUM(age) AS s FROM people GROUP BY ward")
-        assert len(list(release.rows())) == 40
-        assert release.loss.rho is not None and Fraction(99, 20_000) < release.loss.rho <= Fraction(1, 200)
-
-
 def test_questions_of_little_epsilon_are_answered_with_a_correlation(tmp_path: Path) -> None:
     """Such queries need Gaussians with deviations above 2**20: a mean at epsilon 0.1 under pure accounting."""
     with opened(tmp_path / "pure", "pure") as session:
@@ -202,13 +163,6 @@ def test_questions_of_little_epsilon_are_answered_with_a_correlation(tmp_path: P
         release = session.execute("SELECT ward, AVG(age) AS mean FROM people GROUP BY ward")
         assert len(list(release.rows())) == 40
         assert release.loss.epsilon is not None and Fraction(99, 1000) < release.loss.epsilon <= Fraction(1, 10)
-
-
-def test_the_audit_asks_with_it(tmp_path: Path) -> None:
-    asked = [question for question in questions_of(load_policy(build(tmp_path))) if question.kind == "correlated noise"]
-    word = "dp.mechanism = 'correlated_laplace'"
-    assert {question.settings for question in asked} == {(word,), (word, "dp.correlation = 0.5")}
-    assert len(asked) == 2 and all("GROUP BY" in question.sql for question in asked)
 
 
 @pytest.mark.parametrize("correlation", by_day(["0.9"], ["0", "0.9"]))

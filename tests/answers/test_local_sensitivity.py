@@ -14,12 +14,9 @@ import numpy as np
 import pytest
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
-from support.places import ROOT
 
 import dpsql
 from dpsql.errors.exceptions import Refusal
-from dpsql.policy import Policy
-from dpsql.pricing.options import Options
 
 POLICY = """
 dataset: wards
@@ -196,37 +193,6 @@ def test_bars_of_tested_numbers_hold(connection: dpsql.Connection) -> None:
     assert sum(held["a"]) < 150
 
 
-def test_explain_says_by_numbers_that_the_default_is_nearer(connection: dpsql.Connection) -> None:
-    connection.execute("SET dp.epsilon = 0.5")
-    connection.execute(SMOOTH)
-    text = connection.explain("SELECT MEDIAN(age) AS m FROM people").to_text()
-    beta = 0.25 / 13
-    for _ in range(50):  # (0.25 + beta) / (e^beta - 1) = ln(1 / delta)
-        beta = math.log1p((0.25 + beta) / math.log(1e6))
-    rank = math.exp(beta - 1) / beta / 0.25 * math.log(20)
-    said = re.search(r"as wide as ([0-9.]+) rows of rank", text)
-    assert said is not None and float(said[1]) == pytest.approx(rank, rel=0.01)
-    default = re.search(r"dp\.mechanism = auto is off by at most ([0-9.]+) rows", text)
-    assert default is not None and 0 < float(default[1]) <= math.log(121 / 0.05) / 0.5 + 0.01
-    default_plan = f"rank error of at most {default[1]} rows"
-    connection.execute("SET dp.mechanism = auto")
-    assert default_plan in connection.explain("SELECT MEDIAN(age) AS m FROM people").to_text()
-    connection.execute(PROPOSED)
-    connection.execute("SET dp.proposed_sensitivity = 2")
-    (row,) = connection.explain("SELECT AVG(age) AS m FROM people").outputs
-    scale, units = 2 / 0.25, math.log(5e5) / 0.25
-    assert row.noise_scale == pytest.approx(scale, rel=1e-3)
-    said = re.search(r"within \+/- ([0-9.]+) in 95%", row.bound)
-    assert said is not None and float(said[1]) == pytest.approx(scale * math.log(20), rel=0.01)
-    enough = 60 + math.ceil(units) + 1 + math.ceil(math.log(20) / 0.25)
-    assert any(f"fewer than {rows:,} rows" in row.bound for rows in (enough - 1, enough, enough + 1))
-    (again,) = connection.explain("SELECT MEDIAN(age) AS m FROM people").outputs
-    assert "values around the median lie within 2 of each other" in again.bound
-    assert "(propose_test_release" not in connection.explain("SELECT MEDIAN(age) AS m FROM people").to_text()
-    details = connection.explain("SELECT MEDIAN(age) AS m FROM people").details()
-    assert "propose_test_release (" in details and "chosen by" not in details
-
-
 def test_no_error_bar_follows_from_a_secret_scale(connection: dpsql.Connection) -> None:
     connection.execute(SMOOTH)
     release = connection.execute("SELECT MEDIAN(age) AS m FROM people").release
@@ -234,33 +200,3 @@ def test_no_error_bar_follows_from_a_secret_scale(connection: dpsql.Connection) 
     connection.execute("SET dp.quantile_bars = on")
     with pytest.raises(Refusal, match="secret scale"):
         connection.execute("SELECT MEDIAN(age) AS m FROM people")
-
-
-def test_a_public_table_and_a_table_without_rows_are_answered_alike(connection: dpsql.Connection) -> None:
-    """Only noise distinguishes an empty group."""
-    connection.execute(SMOOTH)
-    answer = rows(connection, "SELECT ward, MEDIAN(age) AS m FROM people WHERE weight > 200 GROUP BY ward")
-    assert len(answer) == 3 and all(0 <= row["m"] <= 120 for row in answer)
-
-
-def test_options_name_the_mechanisms(connection: dpsql.Connection) -> None:
-    policy: Policy = connection.session.policy
-    options = Options.of_policy(policy).with_value("mechanism", "Smooth_Sensitivity", policy)
-    assert options.mechanism == "smooth_sensitivity"
-    for text in ("0", "-1", "much"):
-        with pytest.raises(dpsql.Error, match=r"dp\.proposed_sensitivity"):
-            options.with_value("proposed_sensitivity", text, policy)
-
-
-@pytest.mark.slow
-def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its table has every way, distribution, number of rows and epsilon; the exponential mechanism is the most accurate on
-    average."""
-    source = (ROOT / "examples" / "local_sensitivity.py").read_text(encoding="utf-8")
-    module: dict[str, Any] = {"__name__": "example"}
-    exec(compile(source.replace("DRAWS = 60", "DRAWS = 6"), "local_sensitivity.py", "exec"), module)
-    module["main"]()
-    lines = capsys.readouterr().out.splitlines()
-    errors = np.array([[float(part.rstrip("%")) for part in line.split()[-3:]] for line in lines[1:]])
-    assert errors.shape == (18, 3)
-    assert (errors[:, 0].mean() * 5 < errors[:, 1:].mean(axis=0)).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import duckdb
@@ -13,8 +12,6 @@ from support.gates import NoiselessGate
 from dpsql.errors.exceptions import Error
 from dpsql.noise.perturb import Gate
 from dpsql.session.session import Session
-
-WARDS = ("day", "er", "icu")
 
 
 def hospital_with_visits() -> duckdb.DuckDBPyConnection:
@@ -91,23 +88,6 @@ def test_values_that_are_not_listed_and_missing_ones_count_nowhere(noiseless: Se
     assert list(noiseless.execute("SELECT ARG_MAX(sex, age) FROM patients WHERE sex IS NULL").rows()) == [("f",)]
 
 
-def test_a_mode_is_charged_once_and_given_again_free(noisy: Session) -> None:
-    sql = "SELECT diagnosis, MODE(ward) AS m, ARG_MAX(ward, cost) AS k, COUNT(*) AS n FROM visits GROUP BY diagnosis"
-    first, again = noisy.execute(sql), noisy.execute(sql)
-    assert first.epsilon == "1" and not first.reused
-    assert again.reused and again.loss.epsilon == 0 and list(again.rows()) == list(first.rows())
-    assert not noisy.execute(sql.replace("MODE(ward)", "MODE(nights)")).reused
-
-
-def test_answers_under_noise_are_frequent_values_of_the_list(noisy: Session) -> None:
-    """At epsilon 4 and 20 rows per person, with 1,500 visits in icu and fewer than 800 in every other ward."""
-    noisy.set_option("dp.epsilon", "4")
-    release = noisy.execute("SELECT MODE(ward), MIN(ward), ARG_MIN(ward, cost) FROM visits")
-    ((mode, least, key),) = release.rows()
-    assert mode == "icu" and least in WARDS and key in WARDS
-    assert [column.type.value for column in release.columns] == ["text", "text", "text"]
-
-
 def test_the_key_of_rows_that_lead_by_enough_is_named_among_values_finer_than_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,20 +106,6 @@ def test_the_key_of_rows_that_lead_by_enough_is_named_among_values_finer_than_ro
     session.set_option("dp.reuse", "off")
     found = [next(session.execute("SELECT ARG_MAX(ward, cost) FROM visits").rows())[0] for _ in range(20)]
     assert found.count("er") >= 17
-
-
-def test_explain_says_by_how_many_rows_a_mode_may_be_wrong(noisy: Session) -> None:
-    row, key = noisy.explain("SELECT MODE(sex), ARG_MAX(sex, age) FROM patients").outputs
-    assert (row.mechanism, row.l1_sensitivity, row.error_95, row.epsilon) == ("permute-and-flip", 1.0, None, 0.5)
-    # Epsilon is one half, one row costs all of it, and there is no factor of 2: the counts of a list move in one direction.
-    assert row.noise_scale == 2.0
-    bound = math.log((2 - 1) / 2 / 0.05) * 2
-    assert f"at most {bound:.4g} rows less frequent than the most frequent value in 95%" in row.bound
-    # Epsilon is again one half, but a row that displaces another one moves two keys.
-    assert (key.mechanism, key.l1_sensitivity, key.noise_scale) == ("permute-and-flip", 1.0, 4.0)
-    assert key.aggregate == "sex of the rows with the largest age"
-    assert f"most of the {math.ceil(3 * math.log(1 / 2 / 0.05) * 4)} rows with the largest age have" in key.bound
-    assert f"at most {math.log((2 - 1) / 2 / 0.05) * 4:.4g} of them less have in 95% of cases" in key.bound
 
 
 @pytest.mark.parametrize(

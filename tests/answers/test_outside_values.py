@@ -19,7 +19,6 @@ from unit.functions.test_key_narrowing import named, rows_for
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.frontends.rendering.formats import as_object
-from dpsql.frontends.rendering.tables import column_summary
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_narrowing import leaves_out, remaining
 from dpsql.functions.numeric import call
@@ -318,15 +317,6 @@ def test_keys_that_compare_with_a_result_have_the_groups_of_their_rows(session: 
     assert [key for key, _ in session.execute(sql.format("WHERE age > 3")).rows()] == ["above", "below"]
 
 
-def test_ten_years_need_no_note_where_conditions_keep_within_them() -> None:
-    day = Column("day", Facts(Type.DATE, date(2015, 1, 1), date(2024, 12, 31), nullable=False))
-    month = call("date_trunc", literal("month"), day)
-    within = call("and", call("ge", day, literal(date(2015, 1, 1))), call("lt", day, literal(date(2025, 1, 1))))
-    for key in (month, day, call("strftime", day, literal("%Y-%m"))):
-        assert not leaves_out(Filter(Scan("t", (day,)), within), key)
-        assert leaves_out(Filter(Scan("t", (day,)), call("ge", day, literal(date(2015, 1, 1)))), key)
-
-
 # --- outer joins ----------------------------------------------------------------------------------------------------------
 
 TOWNS = """
@@ -531,12 +521,6 @@ def test_policies_that_are_refused(old: str, new: str, place: str, said: str) ->
     assert path == f"$.tables.{place}" and said in sentence
 
 
-def test_public_tables_have_no_other_values() -> None:
-    public = "  codes:\n    public: true\n    columns:\n      c: {type: text, domain: [a], outside: other}\n"
-    ((path, _),) = policy_problems(POLICY + public)
-    assert path == "$.tables.codes.columns.c.outside"
-
-
 def test_the_policy_says_what_becomes_of_other_values() -> None:
     policy = parse_policy(POLICY)
     columns = policy.tables["people"].columns
@@ -547,12 +531,3 @@ def test_the_policy_says_what_becomes_of_other_values() -> None:
     assert (
         parse_policy(POLICY.replace("outside: other,", "").replace(", outside: other}", "}")).meaning != policy.meaning
     )
-
-
-def test_describe_shows_the_label_of_other_values(session: Session) -> None:
-    release = session.execute("DESCRIBE people")
-    labels = dict(
-        zip(release.table.column("column").to_pylist(), release.table.column("outside").to_pylist(), strict=True)
-    )
-    assert (labels["region"], labels["age"], labels["day"], labels["id"]) == ("other", "-1", "1900-01-01", None)
-    assert "south, north; others: other" in column_summary(release.table.to_pylist(), "utf-8")

@@ -18,7 +18,6 @@ from support.gates import NoiselessGate
 
 from answers.test_quantiles import POLICIES, visits_in_february
 from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.errors.exceptions import Refusal
 from dpsql.frontends.rendering import formats
 from dpsql.plan.intervals import Type
 from dpsql.planning.planner import Planner
@@ -91,26 +90,3 @@ def test_a_list_is_a_column_of_its_own_type_in_every_format(session: Session, tm
     assert "[2024-02-07, 2024-02-14, 2024-02-21]" in written("table") and "[2, 2, 2]" in written("table")
     formats.write_file(release, tmp_path / "a.parquet", "parquet", bars=True)
     assert pq.read_table(tmp_path / "a.parquet")["days"].to_pylist() == [days]
-
-
-def test_the_error_of_a_list_is_not_known_and_of_a_number_beside_it_is(session: Session) -> None:
-    session.set_option("dp.epsilon", "1")
-    release = session.execute(LISTS)
-    (errors,) = release.error.to_pylist()
-    assert errors["days"] is None and errors["cost"] is None and errors["n"] > 0
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT QUANTILE_DISC(cost, [0.1, 0.5]) + 1 FROM visits",
-        "SELECT SUM(q) FROM (SELECT QUANTILE_DISC(cost, [0.1, 0.5]) AS q FROM visits) AS t",
-        "SELECT COUNT(*) FROM visits WHERE cost > (SELECT QUANTILE_DISC(cost, [0.1, 0.5]) FROM visits)",
-        "SELECT patient_id, QUANTILE_DISC(cost, [0.1, 0.5]) FROM visits GROUP BY patient_id",
-    ],
-)
-def test_a_list_is_no_number(sql: str, session: Session) -> None:
-    before = session.budget()
-    with pytest.raises(Refusal):
-        session.execute(sql)
-    assert session.budget() == before

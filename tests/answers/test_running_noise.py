@@ -277,13 +277,3 @@ def test_errors_are_as_claimed_and_bars_hold(tmp_path: Path, shape: str) -> None
         assert isinstance(law, SquareRoot)
         spread = np.std(squares) / np.mean(squares) / np.sqrt(40) / 2
         assert abs(deviation / claims[shape](law) - 1) < max(0.02, 5 * spread)
-
-
-def test_explain_says_what_is_gained(session: Session) -> None:
-    lines = [str(row[0]) for row in session.execute(f"EXPLAIN {BY_DAY}").rows()]
-    place = lines.index("measured as one (running): noise by the square root of the matrix of running totals")
-    assert lines[place + 1] == (
-        "by day: count(*) \N{PLUS-MINUS SIGN} 35; its running totals about \N{PLUS-MINUS SIGN} 46.5 (139 apart, 51.2 by ranges)"
-    )
-    (row,) = session.execute(f"EXPLAIN VERBOSE {BY_DAY}").rows()
-    assert "square_root" in row

@@ -104,11 +104,6 @@ def test_a_text_that_is_not_utf8_is_null_alone() -> None:
     total(chunked).validate(full=True)
 
 
-def test_valid_columns_are_not_copied() -> None:
-    column = pa.array(["a", None])
-    assert total(column) is column
-
-
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_dictionary_is_decoded_value_by_value(chunked: bool) -> None:
     column = pa.DictionaryArray.from_arrays(
@@ -122,11 +117,6 @@ def test_other_types_are_cast_without_loss() -> None:
     halves = pa.array([0.5, None, -2.0], pa.float32()).cast(pa.float16())
     assert total(halves).to_pylist() == [0.5, None, -2.0]
     assert total(pa.array(["1.25", None]).cast(pa.decimal256(50, 2))).to_pylist() == ["1.25", None]
-
-
-def test_nested_columns_stay_what_they_are() -> None:
-    for column in (pa.array([[2**62]]).cast(pa.list_(pa.timestamp("us"))), pa.array([[1, 2], None])):
-        assert total(column) is column
 
 
 def test_duckdb_reads_every_column_of_a_total_table() -> None:
@@ -162,14 +152,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 COLUMNS = dict.fromkeys(("Id", "day", "name", "absent"))
-
-
-def test_only_columns_of_the_policy_are_read(files: list[Path]) -> None:
-    dataset = TotalParquet(files, COLUMNS)
-    assert dataset.schema == pa.schema([("Id", pa.int64()), ("day", pa.timestamp("us")), ("name", pa.string())])
-    table = dataset.scanner().to_table()
-    assert table.schema == dataset.schema and table.num_rows == 4
-    assert numbers_of(table.column("day")) == [0, None, 1000, None]
 
 
 def test_a_scan_has_the_columns_and_rows_that_it_is_asked_for(files: list[Path]) -> None:

@@ -273,14 +273,6 @@ def test_copies_of_a_format_before_marks_are_removed(tmp_path: Path) -> None:
         assert not (folder / f"{'a' * 64}.duckdb").exists() and index_of(session).unprepared() == ()
 
 
-def test_an_index_of_another_ledger_is_not_used(tmp_path: Path) -> None:
-    fill(tmp_path / "clinic.duckdb", rows(0))
-    with open_clinic(clinic(tmp_path)) as session:
-        index_of(session).prepare()
-        other = ContributionIndex(session.policy, session.context.engine, lambda: b"x" * 32)
-        assert not other.views()("visits").prepared and index_of(session).views()("visits").prepared
-
-
 def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path: Path) -> None:
     """Parquet files are not locked, so their identity is checked again after the query."""
     from dpsql.engine.emit.emitter import Emitter
@@ -299,19 +291,6 @@ def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path
             session.context.engine.run(query)
         session.context.engine.run(EngineQuery(query.sql, query.keys, query.terms))
         assert "OVER" in engine_sql(session, VISITS), "the next question sees that the mark is stale"
-
-
-def test_parquet_is_prepared_in_the_cache(tmp_path: Path) -> None:
-    with open_parquet(tmp_path, 4) as session:
-        before = exact(session, VISITS)
-        assert states(session)["visits"] == "written"
-        assert list((tmp_path / "cache").glob("dpsql/*/*.duckdb"))
-        assert exact(session, VISITS) == before and "OVER" not in engine_sql(session, VISITS)
-        write_parquet(tmp_path, rows(1)["visits"])
-        fresh = exact(session, VISITS)
-        assert "OVER" in engine_sql(session, VISITS) and fresh != before
-        assert states(session)["visits"] == "written"
-        assert "OVER" not in engine_sql(session, VISITS) and exact(session, VISITS) == fresh
 
 
 def write_parquet(folder: Path, visits: list[str]) -> None:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from dpsql.engine.memory_account import Held, MemoryAccount, in_megabytes
+from dpsql.engine.memory_account import Held, MemoryAccount
 from dpsql.errors.exceptions import Error
 
 SERVER, USER, CONNECTION = 900, 600, 400
@@ -122,8 +122,3 @@ def test_threads_lose_nothing() -> None:
     for thread in threads:
         thread.join()
     assert server.held == 0
-
-
-def test_sizes_are_words() -> None:
-    sizes = [0, 1, 1 << 19, 3 << 20, (5 << 20) + 1, 1 << 30]
-    assert list(map(in_megabytes, sizes)) == ["0 MB", "0.1 MB", "0.5 MB", "3 MB", "5.1 MB", "1024 MB"]

@@ -15,7 +15,7 @@ import dpsql
 from dpsql.engine import registry
 from dpsql.errors.exceptions import Fault
 from dpsql.policy import load_policy
-from dpsql.policy.source_kinds import SOURCE_KINDS, scheme_of
+from dpsql.policy.source_kinds import SOURCE_KINDS
 
 ROOT = Path(dpsql.__file__).parent
 POLICY = POLICIES / "shop.yaml"
@@ -72,7 +72,3 @@ def test_a_registered_scheme_opens_its_engine(monkeypatch: pytest.MonkeyPatch) -
 def test_every_kind_of_source_that_a_policy_may_name_has_an_engine() -> None:
     assert set(registry.FACTORIES) == set(SOURCE_KINDS)
     assert {kind.scheme for kind in SOURCE_KINDS.values()} == set(SOURCE_KINDS)
-
-
-def test_files_and_policies_without_a_source_are_duckdbs() -> None:
-    assert [scheme_of(source) for source in (None, "rows.parquet", "duckdb:///a.db")] == ["duckdb"] * 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,26 +10,22 @@ from sqlglot import exp
 from support.plain_duckdb import plain_duckdb
 
 from dpsql.plan.formulas import (
-    Element,
     Formula,
     NoisyValue,
     Number,
     Operation,
     Operator,
     date,
-    formula,
     greatest,
     least,
     null_if,
     square_root,
-    substituted,
-    terms_of,
     timestamp,
     whole,
     within,
 )
 from dpsql.plan.intervals import Type
-from dpsql.release.formulas import EVERYTHING, clamped, formula_sql, formula_values, interval, numbers, read
+from dpsql.release.formulas import EVERYTHING, formula_sql, formula_values, interval, numbers, read
 from dpsql.release.sandbox import Sandbox
 
 A, B = NoisyValue("a"), NoisyValue("b")
@@ -153,27 +147,6 @@ def test_other_operations_are_not_read(text: str) -> None:
     assert read_text(text) is None
 
 
-def test_elements_are_numbers_or_positions() -> None:
-    place = {"a": np.array([0.0, 4.0, -1.0])}
-    assert numbers(Element((2.5, 7.5, 9.5), A), place).tolist() == [2.5, 7.5, 9.5]
-    assert numbers(Element(("x", "y", "z"), A + 1), place).tolist() == [1, 5, 0]
-
-
-@pytest.mark.parametrize(
-    ("formula", "expected"),
-    [
-        (within(A, 1, 9), (A, Number(1), Number(9))), (whole(within(A + 2, -1, B)), (A + 2, Number(-1), B)),
-        (date(greatest(A, 1)), (A, Number(1), None)), (least(A, 9), (least(A, 9), None, None)),
-        (greatest(A, 1, 2), (greatest(A, 1, 2), None, None)), (-A, (-A, None, None)),
-        (least(greatest(A, 1), 9, 10), (least(greatest(A, 1), 9, 10), None, None)),
-    ],
-)  # fmt: skip
-def test_bounds_are_read_off_a_clamp(
-    formula: Formula, expected: tuple[Formula, Formula | None, Formula | None]
-) -> None:
-    assert clamped(formula) == expected
-
-
 def test_a_null_is_left_to_the_sandbox_and_to_nobody_else(sandbox: Sandbox) -> None:
     table = pa.table({"a": [1.0, 2.0]})
     text = formula_sql(null_if(A, 2)).sql(dialect="duckdb")
@@ -182,32 +155,5 @@ def test_a_null_is_left_to_the_sandbox_and_to_nobody_else(sandbox: Sandbox) -> N
     assert formula_values(null_if(A, 2).below(1), Type.BOOLEAN, {"a": np.array([1.0, 2.0])}) is None
 
 
-@pytest.mark.parametrize("value", [2.0**63, -(2.0**64)])
-def test_a_number_beyond_64_bits_is_no_whole_number(value: float) -> None:
-    assert formula_values(whole(A), Type.INTEGER, {"a": np.array([value])}) is None
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_a_number_of_a_formula_is_finite(value: float) -> None:
-    with pytest.raises(ValueError, match="in a formula"):
-        Number(value)
-
-
 def test_zero_has_one_sign() -> None:
     assert np.signbit(Number(-0.0).value) == np.signbit(0.0)
-
-
-def test_terms_are_replaced_wherever_they_stand() -> None:
-    asked = within(A / greatest(B, 1), -1, 1)
-    over_parts = substituted(asked, {"a": 2 * formula("x") + formula("y"), "b": formula("y")})
-    assert terms_of(asked) == {"a", "b"}
-    assert over_parts == within((2 * formula("x") + formula("y")) / greatest(formula("y"), 1), -1, 1)
-    with pytest.raises(KeyError):
-        substituted(asked, {"a": A})
-
-
-def test_a_formula_survives_pickling_without_the_hash_of_its_process() -> None:
-    asked = within(A / greatest(B, 1), -1, 1)
-    hash(asked)
-    assert pickle.loads(pickle.dumps(asked)) == asked
-    assert b"#hash" not in pickle.dumps(asked)

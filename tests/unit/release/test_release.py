@@ -133,26 +133,6 @@ def test_an_error_after_the_charge_says_so(sandbox: Sandbox, made: ReleasedBlock
 # --- the object -------------------------------------------------------------------------------------------------------
 
 
-def test_release_object_has_rows_frames_and_receipt(sandbox: Sandbox, made: ReleasedBlock) -> None:
-    found = release(sandbox, "SELECT k0, m0 AS n, m0 AS n FROM dp_0 ORDER BY k0", [made])
-    assert found.table.column_names == ["k0", "n", "n"]
-    assert [c.type for c in found.columns] == [Type.TEXT, Type.INTEGER, Type.INTEGER]
-    assert next(iter(found.rows())) == ("east", *([int(made.terms[0].values[2])] * 2))
-    assert found.to_polars().columns == ["k0", "n", "n_1"]
-    assert list(found.to_pandas().columns) == ["k0", "n", "n"]
-    framed = found.to_pandas(bars=True)
-    assert list(framed.columns) == ["k0", "n", "n_low", "n_high", "n", "n_low", "n_high"]
-    assert [list(framed.iloc[:, column]) for column in (2, 3)] == [
-        ends.column(1).to_pylist() for ends in (found.low, found.high)
-    ]
-    assert found.to_polars(bars=True).columns[:4] == ["k0", "n", "n_low", "n_high"]
-    assert (found.epsilon, found.delta, found.rho) == ("0.1", "0", "0.00499584")
-    assert (found.receipt_id, found.remaining, found.reused) == ("r-1", {"dataset": "epsilon 9.9"}, False)
-    assert "east" in repr(found) and "epsilon 0.1" in repr(found) and "r-1" in repr(found)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        found.receipt = found.receipt  # type: ignore[misc]
-
-
 @pytest.mark.parametrize("asked_before", [False, True])
 def test_release_travels_with_its_error_bars(sandbox: Sandbox, made: ReleasedBlock, asked_before: bool) -> None:
     sql = "SELECT k0, m0 / sum(m0) OVER () AS share, DP_ERROR(m0) AS e FROM dp_0 WHERE m0 > 150 ORDER BY share"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from dpsql.errors.exceptions import Error
-from dpsql.release.sandbox import Room, Sandbox, plain, shared_sandbox
+from dpsql.release.sandbox import Room, Sandbox, plain
 
 PRIVATE = pa.table({"ssn": ["123-45-6789"]})
 
@@ -273,36 +273,6 @@ def test_a_forked_child_opens_its_own(sandbox: Sandbox) -> None:
         fine = sandbox.query("SELECT 41 + 1 AS x", {}).to_pydict() == {"x": [42]}
         os._exit(0 if fine else 1)
     assert os.waitpid(child, 0)[1] == 0
-
-
-def test_shared_sandbox_is_one_per_process() -> None:
-    assert shared_sandbox() is shared_sandbox()
-
-
-TYPES = [
-    ("sum(x)", pa.int64(), 3),
-    ("sum(x) * 9000000000000000000", pa.float64(), 2.7e19),
-    ("sum(x * 1.5)", pa.float64(), 4.5),
-    ("CAST(7 AS UTINYINT)", pa.int64(), 7),
-    ("CAST(0.5 AS FLOAT)", pa.float64(), 0.5),
-    ("DATE '2020-02-03' - DATE '2020-02-01'", pa.int64(), 2),
-    ("TIME '10:11:12'", pa.string(), "10:11:12"),
-    ("[1, 2]", pa.list_(pa.int64()), [1, 2]),
-    ("[1.5::DECIMAL(3, 1)]", pa.list_(pa.float64()), [1.5]),
-    ("[DATE '2024-01-01', NULL]", pa.list_(pa.date32()), [date(2024, 1, 1), None]),
-    ("[[1], [2]]", pa.string(), "[[1], [2]]"),
-    ("'a'", pa.string(), "a"),
-    ("true", pa.bool_(), True),
-    ("CAST(NULL AS HUGEINT)", pa.int64(), None),
-]
-
-
-@pytest.mark.parametrize(("sql", "type_", "value"), TYPES)
-def test_plain_types_replace_decimals(sandbox: Sandbox, sql: str, type_: pa.DataType, value: object) -> None:
-    table = sandbox.query(f"SELECT {sql} FROM t", {"t": pa.table({"x": [1, 2]})})
-    found = plain(table.column(0))
-    assert (found.type, found[0].as_py()) == (type_, value)
-    assert not isinstance(found[0].as_py(), Decimal)
 
 
 @pytest.mark.parametrize("type_", ["DATE", "TIMESTAMP"])

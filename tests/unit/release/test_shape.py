@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import pickle
 from collections.abc import Iterator
-from datetime import date, datetime
 
 import duckdb
 import pytest
@@ -14,7 +12,6 @@ from support.gates import NoiselessGate
 
 from dpsql.frontends.rendering.formats import price_lines, write_json
 from dpsql.frontends.rendering.tables import write_table
-from dpsql.release.shape import Clamp
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -144,25 +141,6 @@ def test_a_list_of_quantiles_says_how_far_the_farthest_may_be_off(session: Sessi
     assert "+/- ?" not in out.getvalue() and "rows" in out.getvalue()
 
 
-def test_an_unknown_choice_is_null_where_the_session_wants_that(session: Session) -> None:
-    session.set_option("unknown", "null")
-    try:
-        release = session.execute("SELECT g, MEDIAN(middle) AS m, COUNT(*) AS n FROM t GROUP BY g ORDER BY g")
-    finally:
-        session.set_option("unknown", "value")
-    assert release.table.column("m").to_pylist()[0] is None and release.table.column("m").null_count == 1
-
-
-def test_the_rank_error_is_that_of_explain(session: Session) -> None:
-    """EXPLAIN names the rank from which MIN and MAX are sought, and the error around it; their sum is how far off they may be."""
-    median, largest = (session.explain(f"SELECT {call}(high) AS m FROM t").lines[0] for call in ("MEDIAN", "MAX"))
-    off = session.execute("SELECT MEDIAN(high) AS m FROM t").described[0].rank_error
-    assert off is not None and f"rank error of at most {off:.4g} rows" in median
-    off = session.execute("SELECT MAX(high) AS m FROM t").described[0].rank_error
-    rank = int(largest.partition("value number ")[2].partition(",")[0])
-    assert off is not None and f"rank error of at most {off - rank:.4g} rows" in largest
-
-
 def test_every_door_shows_the_rank_error_and_the_flag(session: Session) -> None:
     release = session.execute("SELECT MEDIAN(high) AS m, MODE(g) AS k, AVG(high) AS a FROM t")
     off = [f"{int(column.rank_error) + 1} rows" for column in release.described[:2] if column.rank_error is not None]
@@ -189,16 +167,3 @@ def test_clamped_values_are_said_as_explain_says_them_and_once_in_a_session(sess
     assert sentence in first.notices and sentence in second.notices, "programs read all of them"
     told = [session.news(release) for release in (first, second)]
     assert sentence in told[0] and sentence not in told[1]
-
-
-def test_a_release_keeps_its_shape_when_it_is_pickled(session: Session) -> None:
-    release = session.execute("SELECT MEDIAN(high) AS m FROM t")
-    again = pickle.loads(pickle.dumps(release))
-    assert again.remarks == release.remarks and again.described[0].rank_error == release.described[0].rank_error
-
-
-def test_ends_of_time_are_before_and_after() -> None:
-    clamp = Clamp("day", date(2024, 1, 1), None)
-    assert clamp.sentence == "values of day before 2024-01-01 count as 2024-01-01"
-    clamp = Clamp("at", None, datetime(2024, 1, 1, 5))
-    assert clamp.sentence == "values of at after 2024-01-01 05:00:00 count as 2024-01-01 05:00:00"

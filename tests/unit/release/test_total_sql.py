@@ -193,31 +193,6 @@ def test_a_bucket_has_a_width_above_zero_of_months_or_of_days(width: str, has_on
     assert answers(total_text(sql, False), [row]) == [value]
 
 
-LISTS = [
-    ("max(x, 2)", [2, 1]),
-    ("min(x, 1)", [-3]),
-    ("arg_max(t, x, 1)", [""]),
-    ("arg_min(t, x, 2)", ["1e3", "7"]),
-    ("max(x, 0)", None),
-    ("min(x, 0 - 1)", None),
-    ("arg_max(t, x, 0)", None),
-    ("arg_min(t, x, -1)", None),
-    ("max(x)", 2),
-    ("arg_min(t, x)", "1e3"),
-]
-
-
-@pytest.mark.parametrize(("aggregate", "value"), LISTS)
-def test_a_list_of_the_first_values_is_null_where_it_is_to_have_none(aggregate: str, value: Any) -> None:
-    assert answers(total_text(f"SELECT {aggregate} FROM r", False), ROWS[:4]) == [value]
-
-
-def test_a_window_of_tiles_has_at_least_one() -> None:
-    for count, tiles in (("x - 5", [1, 1, 1]), ("0", [1, 1, 1]), ("2", [1, 1, 2])):
-        sql = f"SELECT ntile({count}) OVER (ORDER BY place) FROM r ORDER BY place"
-        assert answers(total_text(sql, False), ROWS[:3]) == tiles
-
-
 WIDTHS = [
     ("TINYINT", "BIGINT"),
     ("SMALLINT", "BIGINT"),
@@ -250,20 +225,3 @@ def test_a_number_beyond_the_type_that_was_asked_for_keeps_its_value() -> None:
     assert answers(total_text("SELECT d + CAST(x AS INTEGER) FROM r", True), [(1, "", date(2024, 1, 1), 0.0)]) == [
         date(2024, 1, 2)
     ]
-
-
-UNCHANGED = [
-    "SELECT x, t FROM r WHERE x IN (1, 2) ORDER BY x",
-    "SELECT -1, 'a', NULL, DATE '2024-01-01' FROM r",
-    "SELECT COUNT(*), SUM(x) FROM r GROUP BY t",
-    "SELECT DISTINCT t FROM r LIMIT 3 OFFSET 1",
-    "SELECT ROW_NUMBER() OVER (PARTITION BY t ORDER BY x) FROM r",
-    "SELECT t FROM r UNION ALL SELECT t FROM r",
-]
-
-
-@pytest.mark.parametrize("sql", UNCHANGED)
-def test_what_cannot_fail_is_hardly_written_anew(sql: str) -> None:
-    """A date's text is a cast, and IN is a comparison: they may be tried. Numbers, aggregates and clauses stay."""
-    written = total_text(sql, False).replace("TRY_CAST", "CAST").replace("TRY(x IN (1, 2))", "x IN (1, 2)")
-    assert written == sql.replace("DATE '2024-01-01'", "CAST('2024-01-01' AS DATE)")

@@ -14,13 +14,11 @@ from support.places import ROOT
 
 import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
-from dpsql.ledger.account import Account
 from dpsql.ledger.forecast import forecasts
-from dpsql.session.budget import Budget, question_price
+from dpsql.session.budget import question_price
 from dpsql.session.opening import open_session
 
 VERIFY = ROOT / "dpsql_audit" / "verify_export.py"
-WEEK = ROOT / "examples" / "dashboard_week.py"
 
 
 @pytest.fixture
@@ -47,12 +45,6 @@ def test_a_charge_must_fit_the_project_too(projects: Path) -> None:
     with dpsql.connect(projects, analyst="bob", project="malaria") as connection:
         connection.execute("SELECT COUNT(*) FROM patients WHERE NOT smoker")
         assert connection.budget.remaining["project:malaria"] == {"epsilon": "499", "delta": "0.0000001"}
-
-
-def test_an_unknown_project_gets_nothing(projects: Path) -> None:
-    with pytest.raises(Error) as caught:
-        dpsql.connect(projects, project="flue")
-    assert (caught.value.slug, caught.value.charged) == ("project_unknown", False)
 
 
 def test_a_projects_limit_may_not_exceed_the_budget(policy: Path) -> None:
@@ -135,19 +127,6 @@ def test_an_edited_export_is_found_out(projects: Path) -> None:
     assert problems(lines, "--key", str(key)) == ""
 
 
-@pytest.mark.slow
-def test_the_week_of_the_dashboard_has_its_questions_answered(tmp_path: Path) -> None:
-    """One day of the simulated week: twelve charges without derivation, two with it, and none for refreshes."""
-    script = (
-        f"import sys; sys.path.insert(0, {str(WEEK.parent)!r}); import dashboard_week as w; w.DAYS = 1; w.SAMPLED = 1\n"
-        "print(w.simulate('on')); print(w.simulate('derive'))"
-    )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    on, derive = found.stdout.splitlines()
-    assert "epsilon   12.0  12 charges" in on
-    assert "epsilon    2.0  2 charges" in derive
-
-
 def test_sql_chooses_a_project_where_the_session_has_none(projects: Path) -> None:
     with dpsql.connect(projects, analyst="ann") as connection:
         connection.execute("SET dp.project = flu")
@@ -179,13 +158,3 @@ def test_no_sql_leaves_the_project_that_a_session_was_opened_for(projects: Path,
         connection.execute("RESET ALL")
         connection.execute("SELECT COUNT(*) FROM patients")
         assert connection.budget.spent["project:flu"]["epsilon"] == "1"
-
-
-def test_what_is_left_is_told_in_few_digits_and_never_more() -> None:
-    limits = {"rho": 3_000_000, "delta": 1_000, "epsilon": 15_000}
-    account = Account("dataset", "zcdp", limits, {"rho": 1_000_001, "delta": 501, "epsilon": 3_000}, 1)
-    budget = Budget((), {"dataset": account})
-    budget.__dict__["remaining"] = {"dataset": {"rho": "1.4484499999999999999", "delta": "0.0000005", "epsilon": "12"}}
-    budget.__dict__["epsilon"] = {"dataset": (1.0, 10.0)}
-    words = "49.9 % left (rho 1.44844, delta 0.0000005, epsilon 12; epsilon 1 of 10 spent)"
-    assert budget.words("dataset") == words, "the least is left of the delta"

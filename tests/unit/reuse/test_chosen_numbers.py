@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from support.hospital_file import write_policy
 
 from dpsql.release.release import Release
-from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 QUARTILES = "SELECT region, QUANTILE_DISC(age, [0.25, 0.5, 0.75]) AS q FROM patients GROUP BY region ORDER BY region"
@@ -107,13 +103,6 @@ def test_a_filtered_quantile_answers_for_the_same_filter_alone(deriving: Session
     assert not deriving.execute("SELECT region, QUANTILE_DISC(age, 0.5) FROM patients GROUP BY region").reused
 
 
-def test_a_part_is_measured_unless_answers_are_derived(session: Session) -> None:
-    session.execute(QUARTILES)
-    for mode in ("on", "off"):
-        session.execute(f"SET dp.reuse = {mode}")
-        assert not session.execute("SELECT region, MEDIAN(age) FROM patients GROUP BY region").reused
-
-
 def test_the_same_quantiles_of_a_larger_epsilon_are_measured_and_of_a_smaller_one_free(session: Session) -> None:
     stored = rows(session.execute(QUARTILES))
     session.execute("SET dp.epsilon = 0.5")
@@ -162,22 +151,3 @@ def test_a_bar_is_given_again_with_its_own_confidence_alone(deriving: Session) -
     assert not deriving.execute("SELECT MEDIAN(age) AS m FROM patients").reused
     deriving.execute("SET dp.quantile_bars = off")
     assert deriving.execute("SELECT MEDIAN(age) AS m FROM patients").reused
-
-
-def test_releases_that_are_not_shared_answer_their_analyst_alone(policy: Path) -> None:
-    write_policy(policy.parent, reuse="{default: derive, shared: false}")
-    with open_session(policy, analyst="ann", create_ledger=True) as ann:
-        ann.execute(QUARTILES)
-        assert ann.execute("SELECT region, MEDIAN(age) FROM patients GROUP BY region").reused
-    with open_session(policy, analyst="bob") as bob:
-        answer = bob.execute("SELECT region, MEDIAN(age) FROM patients GROUP BY region")
-        assert not answer.reused and answer.loss.epsilon == 1
-
-
-def test_explain_charges_nothing_and_says_how_far_off_the_stored_quantile_may_be(deriving: Session) -> None:
-    deriving.execute(QUARTILES)
-    plan = deriving.explain("SELECT region, MEDIAN(age) AS m FROM patients GROUP BY region")
-    assert plan.charged.epsilon == 0 and plan.loss.epsilon == 1
-    (note,) = [note for note in plan.notes if "comes from the release" in note]
-    fresh = float(plan.outputs[0].bound.split("at most ")[1].split()[0])
-    assert float(note.split("at most ")[1].split()[0]) > 1.9 * fresh  # two steps share what one has here

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.effort import slow
-from support.hospital_file import exact, write_policy
+from support.hospital_file import exact
 
 from dpsql.release.release import Release
 from dpsql.session.opening import open_session
@@ -108,13 +108,6 @@ def test_what_does_not_follow_is_charged(deriving: Session, sql: str) -> None:
     assert spent(deriving) == "2"
 
 
-def test_a_filtered_release_does_not_answer_for_all_rows(deriving: Session) -> None:
-    deriving.execute("SELECT region, smoker, COUNT(*) FROM patients WHERE plan = 'pro' GROUP BY 1, 2")
-    assert not deriving.execute("SELECT region, COUNT(*) FROM patients GROUP BY 1").reused
-    assert not deriving.execute("SELECT region, COUNT(*) FROM patients WHERE plan = 'free' GROUP BY 1").reused
-    assert deriving.execute("SELECT region, COUNT(*) FROM patients WHERE smoker AND plan = 'pro' GROUP BY 1").reused
-
-
 def test_bounded_keys_are_not_summed_over_because_bounds_promise_nothing(deriving: Session) -> None:
     """Wards 5 and 6 exist in the data but are no groups; a third of the patients would be missing from the sum."""
     released = rows(deriving, "SELECT ward, COUNT(*) FROM patients GROUP BY ward")
@@ -164,13 +157,6 @@ def test_people_are_not_added_up_over_groups(deriving: Session) -> None:
     sliced = deriving.execute("SELECT COUNT(DISTINCT patient_id) FROM visits WHERE kind = 'in'")
     assert sliced.reused
     assert next(sliced.rows())[0] == released["in"]
-
-
-def test_a_part_of_the_measures_and_another_order_of_keys(deriving: Session) -> None:
-    first = rows(deriving, "SELECT region, smoker, COUNT(*), AVG(age), SUM(age) FROM patients GROUP BY 1, 2")
-    again = rows(deriving, "SELECT smoker, region, AVG(age) FROM patients GROUP BY 1, 2")
-    assert spent(deriving) == "1"
-    assert again == [(s, r, pytest.approx(mean)) for s in (False, True) for r, t, _, mean, _ in first if t == s]
 
 
 def test_the_same_numbers_in_another_order_are_a_plain_repeat(session: Session) -> None:
@@ -305,40 +291,6 @@ def test_sums_of_summed_laplace_noise_are_not_taken_for_normal(deriving: Session
 # --- plans and consistency ------------------------------------------------------------------------------------------
 
 
-def test_explain_shows_both_prices_and_both_errors(deriving: Session) -> None:
-    receipt = deriving.execute(BASE).receipt_id
-    plan = deriving.explain("SELECT region, COUNT(*) FROM patients GROUP BY region")
-    assert plan.loss.epsilon == 1
-    assert plan.charged.epsilon == 0
-    assert plan.stored == ("dp_0",)
-    (output,) = plan.outputs
-    assert output.error_95 == 3  # epsilon 1
-    answer = deriving.execute("SELECT region, COUNT(*) FROM patients GROUP BY region")
-    # six cells, each from three sums that share a row, at epsilon 1: 1.96 * sqrt(6 * 3 * 2); the answer's in integral rows
-    assert output.stored_error_95 == pytest.approx(11.76, rel=0.01)
-    assert answer.error.column(1)[0].as_py() == round(output.stored_error_95)
-    (note,) = [note for note in plan.notes if receipt in note]
-    assert "summed over plan, smoker" in note
-    assert f"from the store within +/- {output.stored_error_95:.4g}" in plan.details()
-    notice, *_, dropped = answer.notices
-    assert "belong to no group" in dropped
-    assert receipt in notice
-    assert answer.receipt_id == receipt
-    shown = deriving.execute("EXPLAIN VERBOSE SELECT region, COUNT(*) FROM patients GROUP BY region")
-    assert next(shown.rows())[shown.table.column_names.index("stored_error_95")] == output.stored_error_95
-    assert spent(deriving) == "1"
-
-
-def test_on_does_not_derive_and_a_target_error_is_kept(session: Session) -> None:
-    session.execute(BASE)
-    assert not session.execute("SELECT region, COUNT(*) FROM patients GROUP BY region").reused
-    session.execute("SET dp.reuse = derive")
-    session.execute("SET dp.target_error = 5")
-    assert not session.execute("SELECT plan, COUNT(*) FROM patients GROUP BY plan").reused
-    session.execute("SET dp.target_error = 100")
-    assert session.execute("SELECT smoker, COUNT(*) FROM patients GROUP BY smoker").reused
-
-
 def tiles(session: Session) -> list[Release]:
     return [
         session.execute(BASE),
@@ -368,13 +320,6 @@ def test_overlapping_tiles_agree_and_stay(deriving: Session, policy: Path) -> No
         other.execute("SET dp.reuse = derive")
         assert [list(tile.rows()) for tile in tiles(other)] == first
         assert other.budget().spent["analyst:bob"]["epsilon"] == "0"
-
-
-def test_the_policy_may_derive_by_default(policy: Path) -> None:
-    with open_session(write_policy(policy.parent, reuse="{default: derive}"), create_ledger=True) as session:
-        session.execute(BASE)
-        assert session.execute("SELECT COUNT(*) FROM patients").reused
-        assert dict(session.execute("SHOW dp.reuse").rows()) == {"dp.reuse": "derive"}
 
 
 def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> None:

@@ -109,17 +109,6 @@ def test_processes_and_analysts_share_numbers_error_bars_and_receipts(made: Path
         assert charged == set(found[0][2:])
 
 
-def test_an_answer_with_one_new_block_charges_that_block_alone(session: Session) -> None:
-    first = session.execute(COUNT).receipt_id
-    both = session.execute(f"SELECT * FROM ({COUNT}) a, (SELECT COUNT(*) AS m FROM visits) b")
-    assert not both.reused
-    assert both.receipt_id != first
-    charged = both.loss.epsilon
-    assert charged is not None
-    assert float(spent(session)) == 1 + charged
-    assert charged == session.explain("SELECT COUNT(*) AS m FROM visits").loss.epsilon / 2  # type: ignore[operator]
-
-
 def _ask_together(path: str, analyst: str, barrier: Any, out: Any) -> None:
     with open_session(path, analyst=analyst) as session:
         run = session.context.engine.run
@@ -211,17 +200,6 @@ def test_a_more_accurate_release_answers_a_cheaper_question(made: Path) -> None:
         assert not session.execute(COUNT).reused
         session.execute("SET dp.epsilon = 2")
         assert session.execute(COUNT).reused
-
-
-def test_private_keys_of_a_more_accurate_release(made: Path) -> None:
-    sql = "SELECT city, COUNT(*) AS n FROM patients GROUP BY city"
-    with open_session(made) as session:
-        session.execute("SET dp.epsilon = 2")
-        first = session.execute(sql)
-        session.execute("SET dp.epsilon = 1")
-        assert shown(session.execute(sql)) == shown(first)
-        session.execute("SET dp.epsilon = 3")
-        assert not session.execute(sql).reused
 
 
 # --- versions of the data -------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     Search,
 )
 from dpsql.privacy.mechanisms.sample_values import NoisySampleMean, SampleMeanPlan, SampleValuesPlan, sum_moved
-from dpsql.reuse.measurements import PARTS, Match, StoredNumber, errors_in_words, matches, measure_of, read, written
+from dpsql.reuse.measurements import PARTS, StoredNumber, matches, measure_of, read, written
 
 ROWS = Sensitivity(2, 6, 20, 4)
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
@@ -250,16 +250,6 @@ def test_the_bar_of_a_stored_mean_follows_from_it_at_any_confidence() -> None:
     assert low.away == -high.away < -3 and (low.low, low.high) == (high.low, high.high) == (-200, 250)
 
 
-def test_how_far_off_a_stored_median_may_be_is_said_in_words_and_in_rows() -> None:
-    case = CASES["a median of samples"]
-    question = replace(CASES["quantiles with a bar"].measurement, quantiles=quantiles("q5"), ends=())
-    plan = RankHistogramPlan("h0", 10, case.plan.quantiles)
-    stored = numbers_of(Case(question, plan, {}))
-    (match,) = matches((question,), (plan,), stored, 0.95) or ()
-    assert match.worst_error == pytest.approx(case.plan.quantiles[0].law.rank_error(10, 0.05))
-    assert match.error.startswith("quantile 0.5 of x: ") and "in 95% of cases" in match.error
-
-
 # --- rejected entries -------------------------------------------------------------------------------------------------
 
 
@@ -315,41 +305,3 @@ def test_a_law_is_never_read_as_another_one(case: Case) -> None:
         for other in wrong:
             with pytest.raises((KeyError, TypeError, ValueError)):
                 record.read({**facts, "mechanism": other})
-
-
-def test_an_unknown_kind_is_not_read() -> None:
-    with pytest.raises(ValueError, match="not known"):
-        read({"measurements": [{"word": "new", "numbers": []}]})
-
-
-def test_a_description_without_measurements_says_nothing_of_them() -> None:
-    assert written((), ()) == {} and read({}) == ()
-
-
-def test_a_quantile_of_versions_without_searches_is_one_of_all_rows() -> None:
-    """Earlier versions stored neither slices nor padding."""
-    facts = entry("a median of samples")
-    del facts["search"], facts["mechanism"]["slices"], facts["mechanism"]["padding"]
-    number = PARTS.of(RANK_HISTOGRAM).read(facts)
-    assert number.search == Search(HALF, 0) and number.mechanism == Choice(ROWS, HALF, TENTH)
-
-
-def test_a_lean_stands_in_a_description_only_where_there_is_one() -> None:
-    """Releases stored earlier keep their description."""
-    assert "lean" not in entry("a median of samples")["mechanism"]
-    assert entry("a value that sums are cut to")["mechanism"]["lean"] == 5
-
-
-@pytest.mark.parametrize(
-    ("errors", "text"),
-    [
-        ([], ""),
-        (["a", "b"], "a; b"),
-        (["a", "b", "a", "c"], "a; b; c"),
-        (["a", "b", "c", "d"], "a; b; c; 1 more alike"),
-        (["a", "b", "c", "d", "e", "e"], "a; b; c; 2 more alike"),
-    ],
-)
-def test_three_errors_are_said_each_once_and_the_rest_is_counted(errors: list[str], text: str) -> None:
-    number = numbers_of(CASES["a most frequent value"])[0]
-    assert errors_in_words([Match("n", number, number.mechanism, error, 0.0) for error in errors]) == text

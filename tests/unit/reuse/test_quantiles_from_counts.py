@@ -130,11 +130,6 @@ def test_caps_that_depend_on_groups_keep_other_rows(deriving: Session, option: s
     assert deriving.explain(asked).charged.epsilon != 0
 
 
-def test_only_derive_derives(session: Session) -> None:
-    session.execute(COUNTS)
-    assert not session.execute("SELECT MEDIAN(slot) FROM patients").reused
-
-
 def test_the_notice_says_how_far_off_and_a_smaller_target_is_measured(deriving: Session) -> None:
     deriving.execute(COUNTS)
     asked = "SELECT region, MEDIAN(slot) AS m FROM patients GROUP BY region"

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 from support.hospital_file import write_policy
 
 import dpsql
-from dpsql.errors.exceptions import REGISTER, Error, Refusal
+from dpsql.errors.exceptions import Error, Refusal
 from dpsql.frontends.cli.budget import budget
-from dpsql.frontends.cli.ledger_rows import LACKS
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.policy.types import StorePolicy
@@ -105,23 +104,6 @@ def test_no_question_is_a_formula_in_the_owners_spreadsheet(policy: Path) -> Non
     done = CliRunner().invoke(budget, ["history", "-p", str(policy), "-f", "csv", "--all"], catch_exceptions=False)
     cells = [row["question"] for row in csv.DictReader(done.output.splitlines())]
     assert cells == ["'=cmd|' /C calc'!A0", "'@SUM(1)", "'-1 + 1"]
-
-
-def test_a_long_question_widens_no_table(policy: Path) -> None:
-    with open_session(policy, analyst="ann", create_ledger=True) as session:
-        ask(session, f"SELECT COUNT(*) FROM patients WHERE ward IN ({', '.join(map(str, range(300)))})")
-    done = CliRunner().invoke(budget, ["history", "-p", str(policy), "--all"], catch_exceptions=False)
-    assert "IN (0, 1, 2" in done.output and max(map(len, done.output.splitlines())) < 500
-    assert "298, 299)" not in done.output and "298, 299)" in history(policy, "--all")[0]["question"]
-
-
-def test_refusals_are_grouped_by_what_the_policy_lacks(asked: Path) -> None:
-    with open_session(asked, analyst="bob") as session:
-        ask(session, "SELECT SUM(ward + patient_id) FROM patients")
-    rows = history(asked, "--refusals")
-    assert (rows[0]["count"], rows[0]["refusal"], rows[0]["analysts"]) == (2, "unbounded", 2)
-    assert rows[0]["the policy lacks"] == "bounds of a column (lower, upper)" and len(rows) == 4
-    assert set(LACKS) <= set(REGISTER)
 
 
 def test_log_sql_false_keeps_none(policy: Path) -> None:

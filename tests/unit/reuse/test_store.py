@@ -64,15 +64,6 @@ def test_the_first_release_stands(home: Home) -> None:
     assert [note.key for note in other.notes()] == [key("a")]
 
 
-def test_notes_and_releases_of_a_question(home: Home) -> None:
-    store = opened(home)
-    for name, block in (("a", "q1"), ("b", "q1"), ("c", "q2")):
-        store.put(key(name), name.encode(), {"name": name}, block=block)
-    assert {release.payload for release in store.of_block("q1")} == {b"a", b"b"}
-    assert store.of_block("q3") == []
-    assert {note.metadata["name"] for note in store.notes()} == {"a", "b", "c"}
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -17,7 +17,7 @@ from support.effort import by_day
 from support.neighbouring_hospitals import crowd, policy, together
 from support.recording_session import World
 
-from dpsql.engine.dialect import MOST_LISTED, parametrised
+from dpsql.engine.dialect import parametrised
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.emit.emitter import Emitter
@@ -154,14 +154,6 @@ def test_values_that_stay_text(value: Any) -> None:
     assert parametrised(replace(block, source=source), DUCKDB).values == ()
 
 
-def test_long_lists_stay_text() -> None:
-    place = world("hospital")
-    for count, handed in ((MOST_LISTED - 1, MOST_LISTED - 1), (MOST_LISTED, 0)):
-        listed = ", ".join(map(str, range(count)))
-        (block,) = blocks(place, f"SELECT COUNT(*) FROM visits WHERE code IN ({listed})")
-        assert len(parametrised(block, DUCKDB).values) == handed
-
-
 def test_the_engine_plans_with_a_bound_value_as_with_a_constant() -> None:
     """It is a constant when filters are pushed into the scan, as in the text."""
     with duckdb.connect() as connection:
@@ -202,12 +194,6 @@ def test_threads_share_a_text() -> None:
     assert found == {most: most for most in range(160)}
 
 
-def test_what_is_explained_has_its_constants() -> None:
-    plan = world("hospital").session.explain("SELECT COUNT(*) FROM visits WHERE nights >= 4 AND ward = 'er'")
-    ((_, sql),) = plan.engine_sql
-    assert "CAST(4 AS BIGINT)" in sql and "'er'" in sql and "$" not in sql
-
-
 # --- unused columns -------------------------------------------------------------------------------------------------
 
 
@@ -225,11 +211,6 @@ def test_only_what_is_read_is_written() -> None:
     ]
     sql = Emitter(world("hospital_rows").policy, DUCKDB, world("hospital_rows").engine.source).block(block).sql
     assert "diagnosis" not in sql and '"nights"' in sql
-
-
-def test_of_no_column_one_stays() -> None:
-    (block,) = blocks(world("hospital_rows"), "SELECT COUNT(*) FROM visits")
-    assert [len(scan.columns) for scan in scans(narrowed(block).source)] == [1]
 
 
 def test_rows_told_apart_keep_all_their_columns() -> None:

@@ -125,20 +125,6 @@ def test_a_value_with_an_impossible_length_is_refused(size: int) -> None:
     assert slug_of(b"B", body) == "wire_message"
 
 
-@pytest.mark.parametrize("target", [b"s", b"p", b"X", b"\0"])
-def test_only_statements_and_portals_are_described_and_closed(target: bytes) -> None:
-    assert slug_of(b"D", target + b"a\0") == slug_of(b"C", target + b"a\0") == "wire_message"
-
-
-def test_a_refusal_names_the_type_of_the_message() -> None:
-    with pytest.raises(Error, match=r"invalid message format \(type Q\)"):
-        m.read_message(b"Q", b"")
-
-
-def test_texts_that_are_not_utf8_are_refused() -> None:
-    assert slug_of(b"Q", b"SELECT '\xff'\0") == slug_of(b"D", b"S\xc3\0") == "wire_encoding"
-
-
 @pytest.mark.parametrize("kind", [b"q", b"F", b"\0", b"\xff"])
 def test_an_unknown_type_is_refused_by_its_name(kind: bytes) -> None:
     assert slug_of(kind, b"") == "wire_unknown"
@@ -188,30 +174,6 @@ def test_answers_are_laid_out_as_in_the_manual(written: bytes, expected: bytes) 
     assert written == expected
 
 
-def test_columns_have_no_table_and_no_modifier() -> None:
-    """Name, OID of the table, number of its column, OID and size of the type, its modifier (-1: none), format."""
-    first = b"n\0" + b"\0\0\0\0" + b"\0\0" + b"\0\0\0\x14" + b"\0\x08" + b"\xff\xff\xff\xff" + ONE
-    second = b"t\0" + b"\0\0\0\0" + b"\0\0" + b"\0\0\0\x19" + b"\xff\xff" + b"\xff\xff\xff\xff" + b"\0\0"
-    written = m.row_description([("n", 20, 8), ("t", 25, -1)], [1, 0])
-    assert written == b"T\0\0\0\x2e" + TWO + first + second
-    assert m.row_description([], []) == b"T\0\0\0\6\0\0"
-    with pytest.raises(ValueError, match="zip"):
-        m.row_description([("n", 20, 8)], [])
-
-
 def test_no_text_ends_its_field_early_or_fails_to_be_written() -> None:
     assert m.complete("a\0b") == b"C\0\0\0\7ab\0"
     assert m.complete("a\ud800") == b"C\0\0\0\7a?\0"
-
-
-def test_an_error_has_the_fields_that_it_needs() -> None:
-    full = m.error_response("42703", "no column", detail="d", hint="h", position=7, severity="FATAL")
-    assert full[5:] == b"SFATAL\0VFATAL\0C42703\0Mno column\0Dd\0Hh\0P7\0\0"
-    assert full[:5] == b"E" + (len(full) - 1).to_bytes(4, "big")
-    assert m.error_response("42703", "no column")[5:] == b"SERROR\0VERROR\0C42703\0Mno column\0\0"
-
-
-def test_a_notice_has_the_sqlstate_of_success() -> None:
-    assert m.notice_response("price")[5:] == b"SNOTICE\0VNOTICE\0C00000\0Mprice\0\0"
-    warning = m.notice_response("price", detail="more", severity="WARNING")
-    assert warning == b"N\0\0\0\x2b" + b"SWARNING\0VWARNING\0C00000\0Mprice\0Dmore\0\0"

@@ -19,7 +19,6 @@ from dpsql.frontends.pgwire.parameters import (
     dummies,
     literal,
     parameter_types,
-    with_values,
 )
 from dpsql.policy import parse_policy
 from dpsql.sql.lexer import POSTGRESQL
@@ -77,16 +76,6 @@ def test_a_parameter_has_the_type_of_the_expression_beside_it(expression: str, o
     assert where(f"{expression} = $1", "patients, visits") == where(f"$1 = {expression}", "patients, visits") == (oid,)
 
 
-@pytest.mark.parametrize("test", ["$1 = $2", "$1 IN ($2, $2)", "$1 = ($2)"])
-def test_parameters_beside_parameters_alone_are_texts(test: str) -> None:
-    assert where(test) == (e.TEXT, e.TEXT)
-
-
-def test_other_parameters_are_looked_past() -> None:
-    assert where("$1 BETWEEN $2 AND age") == (e.INT8, e.INT8)
-    assert where("age IN ($1, ($2), $3)") == (e.INT8,) * 3
-
-
 @pytest.mark.parametrize(
     ("written", "oid"),
     [
@@ -138,11 +127,6 @@ def test_which_quantile_is_a_real(call: str) -> None:
         assert inferred(sql.replace("$1", "0.5").replace("age", "$1")) == (e.TEXT,), "the values are not"
 
 
-def test_a_function_of_another_name_takes_no_quantile() -> None:
-    assert inferred("SELECT another(age, $1) FROM patients") == (e.TEXT,)
-    assert inferred("SELECT COUNT(*) FROM patients WHERE age > $1 HAVING COUNT(*) > 3") == (e.INT8,)
-
-
 # --- columns of catalogs ----------------------------------------------------------------------------------------------
 
 
@@ -156,12 +140,6 @@ def test_a_function_of_another_name_takes_no_quantile() -> None:
 @pytest.mark.parametrize("relation", ["pg_class", "PG_CLASS", "pg_catalog.pg_class", "PG_CATALOG.Pg_Class c"])
 def test_columns_of_catalogs_have_the_types_of_postgresql(relation: str, test: str, oid: int) -> None:
     assert where(test, relation) == (oid,)
-
-
-def test_a_column_of_the_first_table_that_has_it_counts() -> None:
-    assert where("oid = $1", "pg_type, pg_class") == (e.OID,)
-    assert where("attnum = $1", "pg_catalog.nothing, pg_attribute") == (e.INT2,)
-    assert where("ordinal_position = $1", "information_schema.columns") == where("x = $1", "nowhere") == (e.TEXT,)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -185,22 +163,6 @@ def test_declared_types_come_before_inferred_ones() -> None:
 )  # fmt: skip
 def test_types_follow_from_where_a_parameter_stands(condition: str, oids: tuple[int, ...]) -> None:
     assert where(condition) == oids
-
-
-def test_the_first_use_that_says_a_type_counts() -> None:
-    assert (
-        where("x = $1 AND age = $1") == where("age = $1 AND x = $1") == where("age = $1 AND weight = $1") == (e.INT8,)
-    )
-
-
-def test_numbers_that_are_left_out_are_texts() -> None:
-    assert where("age = $3") == (e.TEXT, e.TEXT, e.INT8)
-    assert inferred("SELECT 1") == inferred("SELECT 1 FROM patients") == ()
-
-
-def test_what_cannot_be_read_has_its_declared_types_or_texts() -> None:
-    assert parameter_types(None, [0, e.INT4, e.NAMED["regclass"]], POLICY) == (e.TEXT, e.INT4, e.NAMED["regclass"])
-    assert parameter_types(None, [], POLICY) == ()
 
 
 @pytest.mark.parametrize("name", ["0", "abc", "a1"])
@@ -233,12 +195,6 @@ def test_stand_ins_have_the_type_that_they_stand_in_for() -> None:
     assert dummies([]) == [[]]
 
 
-@pytest.mark.parametrize("oid", [e.INT4, e.FLOAT8, e.NUMERIC, e.DATE, e.TIME, e.TIMESTAMP])
-def test_stand_ins_ascend_as_bounds_must(oid: int) -> None:
-    (values,) = dummies([oid] * 5)
-    assert values == sorted(set(values))
-
-
 @pytest.mark.parametrize(
     ("value", "written"),
     [
@@ -252,9 +208,3 @@ def test_stand_ins_ascend_as_bounds_must(oid: int) -> None:
 )  # fmt: skip
 def test_values_become_literals(value: Any, written: str) -> None:
     assert literal(value).sql("postgres") == written
-
-
-def test_each_parameter_gets_the_value_of_its_number() -> None:
-    tree = parsed("SELECT $2, $1, $2 + $1 FROM t WHERE x = -$3")
-    assert with_values(tree, [1, "two", 3]).sql("postgres") == "SELECT 'two', 1, 'two' + 1 FROM t WHERE x = -3"
-    assert len(list(tree.find_all(exp.Parameter))) == 5, "the tree of the prepared statement stays as it is"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 
 import pytest
@@ -82,28 +81,6 @@ def test_formats_that_cannot_be_leave_the_rows_of_a_cursor_where_they_were(clien
     assert len(rows_of(client.query("FETCH ALL FROM c"))) == 2
 
 
-def test_a_refresh_is_free_and_equal(client: Client, served: Served) -> None:
-    first = client.query(_fresh(35))
-    before = served.charges()
-    again = served.client()
-    assert rows_of(again.query(_fresh(35))) == rows_of(first)
-    again.send(parse(_fresh(35)), bind(binary=True), execute(), SYNC)
-    assert [row[0] for row in rows_of(again.until(b"Z"))] == [row[0] for row in rows_of(first)]
-    assert served.charges() == before
-
-
-def test_each_answer_tells_price_and_what_remains(client: Client) -> None:
-    notice, dropped = (fields(body) for kind, body in client.query(_fresh(36)) if kind == b"N")
-    assert dropped["M"].startswith("rows with other values of sex than the policy names")
-    assert re.fullmatch(
-        r"price: [0-9.]+ % of the budget of research; [0-9]+ questions like this one can still be asked \(dataset: [0-9]+\)",
-        notice["M"],
-    )
-    assert "; charged rho 0.005" in notice["D"] and "error bars (95 %): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
-    assert "analyst:research" in notice["D"]
-    assert any("price: nothing" in fields(body)["M"] for kind, body in client.query(_fresh(36)) if kind == b"N")
-
-
 def test_errors_come_at_once_and_skip_to_sync(client: Client) -> None:
     client.send(parse("SELECT nope FROM patients"), describe(b"S"), FLUSH)
     found = client.until(b"E")
@@ -136,40 +113,12 @@ def test_a_failed_transaction_waits_for_its_end(client: Client) -> None:
     assert found[-1] == (b"Z", b"I")
 
 
-def test_an_option_set_locally_ends_with_the_transaction(client: Client) -> None:
-    assert (b"C", b"SET\0") in client.query("SET dp.epsilon = 0.3")
-    outside = client.query("SET LOCAL dp.epsilon = 0.2")
-    assert any(kind == b"N" and b"SET LOCAL can only be used in transaction blocks" in body for kind, body in outside)
-    assert error_of(client.query("SET LOCAL dp.epsilon = tiny"))["C"] == "22023", "checked, as in PostgreSQL"
-    assert error_of(client.query("SET LOCAL dp.epsilno = 1"))["C"] == "42704"
-    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.3"]]
-    client.query("BEGIN")
-    client.send(parse("SET LOCAL dp.epsilon = 0.2"), bind(()), execute(), SYNC)
-    assert (b"C", b"SET\0") in client.until(b"Z")
-    assert rows_of(client.query("SELECT current_setting('dp.epsilon')")) == [[b"0.2"]]
-    client.query("COMMIT")
-    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.3"]]
-    assert (b"C", b"RESET\0") in client.query("RESET dp.epsilon")
-    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.1"]]
-
-
 def test_set_config_of_an_option_is_refused_where_its_name_is_a_parameter(client: Client) -> None:
     error = error_of(client.query("SELECT set_config('dp.epsilon', '0.5', false)"))
     assert (error["C"], error["H"]) == ("0A000", "write SET dp.epsilon = 0.5")
     client.send(parse("SELECT set_config($1, '0.5', false)"), bind((b"dp.epsilon",)), execute(), SYNC)
     assert error_of(client.until(b"Z"))["C"] == "0A000"
     assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.1"]]
-
-
-def test_settings_follow_the_transaction(client: Client) -> None:
-    client.query("BEGIN")
-    client.query("SET dp.epsilon = 0.5")
-    changed = client.query("SET TIME ZONE 'Europe/Vienna'")
-    assert (b"S", text("TimeZone", "Europe/Vienna")) in changed
-    client.query("ROLLBACK")
-    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.1"]]
-    assert rows_of(client.query("SHOW TIME ZONE")) == [[b"UTC"]]
-    assert error_of(client.query("SET client_encoding = 'LATIN1'"))["C"] == "22023"
 
 
 @pytest.mark.parametrize(
@@ -266,13 +215,6 @@ def test_columns_do_not_depend_on_values_that_are_not_known_yet(client: Client, 
     assert kinds(client.until(b"Z")) == "1tTZ"
 
 
-def test_days_beyond_the_calendar_are_null_in_constants_too(client: Client) -> None:
-    sql = (
-        "SELECT 'infinity'::date AS a, date '9999-12-31' + 1 AS b, '-infinity'::timestamp AS c, date '2024-01-05' AS d"
-    )
-    assert rows_of(client.query(sql)) == [[None, None, None, b"2024-01-05"]]
-
-
 def test_copy_writes_text_csv_and_binary(client: Client) -> None:
     rows = rows_of(client.query(GROUPED))
     lines = [b"\t".join(cell or b"" for cell in row) + b"\n" for row in rows]
@@ -360,38 +302,6 @@ def test_a_connection_may_name_its_project_and_options(served: Served) -> None:
         assert (found["S"], found["C"]) == ("FATAL", sqlstate)
 
 
-def test_a_project_follows_the_transaction(client: Client, served: Served) -> None:
-    client.query("BEGIN")
-    client.query("SET dp.project = flu")
-    client.query(_fresh(38))
-    assert "project:flu" in served.charged()[-1]["scopes"]
-    client.query("ROLLBACK")
-    assert rows_of(client.query("SHOW dp.project")) == [[b"dp.project", b"none"]]
-    client.query(_fresh(39))
-    assert served.charged()[-1]["scopes"] == ["analyst:research", "dataset"]
-    assert error_of(client.query("SET dp.project = flue"))["C"] == "28000"
-
-
-@pytest.mark.parametrize(("level", "heard"), [("notice", 2), ("debug1", 2), ("warning", 0), ("error", 0)])
-def test_client_min_messages_silences_notices(client: Client, level: str, heard: int) -> None:
-    client.query(f"SET client_min_messages TO {level}")
-    assert [kind for kind, _ in client.query(_fresh(36))].count(b"N") == heard
-    assert error_of(client.query("SET client_min_messages = loud"))["C"] == "22023"
-
-
-@pytest.mark.parametrize("test", ["sex = ANY($1)", "sex = SOME($1)", "NOT sex <> ALL($1)", "sex = ANY($1::text[])"])
-def test_lists_are_parameters_of_any_and_all(client: Client, test: str) -> None:
-    """The type is inferred as an array of the column's type, in text and binary format, and the query equals the one with IN."""
-    wanted = rows_of(client.query("SELECT COUNT(*) FROM patients WHERE sex IN ('male', 'nobody')"))
-    client.send(parse(f"SELECT COUNT(*) FROM patients WHERE {test}"), describe(b"S"), bind((b'{male,"nobody"}',)))
-    client.send(execute(), SYNC)
-    found = client.until(b"Z")
-    assert next(body for kind, body in found if kind == b"t") == struct.pack("!HI", 1, 1009)
-    assert len(rows_of(found)) == len(wanted) == 1
-    if "ALL" not in test:
-        assert rows_of(found) == wanted
-
-
 def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
     """SQLAlchemy queries a table's options in this way; the setting is known only later."""
     client.send(parse("SELECT relname, current_setting($1::VARCHAR) FROM pg_class LIMIT 1"), describe(b"S"), SYNC)
@@ -422,21 +332,7 @@ def test_a_setting_is_changed_by_a_function_as_by_set(served: Served) -> None:
     client.close()
 
 
-def test_answers_with_parameters_tell_error_bars(client: Client) -> None:
-    client.send(parse("SELECT COUNT(*) AS n FROM patients WHERE age > $1"), bind((b"43",)), execute(), SYNC)
-    notice = next(fields(body) for kind, body in client.until(b"Z") if kind == b"N")
-    assert "error bars (95 %): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
-
-
 # --- SQLSTATEs as in PostgreSQL ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "sql", ["SELECT $1", "SELECT COUNT(*) FROM patients WHERE age > $1", "SELECT $2::int4 FROM pg_class"]
-)
-def test_a_parameter_in_a_simple_query_does_not_exist(client: Client, sql: str) -> None:
-    found = error_of(client.query(sql))
-    assert found["C"] == "42P02" and int(found["P"]) == sql.index("$") + 1
 
 
 def test_text_that_is_not_utf8_is_refused_and_the_connection_goes_on(client: Client) -> None:

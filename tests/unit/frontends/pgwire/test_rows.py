@@ -3,8 +3,6 @@ values."""
 
 from __future__ import annotations
 
-import struct
-from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +15,7 @@ from dpsql.frontends.pgwire.rows import (
     OIDS,
     ResultField,
     Rows,
-    StatementResult,
     data_row,
-    described,
     formats_for,
     oid_of,
     writers,
@@ -88,12 +84,6 @@ def test_formats_that_cannot_be_are_refused(requested: tuple[int, ...], width: i
         assert f"{len(requested)} result formats but query has {width} columns" in caught.value.message
 
 
-def test_columns_are_described_with_the_sizes_of_their_types() -> None:
-    columns = [struct.pack("!IhIhih", 0, 0, *column) for column in ((23, 4, -1, 1), (25, -1, -1, 0))]
-    body = b"\0\2n\0" + columns[0] + b"t\0" + columns[1]
-    assert described((NUMBER, TEXT), (1, 0)) == b"T" + struct.pack("!I", len(body) + 4) + body
-
-
 def test_values_are_written_as_text_or_binary() -> None:
     assert [write(258) for write in writers((NUMBER, NUMBER), (0, 1))] == [b"258", b"\0\0\1\2"]
     assert [write("é") for write in writers((TEXT, TEXT), (0, 1))] == ["é".encode()] * 2
@@ -127,57 +117,8 @@ def test_rows_come_in_order_and_each_once(most: int) -> None:
     assert list(rows.fetch(most)) == list(rows.fetch(None)) == [] and rows.left == 0
 
 
-def test_the_rest_is_fetched_without_a_number() -> None:
-    rows = numbers(5)
-    assert list(rows.fetch(2)) == [[(0,), (1,)]]
-    assert list(rows.fetch(0)) == [] and rows.left == 3
-    assert list(rows.fetch(None)) == [[(2,), (3,), (4,)]]
-
-
-def test_a_long_answer_comes_in_batches() -> None:
-    rows = numbers(2 * BATCH + 3)
-    assert [len(batch) for batch in rows.fetch(None)] == [BATCH, BATCH, 3]
-    rows = numbers(2 * BATCH)
-    assert [len(batch) for batch in rows.fetch(BATCH + 1)] == [BATCH, 1]
-    assert [len(batch) for batch in rows.fetch(None)] == [BATCH - 1]
-
-
 def test_a_batch_counts_as_fetched_when_it_is_handed_out() -> None:
     """A client that disconnects in the middle has not fetched rows that were not produced yet."""
     rows = numbers(2 * BATCH)
     assert len(next(rows.fetch(None))) == BATCH
     assert (rows.left, rows.position) == (BATCH, BATCH)
-
-
-def test_an_answer_without_columns_has_rows_all_the_same() -> None:
-    table = pa.table({"n": [1, 2, 3]}).select([])
-    assert table.num_rows == 3
-    assert list(Rows((), table).fetch(None)) == [[(), (), ()]]
-    assert list(Rows((), table).messages(2, ())) == [b"D\0\0\0\6\0\0" * 2]
-
-
-def test_rows_are_messages_many_in_a_piece() -> None:
-    table = pa.table({"n": pa.array([7, None], pa.int32()), "t": ["x", "yz"]})
-    rows = Rows((NUMBER, TEXT), table)
-    first = b"D\0\0\0\x13" + b"\0\2" + b"\0\0\0\4\0\0\0\7" + b"\0\0\0\1x"
-    second = b"D\0\0\0\x10" + b"\0\2" + b"\xff\xff\xff\xff" + b"\0\0\0\2yz"
-    assert list(rows.messages(None, (1, 0))) == [first + second]
-    assert list(rows.messages(None, (1, 0))) == []
-    rows.position = 0
-    assert list(rows.messages(1, (1, 0))) == [first] and list(rows.messages(1, (1, 0))) == [second]
-
-
-def test_values_of_other_types_go_through_their_codecs() -> None:
-    fields = (ResultField("d", e.DATE), ResultField("l", e.ARRAY_OF[e.INT8]), ResultField("b", e.BOOL))
-    rows = Rows(fields, pa.table({"d": [date(2000, 1, 3)], "l": [[1, None]], "b": [True]}))
-    assert list(rows.fetch(None)) == [[(date(2000, 1, 3), [1, None], True)]]
-    rows.position = 0
-    text = b"\0\0\0\x0a2000-01-03" + b"\0\0\0\x08{1,NULL}" + b"\0\0\0\1t"
-    assert b"".join(rows.messages(None, (0, 0, 0)))[5:] == b"\0\3" + text
-    rows.position = 0
-    assert b"".join(rows.messages(None, (1, 1, 1)))[7:15] == b"\0\0\0\4\0\0\0\2", "days since 2000-01-01"
-
-
-def test_a_statement_without_rows_has_no_table() -> None:
-    result = StatementResult("SET")
-    assert (result.fields, result.table, result.notices, result.statuses) == ((), None, (), ())

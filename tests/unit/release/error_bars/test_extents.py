@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.release.formulas import EVERYTHING, Extent, extent, hull
+from dpsql.release.formulas import EVERYTHING, Extent, extent
 
 COLUMNS: dict[str, Extent] = {
     "p": (1.0, 4.0), "n": (-4.0, -1.0), "z": (-2.0, 3.0), "h": (0.5, 1.5), "o": (0.0, 2.0), "b": (-3.0, 2.5),
@@ -100,20 +100,3 @@ def test_the_extent_is_that_of_the_values_over_the_bounds(text: str) -> None:
 )
 def test_each_operation_has_its_extent(text: str, expected: Extent) -> None:
     assert extent_of(text) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("text", ["median(p)", "min(p)", "avg(p)", "first(p)", "any_value(p)", "quantile(p, 0.5)"])
-def test_a_value_among_those_of_a_column_has_its_extent(text: str) -> None:
-    assert extent_of(text) == COLUMNS["p"]
-
-
-@pytest.mark.parametrize(
-    ("end", "rounded"), [(0.5, 1.0), (-0.5, -1.0), (0.49, 0.0), (-2.5, -3.0), (2.4, 2.0), (inf, inf)]
-)
-def test_ends_are_rounded_half_away_from_zero(end: float, rounded: float) -> None:
-    assert extent(parsed("round(x)"), lambda _: (end, end)) == (rounded, rounded)
-
-
-def test_a_hull_holds_all_and_that_of_nothing_is_everything() -> None:
-    assert hull([(1.0, 2.0), (-3.0, 0.0), (1.5, 1.5)]) == (-3.0, 2.0)
-    assert hull([]) == EVERYTHING

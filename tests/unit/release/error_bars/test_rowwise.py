@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sqlglot
 from sqlglot import exp
 from support.plain_duckdb import plain_duckdb
 from support.released_blocks import T0, T1, block, count_of, laplace_noise, remainder
@@ -14,11 +13,8 @@ from support.released_blocks import T0, T1, block, count_of, laplace_noise, rema
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.intervals import Type
 from dpsql.release.error_bars.rowwise import (
-    INTERVALS,
     MOST_NODES,
     Traced,
-    interval_function,
-    interval_name,
     trace,
 )
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, column, runnable
@@ -215,42 +211,6 @@ def test_interval_functions_are_hidden_columns_of_their_argument() -> None:
     rows = by_trace(trace_)
     assert rows == [(KEYS["k0"][row], 1000.0 + row, 2 * (2000.0 + row), row) for row in (3, 2, 1, 0)]
     assert trace_.outputs[1:] != (None, None) and trace_.outputs[2] is not None
-
-
-def test_an_interval_function_alone_is_named_by_its_word() -> None:
-    assert [item.alias_or_name for item in traced("SELECT dp_error(m0) FROM dp_0").tree.expressions] == [
-        "dp_error",
-        ROW,
-    ]
-
-
-def test_an_interval_function_of_an_opaque_argument_is_left_in() -> None:
-    trace_ = traced("SELECT dp_error(sum(m0) OVER ()) FROM dp_0")
-    assert trace_.intervals == () and "DP_ERROR(" in trace_.tree.sql(dialect=DIALECT).upper()
-
-
-def test_an_interval_function_of_a_subquery_belongs_to_that() -> None:
-    trace_ = traced("SELECT (SELECT dp_error(m0) FROM dp_0) AS x FROM dp_0")
-    assert trace_.intervals == () and trace_.outputs == (None,)
-
-
-def test_an_interval_function_below_another_select_is_carried_to_it() -> None:
-    trace_ = traced("SELECT e + 1 FROM (SELECT dp_error(m0) AS e, m0 FROM dp_0) AS q")
-    assert [(row[0], row[1]) for row in by_trace(trace_)] == [(1001.0 + place, place) for place in range(4)]
-
-
-@pytest.mark.parametrize("word", INTERVALS)
-def test_interval_functions_are_known_in_any_case(word: str) -> None:
-    assert interval_function(sqlglot.parse_one(f"{word.upper()}(x)", read=DIALECT)) == word
-
-
-@pytest.mark.parametrize("text", ["abs(x)", "my_function(x)", "x", "dp_error"])
-def test_other_expressions_are_no_interval_functions(text: str) -> None:
-    assert interval_function(sqlglot.parse_one(text, read=DIALECT)) is None
-
-
-def test_hidden_columns_are_numbered_from_zero() -> None:
-    assert [interval_name(number) for number in (0, 1, 12)] == ["dp#b0", "dp#b1", "dp#b12"]
 
 
 # --- order ------------------------------------------------------------------------------------------------------------

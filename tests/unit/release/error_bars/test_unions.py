@@ -138,21 +138,6 @@ def test_other_remainders_have_no_branches(sql: str) -> None:
     assert trace_branches(question(sql)) is None
 
 
-@pytest.mark.parametrize("sql", UNIONS)
-def test_the_remainder_itself_is_left_as_it_was(sql: str) -> None:
-    unchanged = question(sql)
-    before = unchanged.text
-    trace_branches(unchanged)
-    numbered(unchanged.tree)
-    assert unchanged.tree.sql(dialect=DIALECT) == before
-
-
-def test_places_are_parted_into_branch_and_group() -> None:
-    places = np.array([0, 5, 2**40 - 1, 2**40, 3 * 2**40 + 7], dtype=np.int64)
-    branches, groups = place_in_branch(places)
-    assert (branches.tolist(), groups.tolist()) == ([0, 0, 0, 1, 3], [0, 5, 2**40 - 1, 0, 7])
-
-
 # --- numbered ---------------------------------------------------------------------------------------------------------
 
 
@@ -167,14 +152,3 @@ def test_branches_carry_their_number() -> None:
     connection.register("t", pa.table({"x": [1, 1]}))
     tree = numbered(parsed("SELECT x FROM t UNION ALL (SELECT x FROM t UNION ALL SELECT max(x) FROM t) ORDER BY 2"))
     assert connection.execute(tree.sql(dialect=DIALECT)).fetchall() == [(1, 0), (1, 0), (1, 1), (1, 1), (1, 2)]
-
-
-@pytest.mark.parametrize(
-    "sql",
-    ["SELECT x FROM t", "SELECT x FROM t UNION SELECT x FROM t", "SELECT x FROM t UNION ALL SELECT DISTINCT x FROM t",
-     "(SELECT x FROM t UNION ALL SELECT x FROM t)"],
-)  # fmt: skip
-def test_other_queries_carry_no_number(sql: str) -> None:
-    tree = parsed(sql)
-    copy = numbered(tree)
-    assert copy == tree and copy is not tree
