@@ -75,6 +75,11 @@ SELECT COUNT(*) AS n FROM a WHERE day < date_trunc('week', DATE '2024-02-08') - 
 SELECT day + INTERVAL 36 HOUR AS k, COUNT(*) AS n FROM a WHERE length(trim(BOTH ' ' FROM word)) = 2 GROUP BY k
 SELECT kind, COUNT(*) AS n FROM a JOIN (SELECT kind AS c, COUNT(*) AS m FROM a GROUP BY kind) AS q ON a.kind = q.c OR (a.kind IS NULL AND q.c IS NULL) WHERE m > 10 GROUP BY kind
 SELECT size, COUNT(*) AS n FROM b LEFT JOIN (SELECT size AS c, COUNT(*) AS m FROM b WHERE size = 's' GROUP BY size) AS q ON q.c IS NOT DISTINCT FROM b.size WHERE m IS NULL GROUP BY size
+SELECT code, m, COUNT(*) AS n FROM a JOIN (SELECT code AS c, COUNT(*) AS m FROM a GROUP BY code) AS q ON code IS NOT DISTINCT FROM c GROUP BY ALL
+SELECT m, COUNT(*) AS n FROM a, (SELECT code AS c, x AS v, COUNT(*) AS m FROM a GROUP BY ALL) AS q WHERE (x = v OR v IS NULL AND x IS NULL) AND (code = c OR (code IS NULL AND c IS NULL)) GROUP BY m
+SELECT m, COUNT(*) AS n FROM a JOIN (SELECT code AS c, x AS v, COUNT(*) AS m FROM a GROUP BY ALL) AS q ON x IS NOT DISTINCT FROM v AND code = c GROUP BY m
+SELECT day, m, SUM(x) AS n FROM a LEFT JOIN (SELECT day AS d, COUNT(*) AS m FROM a WHERE x > 3 GROUP BY day HAVING COUNT(*) > 5) AS q ON d IS NOT DISTINCT FROM day GROUP BY ALL
+SELECT weight, COUNT(*) AS n FROM a JOIN (SELECT code AS c, MAX(weight) AS weight FROM codes GROUP BY code) AS q ON a.code IS NOT DISTINCT FROM c GROUP BY weight
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from sqlglot import exp
@@ -39,8 +40,8 @@ class BindingContext(Protocol):
     def alone(self, node: exp.Expr, environment: Environment, around: Scope) -> Bound:
         """Bind a subquery of an expression that must not name columns of the outer query."""
 
-    def rows(self, bound: Released, node: exp.Expr) -> Protected:
-        """Return a result as a relation that a later block reads."""
+    def rows(self, bound: Released, node: exp.Expr, null_safe: Collection[int] = ()) -> Protected:
+        """Return a result as a relation that a later block reads. `null_safe`: columns that are compared with NULL as a value."""
 
     def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
         """Return the single value of a subquery over results as an expression over protected rows."""

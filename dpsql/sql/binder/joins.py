@@ -9,11 +9,14 @@ from itertools import takewhile
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Relation, ReleasedRows, Scan
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import literal_facts
+from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Literal, Relation, ReleasedRows, Scan
 from dpsql.plan.stability import base_column, base_rows, matches, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key
+from dpsql.sql.binder.result_facts import STAND_IN, names_with_null
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import (
     HIDDEN,
@@ -90,12 +93,14 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
     items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
     if len(items) > MOST_SOURCES:
         raise refuse("clause", what=f"FROM with more than {MOST_SOURCES} sources", position=place(items[-1]))
-    sides = [_side(context, alias, source, item) for (alias, source), item in zip(bound, items, strict=True)]
+    joins, equalities = node.args.get("joins") or [], _where_equalities(node)
+    tested = [_null_safe(part.unnest()) or () for part in (*equalities, *_conditions_of_on(joins))]
+    null_safe = frozenset(side.name.lower() for sides in tested for side in sides if isinstance(side, exp.Column))
+    sides = [_side(context, alias, source, item, null_safe) for (alias, source), item in zip(bound, items, strict=True)]
     aliases = [alias.lower() for alias, _ in bound]
     for number, alias in enumerate(aliases):
         if alias and alias in aliases[:number]:
             raise refuse("duplicate_name", name=alias, position=place(items[number]))
-    joins, equalities = node.args.get("joins") or [], _where_equalities(node)
     commas = len(list(takewhile(_is_comma, joins)))
     if not any(side.protected for side in sides[: commas + 1]):
         commas = 0
@@ -268,10 +273,16 @@ def _certain(part: exp.Expr) -> list[exp.Expr]:
     return [bare] if isinstance(bare, exp.EQ) else []
 
 
-def _side(context: BindingContext, alias: str, source: Bound, node: exp.Expr) -> _Side:
+def _conditions_of_on(joins: Iterable[exp.Join]) -> list[exp.Expr]:
+    return [part for join in joins for part in conjuncts(join.args.get("on"))]
+
+
+def _side(context: BindingContext, alias: str, source: Bound, node: exp.Expr, null_safe: frozenset[str]) -> _Side:
+    """Return one source as a side of a join. `null_safe`: lower-case names of columns that are compared with NULL as a value."""
     if isinstance(source, Protected):
         return _Side(((alias, source),), source.relation, True)
-    rows = labelled(source) or context.rows(source, node)
+    compared = [index for index, label in enumerate(source.columns) if label.lower() in null_safe]
+    rows = labelled(source) or context.rows(source, node, compared)
     return _Side(((alias, rows),), rows.relation, False)
 
 
@@ -294,6 +305,7 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     if kind == "left":
         right, rest = _filtered(right, rest)
     if kind == "left" and rest:
+        _check_null_safe(rest, right, node)
         hint = "add an equality that has the condition: CASE WHEN condition THEN left_side.key END = right_side.key"
         raise refuse("join", reason="an outer join takes equalities only", way=hint, position=place(rest[0]))
     if not left.protected:
@@ -373,24 +385,55 @@ def _condition(
     for name in (node.args.get("using") or ()) if equalities is None else ():
         column = exp.column(using_name(name))
         pairs.append((left_scalars.bind(column), right_scalars.bind(column)))
-    for part in equalities or conjuncts(node.args.get("on")):
+    conditions = equalities or conjuncts(node.args.get("on"))
+    for part in conditions:
         bare = part.unnest()
         pair = None
         sides = (bare.this, bare.expression) if isinstance(bare, exp.EQ) else _null_safe(bare)
         if sides is not None:
             pair = _pair(left_scalars, right_scalars, *sides) or _pair(left_scalars, right_scalars, *reversed(sides))
-        if pair is not None and not isinstance(bare, exp.EQ) and all(side.facts.nullable for side in pair):
-            pair = None
         if pair is None:
             rest += [part] if equalities is None else []
-        else:
-            left_scalars.call("eq", bare, *pair)
+            continue
+        left_scalars.call("eq", bare, *pair)
+        if isinstance(bare, exp.EQ) or not all(_may_be_null(*each) for each in zip((left, right), pair, strict=True)):
             pairs.append(pair)
+        elif written := _null_safe_pairs(right, *pair):
+            pairs += written
+        else:
+            rest += [part] if equalities is None else []
     _check_names((left, right), rest, shared)
     if not pairs and not _few_rows(right, policy):
+        _check_null_safe(conditions, right, node)
         hint = UNITS_WAY if right.protected else f"add ON with equal keys; {_ANY_CONDITION}"
         raise refuse("join", reason="no key of one side equals a key of the other", way=hint, position=place(node))
     return pairs, rest
+
+
+def _may_be_null(side: _Side, key: Expr) -> bool:
+    """Return whether a compared value may be NULL in rows that are read: rows without the key of a unit belong to nobody."""
+    return key.facts.nullable and not same_unit(key, side.unit_names)
+
+
+def _null_safe_pairs(right: _Side, a: Expr, b: Expr) -> list[tuple[Expr, Expr]]:
+    """Return two equalities that mean `a IS NOT DISTINCT FROM b`, where b is a column of a result; none for other sides."""
+    rows = unfiltered(right.relation)
+    if not isinstance(rows, ReleasedRows) or not isinstance(b, Column) or a.facts.type is not b.facts.type:
+        return []
+    columns = {column.name: column for column in rows.columns}
+    missing, value = (columns.get(name) for name in names_with_null(b.name))
+    if missing is None or value is None:
+        return []
+    stand_in = Literal(STAND_IN[b.facts.type], literal_facts(STAND_IN[b.facts.type]))
+    return [(call("is_null", a), missing), (call("coalesce", a, stand_in), value)]
+
+
+def _check_null_safe(conditions: Iterable[exp.Expr], right: _Side, node: exp.Join) -> None:
+    """Refuse a join with public rows of which a condition compares values that may be NULL on both sides, with the reason."""
+    if not right.protected and any(_null_safe(part.unnest()) for part in conditions):
+        hint = "compare with =, or join a SELECT that groups by the compared columns: its rows have one key each, also NULL"
+        reason = "several rows may have no value where IS NOT DISTINCT FROM compares"
+        raise refuse("join", reason=reason, way=hint, position=place(node))
 
 
 def _null_safe(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:

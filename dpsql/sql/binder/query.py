@@ -7,6 +7,7 @@ reads released and public tables only (`Released`: the text of the public remain
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
@@ -241,10 +242,11 @@ class QueryBinder:
         finally:
             self._inside = inside
 
-    def rows(self, bound: Released, node: exp.Expr) -> Protected:
-        """Return a result as a relation of the plan, which the block that reads it treats as a public table."""
-        result = self._result(bound, node)
-        columns = tuple((bound.columns[_position(column)], column) for column in result.columns)
+    def rows(self, bound: Released, node: exp.Expr, null_safe: Collection[int] = ()) -> Protected:
+        """Return a result as a relation of the plan, which the block that reads it treats as a public table. `null_safe`: the
+        columns, by position, that are compared with NULL as a value (`result_facts.null_safe_columns`)."""
+        result = self._result(bound, node, null_safe)
+        columns = tuple((bound.columns[_position(c)], c) for c in result.columns if c.name[1:].isdecimal())
         names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
         labels = tuple(label for label, _ in columns)
         released = ReleasedRows(result.name, result.columns, result.unique, result.name, result.repeats, labels)
@@ -269,10 +271,11 @@ class QueryBinder:
         result = self._result(bound, node)
         return ReleasedValue(result.name, replace(result.columns[0].facts, values=None, nullable=True))
 
-    def _result(self, bound: Released, node: exp.Expr) -> Result:
+    def _result(self, bound: Released, node: exp.Expr, null_safe: Collection[int] = ()) -> Result:
         """Return the entry of a result, adding it if it is new: equal results are released once. Values that do not fit the type
         of their column become NULL."""
         typed = [(index, facts) for index, facts in enumerate(bound.column_facts) if facts is not None]
+        null_safe = [index for index, facts in typed if index in null_safe and facts.type in results.STAND_IN]
         if not typed:
             raise refuse("untyped_column", name=bound.columns[0] if bound.columns else "*", position=place(node))
         names = [exp.to_identifier(f"c{index}") for index in range(len(bound.columns))]
@@ -283,16 +286,20 @@ class QueryBinder:
             )
             for index, facts in typed
         ]
+        for index in null_safe:
+            items += results.null_safe_items(index, dict(typed)[index].type)
         inner = exp.Subquery(this=as_query(bound).copy(), alias=alias)
         query = exp.Select(expressions=items, from_=exp.From(this=inner))
         put_in_front(query, self.common)
-        columns = tuple(Column(f"c{index}", facts) for index, facts in typed)
+        columns = [Column(f"c{index}", facts) for index, facts in typed]
+        for index in null_safe:
+            columns += results.null_safe_columns(Column(f"c{index}", dict(typed)[index]))
         text = query.sql(dialect())
         if text not in self.results:
             if len(self.results) >= MOST_BLOCKS:
                 raise refuse("many_blocks", most=MOST_BLOCKS)
-            rows = results.rows_of(bound, {index for index, _ in typed})
-            self.results[text] = Result(f"dp_result_{len(self.results)}", query, columns, *rows)
+            rows = results.rows_of(bound, {index for index, _ in typed}, null_safe)
+            self.results[text] = Result(f"dp_result_{len(self.results)}", query, tuple(columns), *rows)
         return self.results[text]
 
     def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
+from fractions import Fraction
 from itertools import product
 
 from sqlglot import exp
@@ -20,7 +22,7 @@ from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedR
 from dpsql.sql.binder.aggregates import has_aggregate, spelling
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
-from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit
+from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, literal_limit
 
 Sources = Sequence[tuple[str, Released]]
 Unique = frozenset[frozenset[int]]
@@ -137,16 +139,56 @@ RowFacts = tuple[
 """`unique`, `repeats` and `promised` of a `Result`."""
 
 
-def rows_of(bound: Released, typed: Collection[int]) -> RowFacts:
-    """Return what is known about the rows of a result, in terms of its columns at the positions `typed`, named c0, c1, ..."""
+def rows_of(bound: Released, typed: Collection[int], null_safe: Collection[int] = ()) -> RowFacts:
+    """Return what is known about the rows of a result, in terms of its columns at the positions `typed`, named c0, c1, ...,
+    and of those for a comparison with NULL at the positions `null_safe`."""
     promised = {(_names(key), table, named) for key, table, named in bound.declared if key <= set(typed)}
     unique = {_names(key) for key in bound.unique if key <= set(typed)} | {names for names, _, _ in promised}
+    if not bound.null_repeats:
+        whole = [key for key in bound.unique if key <= set(typed) and len(key) <= _MOST_NULL_SAFE]
+        unique |= {
+            _names(key, compared) for key in whole for compared in product(*((-1, index) for index in null_safe))
+        }
     repeats = {(_names(key), most) for key, most in bound.repeats if key <= set(typed)}
     return tuple(sorted(unique)), tuple(sorted(repeats)), tuple(sorted(promised))
 
 
-def _names(positions: frozenset[int]) -> tuple[str, ...]:
-    return tuple(f"c{index}" for index in sorted(positions))
+def _names(positions: frozenset[int], null_safe: Collection[int] = ()) -> tuple[str, ...]:
+    of_columns = (names_with_null(f"c{index}") if index in null_safe else (f"c{index}",) for index in sorted(positions))
+    return tuple(name for names in of_columns for name in names)
+
+
+_MOST_NULL_SAFE = 6
+STAND_IN = {
+    Type.INTEGER: 0, Type.REAL: Fraction(0), Type.TEXT: "", Type.BOOLEAN: False, Type.DATE: date(1970, 1, 1),
+    Type.TIMESTAMP: datetime(1970, 1, 1),
+}  # fmt: skip
+"""For each type a value in place of NULL where `x IS NOT DISTINCT FROM y` is written as two equalities that engines can hash:
+`(x IS NULL) = (y IS NULL) AND coalesce(x, v) = coalesce(y, v)`."""
+
+
+def names_with_null(name: str) -> tuple[str, str]:
+    """Return the names of the two columns of a result that stand for one compared with NULL as a value."""
+    return f"{name}_null", f"{name}_value"
+
+
+def null_safe_columns(column: Column) -> list[Column]:
+    """Return the two columns of a result: whether `column` is NULL, and its value, which is `STAND_IN` for NULL."""
+    types = (Type.BOOLEAN, column.facts.type)
+    named = zip(names_with_null(column.name), types, strict=True)
+    return [Column(name, Facts(type_, nullable=False)) for name, type_ in named]
+
+
+def null_safe_items(index: int, type_: Type) -> list[exp.Expr]:
+    """Return the items of these columns. A value that does not fit the type of the column is NULL and equals nothing."""
+    column, missing = exp.column(f"c{index}"), exp.Is(this=exp.column(f"c{index}"), expression=exp.Null())
+    stand_in, value = (
+        exp.TryCast(this=part, to=exp.DataType.build(SQL_TYPES[type_]))
+        for part in (exp.Literal.string(str(STAND_IN[type_])), column)
+    )
+    either = exp.Case(ifs=[exp.If(this=missing.copy(), true=stand_in)], default=value)
+    names = names_with_null(f"c{index}")
+    return [exp.alias_(item, name) for item, name in zip((missing, either), names, strict=True)]
 
 
 # --- SELECTs --------------------------------------------------------------------------------------------------------

@@ -264,3 +264,10 @@ FROM regions) AS r
 -- l1: 1, 1
 -- rows: refused clip_rows
 SELECT SUM(age) FROM patients
+
+-- query: join_of_result_null_safe
+-- keys: public
+-- l1: 20, 20
+-- rows: 1, 1
+SELECT v.ward, COUNT(*) FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t ON v.ward = t.ward OR v.ward
+IS NULL AND t.ward IS NULL WHERE n > 5 GROUP BY v.ward
