@@ -10,6 +10,8 @@ import json
 import logging
 from datetime import UTC, datetime
 
+from dpsql.errors.custodian_log import DATASETS
+
 _log = logging.getLogger("dpsql.audit")
 _LONGEST = 2_000
 
@@ -18,7 +20,8 @@ def audit(event: str, **facts: str | int | float | bool | None) -> None:
     """Write one event; facts that are None are left out, and texts are cut at 2,000 characters."""
     if not _log.isEnabledFor(logging.INFO):
         return
-    line: dict[str, object] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event}
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line: dict[str, object] = {"time": time, "event": event, "datasets": sorted(DATASETS)}
     for name, value in facts.items():
         if value is not None:
             line[name] = value[:_LONGEST] if isinstance(value, str) else value

@@ -19,6 +19,8 @@ from dpsql.storage.directories import state_directory
 
 LOST: Counter[str] = Counter()
 """The number of lines of this process that could not be written, of the "audit" and of the "custodian" log."""
+DATASETS: set[str] = set()
+"""The data sets whose policies this process has read: each line of a log names them, since it may quote any of them."""
 
 
 class CustodianLog(logging.Handler):
@@ -56,6 +58,7 @@ class JsonLine(logging.Formatter):
             "logger": record.name,
             "level": record.levelname.lower(),
             "message": record.getMessage(),
+            "datasets": sorted(DATASETS),
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from dpsql.errors.custodian_log import DATASETS
 from dpsql.errors.exceptions import Error, PolicyRefusal, refuse
 from dpsql.policy.build import build_policy
 from dpsql.policy.check import check_policy
@@ -42,6 +43,7 @@ def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) ->
     policy, problems = _read(text, folder)
     if policy is None or problems:
         raise refusal(origin, problems)
+    DATASETS.add(policy.dataset)
     return replace(policy, origin=replace(policy.origin, name=origin))
 
 

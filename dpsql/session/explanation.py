@@ -38,6 +38,7 @@ _MOST_TILES = 50
 _PRICE = "price: "
 _LATER = "error bar comes with the answer"
 _SEVERAL = "chosen; EXPLAIN VERBOSE shows its rank error"
+_BEHIND = "chosen among values, or computed from such; EXPLAIN VERBOSE shows the error of the choice"
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,9 @@ def column_errors(
     `bars`: the expected bars by position of the column. `stored`: a part of the answer comes from stored releases.
     """
     names = Counter(column.name for column in columns)
+    chosen = [row for row in outputs if row.error_95 is None and row.l0]
+    of_bounds = any(row.figures.chosen_first for row in outputs)  # what is chosen is no number, but a bound on sums
+    later = _BEHIND if not of_bounds and any(names.keys().isdisjoint(row.names) for row in chosen) else _LATER
     errors = []
     for position, column in [entry for entry in enumerate(columns) if entry[1].noisy][:_MOST_OUTPUTS]:
         rows = [row for row in outputs if column.name in row.names and row.l0]
@@ -166,11 +170,8 @@ def column_errors(
             rows = [] if position in bars.of_terms else [row for row in rows if row.error_95 is None]
         of_terms = None if stored else bars.of_terms.get(position)
         alone = names[column.name] == 1
-        errors.append(
-            _column_error(
-                column, rows, alone, bars.released.get(position), bars.assumed.get(position), of_terms, options
-            )
-        )
+        widths = (bars.released.get(position), bars.assumed.get(position), of_terms)
+        errors.append(_column_error(column, rows, alone, *widths, options, later))
     return tuple(errors)
 
 
@@ -182,9 +183,10 @@ def _column_error(
     assumed: float | None,
     of_terms: float | None,
     options: Options,
+    later: str,
 ) -> ColumnError:
     """Return what is known of one column's error. `rows`: the noisy numbers that it reads; `alone`: no other column has its name;
-    `released`, `assumed` and `of_terms`: its entries in `ExpectedBars`."""
+    `released`, `assumed` and `of_terms`: its entries in `ExpectedBars`; `later`: the reason if its error is not known yet."""
     width = rows[0].error_95 if len(rows) == 1 else None
     if released is not None and (width is None or column.of_groups):
         return ColumnError.of_widths(column.name, *released)
@@ -201,9 +203,7 @@ def _column_error(
             width = float(math.floor(width + 0.5))  # the shown number is rounded, and so is its bar
     elif not any(row.figures.chosen_first for row in rows):
         width = of_terms
-    return (
-        ColumnError(column.name, reason=_LATER) if width is None else ColumnError.of_widths(column.name, width, width)
-    )
+    return ColumnError(column.name, reason=later) if width is None else ColumnError.of_widths(column.name, width, width)
 
 
 def planned_groups(planned: Planned, outputs: Sequence[PlannedOutput]) -> PlannedGroups | None:
@@ -280,11 +280,7 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
         if objective is Objective.RUNNING
         else "every table is answered from all of them"
     )
-    return (
-        f"measured as one ({objective}): {how}, and their totals agree",
-        *tiles,
-        *more,
-    )
+    return (f"measured as one ({objective}): {how}, and their totals agree", *tiles, *more)
 
 
 def cheaper_line(charged: PrivacyLoss, options: Options, least: Fraction, *, squared: bool) -> str:

@@ -83,7 +83,7 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 @option("--last", "Only the newest N rows.", COUNT, metavar="N")
 @option("--all", "Also questions that were free or refused.", is_flag=True)
 @option("--analyst", "Only questions of this analyst.", "NAME")
-@option("--project", "Only charges of this project.", "NAME")
+@option("--project", "Only questions of this project.", "NAME")
 @option("--claimed-user", "Only questions that a client says (dp.on_behalf_of) it asked for this person.", "NAME")
 @option("--column", "Only answers that read this column: what was learned of it.", "TABLE.COLUMN")
 @option("--days", "Only the last N days.", COUNT, metavar="N")
@@ -95,15 +95,15 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
     from dpsql.media.text import sheet_cell
     from dpsql.reuse.questions import days_before, open_questions
 
+    if refusals and (chosen["all"] or chosen["column"]):
+        raise click.UsageError("--all and --column are for answers: a refused question has read no column")
     with _ledger(policy) as (loaded, ledger):
         questions = open_questions(ledger, loaded)
         written = [] if questions is None else questions.all()
         days = 7 if refusals and days is None else days
         since = "" if days is None else days_before(days).isoformat(timespec="milliseconds")
         if refusals:
-            claimed = chosen["claimed_user"]
-            named = [question for question in written if claimed in (None, question.claimed_user)]
-            names, rows = refusal_rows([question for question in named if question.time >= since], chosen["analyst"])
+            names, rows = refusal_rows(written, since, {name: value for name, value in chosen.items() if value})
         else:
             names, rows = chosen_rows(ledger, written, since, **chosen)
     if format == "csv":  # analysts choose texts that owners open in spreadsheets
@@ -180,7 +180,7 @@ def backup(policy: Path, folder: Path) -> None:
         last = back_up(ledger, folder)
         logins = open_logins(ledger, loaded).back_up(folder)
         copy_self_signed(ledger.witness.directory, folder)
-    audit("owner", act="backup", dataset=loaded.dataset, entry=last.seq)
+    audit("owner", act="backup", entry=last.seq)
     say(f"{last.seq} entries are in {folder}, and {logins} logins")
 
 
@@ -207,7 +207,7 @@ def restore(policy: Path, lost: str | None, tls_key: bool, folder: Path) -> None
     units = None if lost is None else _units(loaded, lost)
     say(_lost_in_words(lost))
     restored = put_back(folder, loaded.ledger_url(), loaded.dataset, lost=units, window=window_of(loaded))
-    audit("owner", act="restore", dataset=loaded.dataset, entry=restored.entry, seen=restored.last_seen, lost=lost)
+    audit("owner", act="restore", entry=restored.entry, seen=restored.last_seen, lost=lost)
     say(f"the ledger is that of entry {restored.entry} again")
     if not restored.charged:
         say("it is the entry that was seen last: nothing is lost, nothing was charged")
@@ -255,7 +255,7 @@ def adopt(policy: Path, newest_copy: bool) -> None:
     loaded = load_policy(policy)
     with open_ledger(loaded.ledger_url(), loaded.dataset, adopt=True, witness=loaded.witness) as ledger:
         entries = ledger.verify().entries
-    audit("owner", act="adopt", dataset=loaded.dataset, entry=entries)
+    audit("owner", act="adopt", entry=entries)
     say(f"the ledger with {entries} entries is in use here")
 
 
@@ -272,7 +272,7 @@ def clock(policy: Path, reason: str) -> None:
     with _ledger(policy) as (loaded, ledger):
         window, day = window_of(loaded), windows.today()
         ledger.state_day(window, reason)
-    audit("owner", act="clock", dataset=loaded.dataset, day=str(day), reason=reason)
+    audit("owner", act="clock", day=str(day), reason=reason)
     say(
         f"the ledger records that today is {day}"
         + (f"; the budget that began on {window.start} is open" if window else "")
@@ -294,7 +294,7 @@ def witness(policy: Path, replace: str | None) -> None:
         raise click.UsageError("the policy has no witness: file:///FOLDER or postgresql://... on another machine")
     with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
         last = start_second_witness(ledger, loaded.witness, replace)
-    audit("owner", act="witness", dataset=loaded.dataset, entry=last.seq, reason=replace)
+    audit("owner", act="witness", entry=last.seq, reason=replace)
     say(f"the witness has entry {last.seq} and follows from now on")
 
 
@@ -335,5 +335,5 @@ def migrate(policy: Path) -> None:
     if before == after:
         say(f"the ledger has format {after} already: nothing to do")
         return
-    audit("owner", act="migrate", dataset=loaded.dataset, before=before, after=after)
+    audit("owner", act="migrate", before=before, after=after)
     say(f"the ledger had format {before} and has format {after} now" + (f"; a copy is {copy}" if copy else ""))

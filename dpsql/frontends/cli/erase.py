@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KINDS = ("copies", "texts", "logs", "answers")
 AFTER_ALL = "~"
 """A text after every time."""
-_LOGS = ("audit.log*", "custodian.log*", "history")
+_LOGS = ("audit.log*", "custodian.log*")
 _SECONDS_OF_A_LINE = 0.1
 """Time in which a server that has opened a log writes its line."""
 
@@ -35,8 +35,9 @@ def erase(policy: Path, before: int | None, dry_run: bool, kinds: tuple[str, ...
     """Remove what dpsql keeps beside the ledger for good; without a KIND, list it.
 
     KIND is `copies` (prepared rows of other data than the source has; those of a person who was erased from the source), `texts`
-    (of questions), `logs` (audit and custodian's log, the prompt's history), `answers` (stored releases; repeats are charged
-    again), or `all`. Charges stay: they hold no data, and prove that the budget held.
+    (of questions), `logs` (the prompt's history; lines of the audit and the custodian's log that name this data set or none),
+    `answers` (stored releases; repeats are charged again), or `all`. Charges stay: they hold no data, and prove that the budget
+    held.
     """
     from dpsql.errors.audit_log import audit
     from dpsql.ledger import open_ledger
@@ -53,7 +54,7 @@ def erase(policy: Path, before: int | None, dry_run: bool, kinds: tuple[str, ...
             if kind in chosen:
                 counts[kind] = _erased(kind, loaded, policy, ledger, until, removes)
     if removes:
-        audit("owner", act="erase", dataset=loaded.dataset, before=before, **counts)
+        audit("owner", act="erase", before=before, **counts)
     for kind, count in counts.items():
         say(f"{kind}: {count} {_WORDS[kind]}{_done(kind, count, removes)}")
     say(f"charges: {charges} in the ledger, which stay")
@@ -63,7 +64,7 @@ def erase(policy: Path, before: int | None, dry_run: bool, kinds: tuple[str, ...
 _WORDS = {
     "copies": "prepared copies of other versions of the data",
     "texts": "texts of questions, whose literals may name a person",
-    "logs": "lines of logs, of every data set of this account, which may quote values and texts",
+    "logs": "lines of logs that name this data set or none, which may quote values and texts",
     "answers": "stored answers, each differentially private with or without any one person",
 }
 _NOT_KNOWN = (
@@ -91,7 +92,7 @@ def _erased(kind: str, policy: Policy, place: Path, ledger: Ledger, until: str, 
                 index.prepare()
         return count
     if kind == "logs":
-        return erased_lines(until, removes)
+        return erased_lines(policy.dataset, until, removes)
     store = QuestionTexts(ledger, policy.store) if kind == "texts" else open_releases(ledger)
     try:
         return store.erase(until) if removes else store.count(until)
@@ -102,31 +103,35 @@ def _erased(kind: str, policy: Policy, place: Path, ledger: Ledger, until: str, 
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 
-def erased_lines(until: str, removes: bool) -> int:
-    """Return the number of lines before a time in all logs, rotated ones too; remove them."""
+def erased_lines(dataset: str, until: str, removes: bool) -> int:
+    """Return the number of lines before a time in all logs, rotated ones too, that name the data set or none; remove them."""
     from dpsql.storage.directories import state_directory
 
-    lines = 0
-    for log in [log for pattern in _LOGS for log in sorted(state_directory().glob(pattern))]:
-        older, newer = _parted(log.read_bytes(), until, _time_of_file(log))
-        lines += len(older)
-        if removes and older:
-            _replace(log, until)
-            if not newer and log.suffix != ".log":  # a log is opened for each line, and others are not written any more
+    lines, patterns = 0, (*_LOGS, "history", f"history.{dataset}")
+    for log in [log for pattern in patterns for log in sorted(state_directory().glob(pattern))]:
+        chosen, remaining = _parted(log.read_bytes(), dataset, until, _time_of_file(log))
+        lines += len(chosen)
+        if removes and chosen:
+            _replace(log, dataset, until)
+            if (
+                not remaining and log.suffix != ".log"
+            ):  # a log is opened for each line, and remaining are not written any more
                 log.unlink(missing_ok=True)
     return lines
 
 
-def _parted(lines: bytes, until: str, written: str) -> tuple[list[bytes], list[bytes]]:
-    """Return the lines of a log before a time and the others. What is no line with a time has that of the line before it, at the
-    beginning that of the file, which was `written` last."""
-    older: list[bytes] = []
-    newer: list[bytes] = []
+def _parted(lines: bytes, dataset: str, until: str, written: str) -> tuple[list[bytes], list[bytes]]:
+    """Return the lines of a log before a time that name the data set or none, and the others. What is no line with a time belongs
+    to the line before it; at the beginning it has that of the file, which was `written` last, and names none."""
+    chosen: list[bytes] = []
+    remaining: list[bytes] = []
+    named: list[str] = []
     for line in lines.splitlines(keepends=True):
         with suppress(ValueError, TypeError, KeyError):
-            written = str(json.loads(line)["time"])
-        (newer if written >= until else older).append(line)
-    return older, newer
+            facts = json.loads(line)
+            written, named = str(facts["time"]), list(facts.get("datasets", ()))
+        (chosen if written < until and (not named or dataset in named) else remaining).append(line)
+    return chosen, remaining
 
 
 def _time_of_file(log: Path) -> str:
@@ -135,9 +140,9 @@ def _time_of_file(log: Path) -> str:
     return datetime.fromtimestamp(log.stat().st_mtime, UTC).isoformat(timespec="milliseconds")
 
 
-def _replace(log: Path, until: str) -> None:
-    """Write the lines of a log from a time on to a new file under its name. Lines that a server writes meanwhile follow them: it
-    opens the log for each line, so it begins a new one, or writes to the former one for a moment.
+def _replace(log: Path, dataset: str, until: str) -> None:
+    """Write the lines of a log that `_parted` does not choose to a new file under its name. Lines that a server writes meanwhile
+    follow them: it opens the log for each line, so it begins a new one, or writes to the former one for a moment.
 
     If this is interrupted, its files begin with the name of the log, so that the next time removes their lines.
     """
@@ -149,7 +154,7 @@ def _replace(log: Path, until: str) -> None:
                 os.rename(log, aside)
                 lines = aside.read_bytes()
                 asides.append((aside, len(lines)))
-                file.write(b"".join(_parted(lines, until, _time_of_file(aside))[1]))
+                file.write(b"".join(_parted(lines, dataset, until, _time_of_file(aside))[1]))
             with suppress(FileExistsError):  # a server has written a line since
                 os.link(draft, log)
                 break

@@ -129,7 +129,7 @@ def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], 
     say(f"charged: {fitted.price}; receipt {fitted.receipt}; the same measurement again is free", err=True)
     if apply and difference:
         replace_policy(place, text)
-        audit("owner", act="fit", dataset=policy.dataset, changes=len(fitted.proposals))
+        audit("owner", act="fit", changes=len(fitted.proposals))
         say(f"{place} is changed; next: dpsql check -p {place}", err=True)
     elif difference:
         say(

@@ -75,15 +75,8 @@ def charge_rows(ledger: Ledger) -> Rows:
         if entry.kind == "charge":
             facts = entry.facts
             scopes, charge = ", ".join(facts["scopes"]), words(from_text(facts["charge"]))
-            charges[entry.seq] = [
-                entry.seq,
-                facts["time"],
-                facts["analyst"],
-                scopes,
-                charge,
-                "cut short",
-                request_of(facts["id"]),
-            ]
+            named = (facts["time"], facts["analyst"], scopes, charge, "cut short", request_of(facts["id"]))
+            charges[entry.seq] = [entry.seq, *named]
         elif entry.resolves in charges:
             charges[entry.resolves][5] = "answered" if entry.kind == "committed" else "failed"
     return names, [tuple(row) for row in charges.values()]
@@ -128,12 +121,13 @@ def chosen_rows(
     return (*names, "answer_age", "claimed_user", "question"), [row[:-1] for row in rows]
 
 
-def refusal_rows(written: Sequence[QuestionText], analyst: str | None) -> Rows:
-    """Return the refusals by their slug and what the policy lacks, the most frequent first, with the newest text of each."""
-    refused = [question for question in written if question.outcome not in (ANSWERED, FREE)]
+def refusal_rows(written: Sequence[QuestionText], since: str, fields: Mapping[str, str]) -> Rows:
+    """Return the refusals by their slug and what the policy lacks, the most frequent first, with the newest text of each.
+    `fields`: those of questions, such as their analyst, with the only value that counts."""
     counts: dict[str, list[QuestionText]] = {}
-    for question in refused:
-        if analyst in (None, question.analyst):
+    for question in written:
+        is_chosen = question.time >= since and all(getattr(question, name) == value for name, value in fields.items())
+        if is_chosen and question.outcome not in (ANSWERED, FREE):
             counts.setdefault(question.outcome, []).append(question)
     rows = [
         (len(same), slug, LACKS.get(slug, ""), len({question.analyst for question in same}), same[-1].question)
@@ -168,17 +162,11 @@ def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...
     names = ("accountant", "charges", "epsilon", "delta", "may gate", "why")
     charges = dataset_charges(ledger)
     bounds = compared(charges, at_delta, chosen)
-    return names, [
-        (
-            bound.accountant,
-            len(charges),
-            None if bound.epsilon is None else float(f"{bound.epsilon:.6g}"),
-            bound.delta,
-            "yes" if bound.gates else "no",
-            bound.why,
-        )
-        for bound in bounds
-    ]
+    rows = []
+    for bound in bounds:
+        epsilon = None if bound.epsilon is None else float(f"{bound.epsilon:.6g}")
+        rows.append((bound.accountant, len(charges), epsilon, bound.delta, "yes" if bound.gates else "no", bound.why))
+    return names, rows
 
 
 def dataset_charges(ledger: Ledger) -> list[dict[str, Fraction]]:

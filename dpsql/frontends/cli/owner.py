@@ -136,15 +136,22 @@ def _with_answers(
         written |= read_answers(read_text(answers_file), str(answers_file))
         return use(Answers(written, str(answers_file), _show))
     draft = place.with_suffix(".answers.yaml")
-    if draft.exists():
-        written = read_answers(read_text(draft), str(draft)) | written
-        _show(f"Going on with the answers in {draft}; delete it to begin anew.")
-    _show(
+    introduction = [
         "Enter takes the default in brackets. `back` takes the last answer back, `again QUESTION` an earlier one."
         " Ctrl-C stops; answers are kept, and the same command goes on."
-    )
+    ]
+    if draft.exists():
+        written = read_answers(read_text(draft), str(draft)) | written
+        introduction.insert(0, f"Going on with the answers in {draft}; delete it to begin anew.")
+
+    def show(text: str) -> None:
+        """Show a text, the first one behind the introduction: a source that is refused needs none."""
+        for line in (*introduction, text):
+            _show(line)
+        introduction.clear()
+
     try:
-        result = use(Answers(written, str(draft), _show, _asker(), draft))
+        result = use(Answers(written, str(draft), show, _asker(), draft))
     except (KeyboardInterrupt, EOFError):
         if draft.exists():
             _show(f"The answers are kept in {draft}; the same command goes on with them.")

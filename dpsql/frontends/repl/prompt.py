@@ -100,7 +100,7 @@ def typed(session: Session) -> Iterator[str]:
     prompt = f"{who}{session.policy.dataset}> "
     editor: PromptSession[str] = PromptSession(
         prompt,
-        history=_history(),
+        history=_history(session.policy.dataset),
         multiline=True,
         prompt_continuation=lambda width, number, wrapped: "-> ".rjust(width),
         lexer=PygmentsLexer(PostgresLexer),
@@ -138,12 +138,13 @@ def _keys() -> KeyBindings:
     return keys
 
 
-def _history() -> History:
-    """Return a history in a file that only its owner can read, or in memory if the state directory cannot be used."""
+def _history(dataset: str) -> History:
+    """Return the history of a data set in a file that only its owner can read, or in memory if the state directory cannot be
+    used."""
     with suppress(OSError, Error):
         folder = state_directory()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        place = folder / "history"
+        place = folder / f"history.{dataset}"
         os.close(os.open(place, os.O_WRONLY | os.O_CREAT, 0o600))
         return FileHistory(str(place))
     return InMemoryHistory()

@@ -37,7 +37,9 @@ _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
 _MOST_SHAPES_CHARACTERS = 200_000
 OF_SQL = "SQL would leave them out"
-CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EXPLAIN shows the error of the choice"
+CHOSEN = (
+    "chosen among values, not computed, or with noise of a secret scale; EXPLAIN VERBOSE shows the error of the choice"
+)
 
 
 @dataclass(frozen=True, eq=False)

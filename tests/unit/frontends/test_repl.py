@@ -77,7 +77,7 @@ def test_a_conversation_at_a_terminal_is_answered(terminal: Callable[..., Any], 
             break
     child.close()
     assert child.exitstatus == 0 and clinic.charges() == 1
-    history = clinic.state / "history"
+    history = clinic.state / "history.clinic"
     assert "GROUP BY region" in history.read_text() and history.stat().st_mode & 0o077 == 0
 
 

@@ -33,6 +33,15 @@ def test_a_profile_is_that_of_the_table(session: Session) -> None:
     assert rows["age"][:3] == ("integer", 1000, 0) and rows["age"][3] == pytest.approx(49.1)
     assert rows["age"][4:7] == (34, 49, 64)
     assert not [remark for remark in release.remarks if "unknown" in remark]
+    verbose = (
+        "EXPLAIN VERBOSE shows the error of the choice"  # neither EXPLAIN nor the answer sends the reader to the other
+    )
+    assert (
+        f"median: chosen among values, or computed from such; {verbose}" in session.explain("SUMMARIZE patients").lines
+    )
+    assert any(verbose in remark for remark in release.remarks)
+    details = session.explain("SUMMARIZE visits").details()
+    assert "quantile 0.5 of cost" in details and "rank error of at most" in details
 
 
 def test_a_profile_leaves_out_what_the_policy_does_not_allow(tmp_path: Path) -> None:

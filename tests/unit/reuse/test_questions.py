@@ -106,6 +106,19 @@ def test_no_question_is_a_formula_in_the_owners_spreadsheet(policy: Path) -> Non
     assert cells == ["'=cmd|' /C calc'!A0", "'@SUM(1)", "'-1 + 1"]
 
 
+def test_refusals_are_grouped_by_what_the_policy_lacks(asked: Path) -> None:
+    with open_session(asked, analyst="bob") as session:
+        ask(session, "SELECT SUM(ward + patient_id) FROM patients")
+    for option in ("--all", "--column=visits.cost"):
+        done = CliRunner().invoke(budget, ["history", "-p", str(asked), "--refusals", option])
+        assert done.exit_code == 2 and "a refused question has read no column" in done.output
+    assert history(asked, "--refusals", "--project", "none") == []
+    assert [row["analysts"] for row in history(asked, "--refusals", "--analyst", "bob")] == [1]
+    rows = history(asked, "--refusals")
+    assert (rows[0]["count"], rows[0]["refusal"], rows[0]["analysts"]) == (2, "unbounded", 2)
+    assert rows[0]["the policy lacks"] == "bounds of a column (lower, upper)" and len(rows) == 4
+
+
 def test_log_sql_false_keeps_none(policy: Path) -> None:
     write_policy(policy.parent, log_sql="false")
     with open_session(policy, analyst="ann", create_ledger=True) as session:

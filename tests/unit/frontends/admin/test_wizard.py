@@ -326,12 +326,14 @@ tables:
 # --- typed answers ----------------------------------------------------------------------------------------------------------
 
 
-def _terminal(clinic: Clinic) -> pexpect.spawn:
+NEW = ("--from", "clinic.duckdb", "--out", "typed.yaml")
+
+
+def _terminal(clinic: Clinic, *arguments: str) -> pexpect.spawn:
     environment = os.environ | {"TERM": "dumb", "PROMPT_TOOLKIT_NO_CPR": "1", "LANG": "C.UTF-8", "COLUMNS": "200"}
-    arguments = ["-m", "dpsql", "init", "--from", "clinic.duckdb", "--out", "typed.yaml"]
     return pexpect.spawn(
         sys.executable,
-        arguments,
+        ["-m", "dpsql", "init", *(arguments or NEW)],
         cwd=clinic.folder,
         encoding="utf-8",
         timeout=60,
@@ -382,6 +384,9 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
         child.send("\r")
         child.expect_exact("typed.yaml is written, with 2 tables")
         child.expect(pexpect.EOF)
+    with _terminal(bare_clinic, "--add", "patients", "typed.yaml") as child:
+        child.expect_exact("init_table")
+        assert "Enter takes" not in child.before
     policy = load_policy("typed.yaml")
     assert (policy.budget.epsilon, "income" in policy.tables["patients"].columns) == (2, False)
     assert policy.prepare.automatic

@@ -24,6 +24,7 @@ from dpsql.session.opening import open_session
 __all__ = ["home", "postgres", "postgres_home", "sqlite_home"]
 
 OLD = "2020-02-02T02:02:02.000+00:00"
+OTHERS = json.dumps({"time": OLD, "sql": "Otherville", "datasets": ["other"]}) + "\nOtherville, cut off\n"
 QUESTIONS = {
     "old": "SELECT COUNT(*) FROM patients WHERE city = 'Oldtown'",
     "new": "SELECT AVG(age) FROM patients WHERE city = 'Newtown'",
@@ -31,8 +32,8 @@ QUESTIONS = {
 KINDS = ("texts", "logs", "answers")
 
 
-def line(time: str, word: str) -> str:
-    return json.dumps({"time": time, "event": "refused", "sql": word}) + "\n"
+def line(time: str, word: str, *datasets: str) -> str:
+    return json.dumps({"time": time, "event": "refused", "sql": word, "datasets": datasets}) + "\n"
 
 
 @pytest.fixture
@@ -49,10 +50,11 @@ def kept(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     with open_session(policy, analyst="ann") as session:
         session.execute(QUESTIONS["new"])
     new = "3020-02-02T02:02:02.000+00:00"
-    (home.state / "audit.log").write_text(line(OLD, "Oldtown") + line(new, "Newtown"))
+    (home.state / "audit.log").write_text(line(OLD, "Oldtown", "hospital", "other") + line(new, "Newtown") + OTHERS)
     (home.state / "custodian.log.1").write_text(line(OLD, "Oldtown") + "Oldtown, cut off\n" + line(new, "Newtown"))
-    (home.state / "history").write_text("# 2020\n+Oldtown\n")
-    os.utime(home.state / "history", (0, 0))
+    for name in ("history", "history.hospital", "history.other"):
+        (home.state / name).write_text(f"# 2020\n+{'Otherville' if 'other' in name else 'Oldtown'}\n")
+        os.utime(home.state / name, (0, 0))
     rows = home.sql("SELECT payload FROM dpsql_answers WHERE block <> '' ORDER BY created") if not home.file else []
     if home.file:
         rows = Home("", home.state, Path(f"{home.file}.releases")).sql(
@@ -102,7 +104,7 @@ def test_bytes_of_what_is_erased_are_in_no_file_and_charges_stay(
         for words in ([], ["all", "--dry-run"], ["copies"]):
             assert status_of(["erase", *words, "-p", str(policy)]) == 0
         told = capsys.readouterr().out
-        assert "texts: 3 texts" in told and "logs: 7 lines" in told and "answers: 2 stored" in told
+        assert "texts: 3 texts" in told and "logs: 9 lines" in told and "answers: 2 stored" in told
         assert "charges: 2 in the ledger, which stay" in told and kept() == everything
         for position, kind in enumerate(KINDS):
             assert status_of(["erase", kind, "--before", "30", "-p", str(policy)]) == 0
@@ -110,6 +112,11 @@ def test_bytes_of_what_is_erased_are_in_no_file_and_charges_stay(
             assert kept() == everything, position
         assert status_of(["erase", "all", "-p", str(policy)]) == 0
         assert not any(kept().values()) and charges(policy) == 2
+    state = Path(os.environ["DPSQL_STATE"])
+    assert (state / "audit.log").read_text().startswith(OTHERS) and "Otherville" in (
+        state / "history.other"
+    ).read_text()
+    assert json.loads((state / "audit.log").read_text().splitlines()[-1])["datasets"].count("hospital") == 1
     with open_session(policy, analyst="ann") as session:
         with pytest.raises(Refusal, match="answer_removed"):
             session.execute(QUESTIONS["new"])
@@ -138,7 +145,7 @@ def test_a_line_that_is_written_while_a_log_is_erased_stays(
 
     monkeypatch.setattr(os, "rename", renamed)
     monkeypatch.setattr(time, "sleep", late)
-    assert erased_lines("2021", True) == 1
+    assert erased_lines("hospital", "2021", True) == 1
     words = [json.loads(text)["sql"] for text in log.read_text().splitlines()]
     assert words == ["kept", "began a new log", "and another", "late"]
     assert [file.name for file in home.state.iterdir()] == ["audit.log"] and log.stat().st_mode & 0o777 == 0o600
