@@ -26,13 +26,14 @@ SLOW_FILES = frozenset(
         "answers/test_running_noise.py",
         "answers/test_same_groups_on_servers.py",
         "answers/test_sessions.py",
-        "test_benchmarks.py",
-        "unit/aggregates/test_contract.py",
         "audit/test_audit.py",
         "audit/test_findings.py",
         "audit/test_scratch.py",
         "audit/test_spark_source.py",
         "audit/test_wire.py",
+        "test_benchmarks.py",
+        "test_deploy.py",
+        "unit/aggregates/test_contract.py",
         "unit/engine/duckdb/test_sources.py",
         "unit/engine/emit/test_sample_statistics.py",
         "unit/engine/postgresql/test_corpus.py",
@@ -52,22 +53,30 @@ SLOW_FILES = frozenset(
         "unit/engine/test_csv_lines.py",
         "unit/frontends/admin/test_wizard.py",
         "unit/frontends/batch/test_batch.py",
+        "unit/frontends/batch/test_report_page.py",
         "unit/frontends/cli/test_plan.py",
         "unit/frontends/pgwire/test_abuse.py",
         "unit/frontends/pgwire/test_disconnect.py",
         "unit/frontends/pgwire/test_identity.py",
         "unit/frontends/pgwire/test_lanes.py",
         "unit/frontends/pgwire/test_limits.py",
+        "unit/frontends/pgwire/test_memory.py",
         "unit/frontends/pgwire/test_reload.py",
         "unit/frontends/pgwire/test_server.py",
         "unit/frontends/pgwire/test_stuck.py",
         "unit/frontends/pgwire/test_throughput.py",
         "unit/frontends/pgwire/test_timing.py",
         "unit/frontends/pgwire/test_traces.py",
+        "unit/frontends/pgwire/test_users.py",
+        "unit/frontends/pgwire/test_watches.py",
         "unit/frontends/python/test_background_copies.py",
+        "unit/frontends/rendering/test_pictures.py",
         "unit/frontends/rendering/test_plots.py",
+        "unit/frontends/test_cookbook.py",
         "unit/frontends/test_repl.py",
+        "unit/ledger/test_crash.py",
         "unit/pricing/test_joint_pairs.py",
+        "unit/pricing/test_plan_check.py",
         "unit/privacy/mechanisms/test_correlated_noise.py",
         "unit/release/error_bars/test_answers.py",
         "unit/release/error_bars/test_coverage.py",
@@ -82,6 +91,44 @@ SLOW_FILES = frozenset(
 )
 """Slow files: most take more than a quarter of a minute, including the programs that they start or wait for. `pytest` alone must
 stay under four minutes on two cores."""
+ANNEX_FILES = frozenset(
+    {
+        "answers/test_listed_groups.py",
+        "answers/test_local_sensitivity.py",
+        "answers/test_modes.py",
+        "answers/test_samples.py",
+        "unit/exports/test_estimates.py",
+        "unit/noise/test_comparisons.py",
+        "unit/noise/test_correlated_laplace.py",
+        "unit/noise/test_leaning_choice.py",
+        "unit/noise/test_local_randomizers.py",
+        "unit/noise/test_quantile_bars.py",
+        "unit/noise/test_recursion.py",
+        "unit/noise/test_square_root.py",
+        "unit/planning/test_together.py",
+        "unit/planning/test_total_cuts.py",
+        "unit/planning/test_value_cuts.py",
+        "unit/pricing/test_joint_products.py",
+        "unit/pricing/test_running_totals.py",
+        "unit/privacy/mechanisms/test_above_threshold.py",
+        "unit/privacy/mechanisms/test_leaning_choices.py",
+        "unit/privacy/mechanisms/test_local_randomizers.py",
+        "unit/privacy/mechanisms/test_local_sensitivity.py",
+        "unit/privacy/mechanisms/test_most_frequent.py",
+        "unit/privacy/mechanisms/test_sample_means.py",
+        "unit/privacy/mechanisms/test_sample_values.py",
+        "unit/privacy/mechanisms/test_square_root.py",
+        "unit/reuse/test_chosen_numbers.py",
+        "unit/reuse/test_derived_series.py",
+        "unit/reuse/test_quantiles_from_counts.py",
+        "unit/session/test_row_export.py",
+        "unit/session/test_workloads.py",
+        "unit/tuning/test_light_tails.py",
+        "unit/tuning/test_samples.py",
+    }
+)
+"""Files about rare mechanisms and about ways of asking that most policies never enable. They are slow as well: `pytest` alone is about
+the core that every answer needs, and a change of an annex is followed by its own files."""
 STATISTICAL_FILES = frozenset(
     {
         "guarantee/test_gate_law.py",
@@ -155,7 +202,7 @@ def markers_of(file: Path) -> frozenset[str]:
         return frozenset()
     place = file.relative_to(TESTS)
     markers = {FOLDERS[place.parts[0]]} if place.parts[0] in FOLDERS else set()
-    markers |= {"slow"} if place.as_posix() in SLOW_FILES else set()
+    markers |= {"slow"} if place.as_posix() in SLOW_FILES | ANNEX_FILES else set()
     return frozenset(markers | ({"statistical"} if place.as_posix() in STATISTICAL_FILES else set()))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from support.effort import night
+from support.effort import NIGHTLY, night
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
 from support.postgres_source import Server, load, server
@@ -82,5 +82,5 @@ def test_a_key_has_the_same_groups_on_postgresql(on_postgresql: World, seed: int
 @pytest.mark.parametrize("seed", [0, night(1)])
 def test_a_key_has_the_same_groups_on_spark(on_spark: World, seed: int) -> None:
     chance = random.Random(200 + seed)
-    for key in chance.sample(computed(on_spark), 4):
+    for key in chance.sample(computed(on_spark), 4 if NIGHTLY else 2):
         compared(on_spark, chance, key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import SLOW_FILES, STATISTICAL_FILES, TESTS, left_out, markers_of
+from conftest import ANNEX_FILES, SLOW_FILES, STATISTICAL_FILES, TESTS, left_out, markers_of
 
 SLOW, BOTH = frozenset({"slow"}), frozenset({"slow", "statistical"})
 
@@ -38,5 +38,6 @@ def test_a_file_has_the_markers_of_its_place() -> None:
     assert markers_of(TESTS / "clients" / "test_jdbc.py") == {"clients"}
     assert markers_of(TESTS / "guarantee" / "test_gate_law.py") == {"slow", "statistical"}
     assert markers_of(TESTS / "unit" / "test_selection.py") == markers_of(TESTS.parent / "setup.py") == frozenset()
-    assert all("slow" in markers_of(TESTS / file) for file in SLOW_FILES)
-    assert all((TESTS / file).is_file() for file in SLOW_FILES | STATISTICAL_FILES)
+    assert not SLOW_FILES & ANNEX_FILES
+    assert all("slow" in markers_of(TESTS / file) for file in SLOW_FILES | ANNEX_FILES)
+    assert all((TESTS / file).is_file() for file in SLOW_FILES | ANNEX_FILES | STATISTICAL_FILES)

@@ -164,6 +164,7 @@ def until_noted(session: Session) -> None:
     raise AssertionError("the scan that was left never ended")
 
 
+@pytest.mark.slow
 def test_a_scan_beyond_the_constant_time_is_a_fault_and_stays_one(policy: Path, pool: ThreadPoolExecutor) -> None:
     """Its release is not stored when the scan ends later: a repeated query would reveal how late it was."""
     with open_session(policy_with(policy, "{constant_seconds: 3}")) as session:

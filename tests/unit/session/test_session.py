@@ -171,6 +171,7 @@ def _ask(path: str, start: int, count: int, queue: multiprocessing.Queue[int]) -
     queue.put(answered)
 
 
+@pytest.mark.slow
 def test_twelve_processes_on_a_budget_of_thirty_get_thirty_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

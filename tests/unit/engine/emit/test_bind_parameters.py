@@ -164,6 +164,7 @@ def test_the_engine_plans_with_a_bound_value_as_with_a_constant() -> None:
 
 
 @pytest.mark.parametrize("name", by_day(["hospital"], ["hospital", "hospital_rows"]))
+@pytest.mark.slow
 def test_plans_are_those_of_the_text_that_is_shown(name: str) -> None:
     place = world(name)
     for number, case in enumerate(ACCEPTED):

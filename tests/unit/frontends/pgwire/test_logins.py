@@ -177,6 +177,7 @@ def change_three(place: Path, number: int, together: Any) -> None:
     logins.remove(ANALYSTS["remove"][number])
 
 
+@pytest.mark.slow
 def test_changes_by_twenty_processes_at_once_are_all_kept(place: Path) -> None:
     logins = Logins(place, MANY)
     for name in (*ANALYSTS["disable"], *ANALYSTS["remove"]):
@@ -208,6 +209,7 @@ def disable_and_die(place: Path, step: int) -> None:
     Logins(place, POLICY).disable("research")
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_the_old_file_or_the_new_one_and_no_lock(place: Path) -> None:
     outcomes = []
     for step in count():

@@ -147,6 +147,7 @@ def test_refused_statements_have_the_sqlstate_of_postgresql(client: Client, sql:
     assert error_of(client.query(sql))["C"] == sqlstate
 
 
+@pytest.mark.slow
 def test_catalog_questions_end_within_their_limits(client: Client) -> None:
     assert error_of(client.query("SELECT count(*) FROM generate_series(1, 1000000000000)"))["C"] == "57014"
     assert rows_of(client.query("SELECT 1")) == [[b"1"]]
