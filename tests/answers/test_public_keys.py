@@ -139,17 +139,6 @@ def test_parameters_narrow_as_literals_do(session: Session) -> None:
         assert [age for age, _ in found.rows()] == list(range(low, high + 1))
 
 
-def test_a_grid_is_as_large_as_what_is_left(folder: Path, tmp_path: Path) -> None:
-    """The limit on combinations of public keys counts only those that remain."""
-    text = POLICY.replace("delta: 1e-9}", "max_public_groups: 50}").replace("keys.duckdb", f"{folder}/keys.duckdb")
-    (tmp_path / "keys.yaml").write_text(text.replace(", delta: 1e-6", ""))
-    with open_session(tmp_path / "keys.yaml", create_ledger=True) as session:
-        with pytest.raises(Exception) as caught:
-            session.execute("SELECT age, COUNT(*) FROM people GROUP BY age")
-        assert getattr(caught.value, "slug", "") == "public_grid"
-        assert len(rows(session, "SELECT age, COUNT(*) FROM people WHERE age > 50 GROUP BY age")) == 49
-
-
 def test_which_groups_appear_does_not_depend_on_data(folder: Path, tmp_path: Path) -> None:
     """An empty table has the same groups."""
     with duckdb.connect(str(tmp_path / "keys.duckdb")) as connection:

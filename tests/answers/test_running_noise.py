@@ -147,13 +147,6 @@ def test_it_is_taken_where_its_error_is_least(tmp_path: Path) -> None:
     assert rooted(priced(opened, BY_DAY)) == []
 
 
-def test_pure_budgets_have_it_for_gaussian_noise(tmp_path: Path) -> None:
-    opened = runs(tmp_path, accountant="pure")
-    assert rooted(priced(opened, BY_DAY)) == [] and priced(opened, BY_DAY).workloads
-    opened.execute("SET dp.mechanism = gaussian")
-    assert rooted(priced(opened, BY_DAY)) == [100]
-
-
 @pytest.mark.parametrize(
     ("accountant", "neighbours"), [("pure", "add_remove"), ("zcdp", "change_one"), ("zcdp", "add_remove")]
 )

@@ -154,28 +154,6 @@ def test_from_three_deviations_on_values_far_from_what_is_assumed_lose_nothing(s
     assert shrunk <= 1.02 * plain
 
 
-@pytest.mark.parametrize(("aggregate", "shared"), [("avg", True), *((word, False) for word in AGGREGATES)])
-def test_where_noise_is_small_an_estimate_is_the_plain_formula_up_to_rounding(aggregate: str, shared: bool) -> None:
-    found = world(aggregate, shared)
-    random = np.random.default_rng(4)
-    rows = {"y": list(random.uniform(200, 800, 1000)), "x": list(random.uniform(200, 800, 1000))}
-    noise, deviations = noise_of(found, "laplace", 1.0, 200, 9)
-    plug_in, estimate = found.both(found.sums(rows), noise, deviations)
-    assert estimate == pytest.approx(plug_in, rel=1e-9)
-
-
-@pytest.mark.parametrize("aggregate", AGGREGATES)
-def test_terms_whose_noise_is_too_small_for_a_double_leave_an_estimate(aggregate: str) -> None:
-    """A huge epsilon gives the terms of one query noise of very different widths, in some cases 0."""
-    found = world(aggregate)
-    rows = values(40)
-    for silent in found.widths:
-        noise, deviations = noise_of(found, "laplace", 1e-3, 200, 2)
-        plug_in, estimate = found.both(found.sums(rows), {**noise, silent: np.zeros(200)}, {**deviations, silent: 0.0})
-        assert estimate == pytest.approx(plug_in, rel=1e-9)
-        assert np.isfinite(estimate).all()
-
-
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_an_estimate_has_no_jumps_as_the_count_grows(aggregate: str) -> None:
     """The count rises from far below 0 to where the plain formula holds; the other sums are fixed."""

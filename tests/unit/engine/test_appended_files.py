@@ -254,14 +254,6 @@ def test_a_copy_is_written_whole_each_time_its_files_have_doubled(
     assert sorted(row[0] for row in kept(tmp_path / "cache")["visits"]) == [f"{number}.5" for number in range(1, 9)]
 
 
-def test_a_small_copy_is_never_written_whole_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy, _, second = two_files(tmp_path)
-    monkeypatch.setattr(contribution_index, "LEAST_BYTES", 4 * second.stat().st_size + 1)
-    for number, state in ((3, "extended"), (4, "extended"), (5, "written")):
-        add(tmp_path, "visits", [f"('p{number}', {number}, {number}.5, 'a', DATE '2024-01-02')"], str(number))
-        assert states(policy)["visits"].state == state, number
-
-
 # --- other changes of files ---------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -263,16 +262,6 @@ def test_a_copy_and_a_mark_of_an_earlier_version_are_both_removed(tmp_path: Path
     assert len(list((tmp_path / "clinic.duckdb.bounded").glob("*/*.*"))) == 3
 
 
-def test_copies_of_a_format_before_marks_are_removed(tmp_path: Path) -> None:
-    fill(tmp_path / "clinic.duckdb", rows(0))
-    with open_clinic(clinic(tmp_path)) as session:
-        index_of(session).prepare()
-        (folder,) = (tmp_path / "clinic.duckdb.bounded").iterdir()
-        (folder / f"{'a' * 64}.duckdb").touch()
-        assert {state.state for state in index_of(session).prepare()} == {"there already"}
-        assert not (folder / f"{'a' * 64}.duckdb").exists() and index_of(session).unprepared() == ()
-
-
 def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path: Path) -> None:
     """Parquet files are not locked, so their identity is checked again after the query."""
     from dpsql.engine.emit.emitter import Emitter
@@ -309,17 +298,6 @@ def open_parquet(folder: Path, most: int) -> object:
     text = text[: text.index("  patients:")].replace("table: patients", "table: visits") + own
     policy.write_text(text)
     return open_clinic(policy)
-
-
-def test_a_view_in_the_database_is_left(tmp_path: Path) -> None:
-    """Its rows may come from anywhere, so the file's identity does not determine them."""
-    file = tmp_path / "clinic.duckdb"
-    fill(file, rows(0))
-    with duckdb.connect(str(file)) as connection:
-        connection.execute("ALTER TABLE visits RENAME TO stored; CREATE VIEW visits AS SELECT * FROM stored")
-    with open_clinic(clinic(tmp_path)) as session:
-        assert states(session) == {"patients": "in place", "visits": "left", "labs": "left"}
-        assert exact(session, VISITS)
 
 
 def test_a_damaged_index_is_not_used(tmp_path: Path) -> None:
@@ -401,16 +379,6 @@ def test_a_change_during_the_work_is_a_fault(tmp_path: Path) -> None:
         assert not index_of(session).views()("visits").prepared
 
 
-def test_a_change_just_before_is_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two changes within one tick of the file system's clock would look like one."""
-    monkeypatch.setattr("dpsql.engine.contribution_index.SETTLED_SECONDS", 0.8)
-    fill(tmp_path / "clinic.duckdb", rows(0))
-    written = time.time()
-    with open_clinic(clinic(tmp_path)) as session:
-        states(session)
-    assert time.time() - written >= 0.8
-
-
 def test_questions_go_on_while_it_works(tmp_path: Path) -> None:
     fill(tmp_path / "clinic.duckdb", rows(0))
     with open_clinic(clinic(tmp_path)) as session:
@@ -430,20 +398,3 @@ def test_the_files_are_the_owners_alone(tmp_path: Path) -> None:
     (folder,) = (tmp_path / "clinic.duckdb.bounded").iterdir()
     assert all(place.stat().st_mode & 0o077 == 0 for place in (folder, *folder.iterdir()) if place.suffix != "")
     assert folder.stat().st_mode & 0o077 == 0
-
-
-# --- the command ------------------------------------------------------------------------------------------------------
-
-
-def test_rows_put_aside_by_a_dead_process_are_removed(tmp_path: Path) -> None:
-    fill(tmp_path / "clinic.duckdb", rows(0))
-    with open_clinic(clinic(tmp_path)) as session:
-        states(session)
-        (folder,) = (tmp_path / "clinic.duckdb.bounded").iterdir()
-        with subprocess.Popen(["true"]) as gone:
-            gone.wait()
-        for process in (gone.pid, os.getpid()):
-            (folder / f"scratch-{process}").mkdir(exist_ok=True)
-            (folder / f"scratch-{process}" / "rows").write_text("rows")
-        states(session)
-        assert {place.name for place in folder.glob("scratch-*")} == {f"scratch-{os.getpid()}"}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
-from support.plain_duckdb import plain_duckdb
 
 from dpsql.engine.csv_files import MOST_LINE, CsvFiles, dialect_of, header_of
 from dpsql.engine.structure import Broken
@@ -62,35 +60,11 @@ def test_a_scan_has_the_columns_and_rows_that_it_is_asked_for(tmp_path: Path) ->
     assert dataset.scanner(["name", "id"]).to_reader().schema.names == ["name", "id"]
 
 
-def test_more_blocks_than_threads_stay_in_order(tmp_path: Path) -> None:
-    """Twenty megabytes are parsed ahead, block by block."""
-    rows, text = 21_000, "x" * 1000
-    content = "id,name\n" + "".join(f"{number},{text}\n" for number in range(rows))
-    connection = plain_duckdb()
-    dataset = files(written(tmp_path, content)).dataset()
-    assert sum(1 for _ in dataset.blocks()) > 4
-    ids = dataset.scanner(["id"]).to_reader().read_all().column("id")
-    assert pc.cast(ids, "int64").to_pylist() == list(range(rows))
-    connection.register("visits", dataset)
-    assert connection.execute("SELECT count(*), max(name) FROM visits").fetchall() == [(rows, text)]
-
-
 def test_malformed_lines_are_counted_over_all_files(tmp_path: Path) -> None:
     paths = written(tmp_path, "id,name\n1,a\n2\n", "id,name\n3,b,c\n4,d\n")
     table = files(paths)
     assert table.broken() == Broken(wrong_width=2)
     assert table.dataset().scanner().to_reader().read_all().column("id").to_pylist() == ["1", "4"]
-
-
-def test_the_dataset_is_kept_until_a_file_changes(tmp_path: Path) -> None:
-    paths = written(tmp_path, "id,name\n1,a\n")
-    table = files(paths)
-    assert table.current is None
-    first = table.dataset()
-    assert table.dataset() is first and table.current is first
-    paths[0].write_text("name,id\nb,22\n")
-    assert table.dataset() is not first and table.current is table.dataset()
-    assert table.dataset().scanner().to_reader().read_all().to_pydict() == {"id": ["22"], "name": ["b"]}
 
 
 def test_a_header_that_changed_under_a_dataset_stops_the_scan(tmp_path: Path) -> None:
@@ -181,16 +155,6 @@ def test_names_of_a_header_are_without_blanks_and_marks(tmp_path: Path, line: by
     assert header_of(written(tmp_path, line)[0], COMMA) == names
 
 
-@pytest.mark.parametrize(("length", "read"), [(MOST_LINE, True), (MOST_LINE + 1, False)])
-def test_a_header_has_a_longest_line(tmp_path: Path, length: int, read: bool) -> None:
-    (path,) = written(tmp_path, b"x" * (length - 1) + b"\n")
-    if read:
-        assert header_of(path, COMMA) == ["x" * (length - 1)]
-    else:
-        with pytest.raises(OSError, match="too long"):
-            header_of(path, COMMA)
-
-
 @pytest.mark.parametrize(
     ("line", "delimiter"),
     [("a,b;c;d", ";"), ("a;b,c,d", ","), ("a\tb\tc,d", "\t"), ("a|b", "|"), ("alone", ","), ("a,b;c", ",")],
@@ -201,13 +165,3 @@ def test_the_delimiter_is_that_which_gives_the_most_names(tmp_path: Path, line: 
         (path,) = written(tmp_path, f"{line}ö€\n1\n".encode(encoding))
         assert dialect_of(path) == CsvDialect(delimiter=delimiter, encoding=encoding)
         assert header_of(path, dialect_of(path))[-1].endswith("ö€")
-
-
-def test_files_are_closed_after_each_use(tmp_path: Path) -> None:
-    paths = written(tmp_path, "id,name\n1,a\n")
-    before = len(os.listdir("/proc/self/fd"))
-    table = files(paths)
-    for _ in range(5):
-        table.names()
-        list(table.dataset().blocks())
-    assert len(os.listdir("/proc/self/fd")) == before

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.clinic_folder import POLICY, Clinic, Outcome, process
 
-from dpsql.policy import parse_policy, policy_problems
+from dpsql.policy import policy_problems
 from dpsql.session.session import Session
 
 Run = Callable[..., Outcome]
@@ -206,22 +206,6 @@ def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
     assert Path("source.yaml").read_text() == text
 
 
-def test_a_starter_of_odd_files_is_one_that_check_accepts(bare_clinic: Clinic, dpsql: Run) -> None:
-    """A column without a name is left out, and brackets in the name of a file are no wildcards; other endings are named."""
-    Path("p[2024].csv").write_text(",id,age\n0,1,50\n")
-    assert dpsql("init", "--from", "p[2024].csv", "--out", "odd.yaml", "--unit", "row").status == 0
-    text = Path("odd.yaml").read_text()
-    assert (
-        'from: ""' not in text
-        and '"p[[]2024].csv"' in text
-        and list(parse_policy(text).tables["p_2024_"].columns) == ["id", "age"]
-    )
-    assert dpsql("check", "odd.yaml").status == 0
-    Path("people.tsv").write_text("id\tage\n1\t50\n")
-    outcome = dpsql("init", "--from", "people.tsv", "--unit", "row")
-    assert outcome.status == 2 and "names that end in .csv or .csv.gz" in outcome.err
-
-
 def test_a_unit_that_may_have_several_rows_is_asked_about(bare_clinic: Clinic, dpsql: Run) -> None:
     """For a table of visits with max_rows 1, no one would notice that most of its rows are left out."""
     Path("pbcseq.csv").write_text("id,day,bili\n1,0,14.5\n1,192,21.3\n")
@@ -334,41 +318,3 @@ def test_init_reads_a_folder_as_a_table_for_each_file(bare_clinic: Clinic, dpsql
     assert checked.status == 0, checked.err
     answer = dpsql("query", "-p", "night.yaml", "SELECT SUM(alk_phos) AS s FROM _2024_visits")
     assert answer.status == 0, answer.err
-
-
-def test_init_reads_a_glob_as_one_table_and_tables_of_schemas(bare_clinic: Clinic, dpsql: Run) -> None:
-    for number in (1, 2):
-        Path(f"visits-{number}.csv").write_text("id,x\n1,2\n")
-    assert dpsql("init", "--from", "visits-*.csv", "--unit", "row").status == 0
-    assert 'source: "visits-*.csv"' in Path("visits.yaml").read_text()
-    assert dpsql("check", "visits.yaml").status == 0
-    with duckdb.connect("raw.duckdb") as connection:
-        connection.execute("CREATE SCHEMA telemetry; CREATE TABLE telemetry.crashes(id INTEGER PRIMARY KEY, v INTEGER)")
-        connection.execute('CREATE TABLE "my table"(v INTEGER); INSERT INTO telemetry.crashes VALUES (1, 2)')
-    assert dpsql("init", "--from", "raw.duckdb", "--unit", "telemetry.crashes.id").status == 0
-    text = Path("raw.yaml").read_text()
-    assert "  crashes:" in text and "    schema: telemetry" in text and "primary_key: [id]" in text
-    assert '# table "my table" has no plain name' in text
-    assert dpsql("check", "raw.yaml", "--create-ledger").status == 0
-    for name in ("telemetry.crashes", '"telemetry"."crashes"', "raw.Telemetry.Crashes", "crashes"):
-        answer = dpsql("query", "-p", "raw.yaml", f"SELECT COUNT(*) AS n FROM {name}")
-        assert answer.status == 0, answer.err
-    refused = dpsql("query", "-p", "raw.yaml", "SELECT COUNT(*) AS n FROM main.crashes")
-    assert refused.status != 0 and "write telemetry.crashes" in refused.err
-    for missing in ("nothing-*.csv", "nowhere"):
-        assert "it is not there" in dpsql("init", "--from", missing).err
-    Path("bare").mkdir()
-    assert "has no Parquet or CSV files" in dpsql("init", "--from", "bare").err
-    for file in ("a b.csv", "a-b.csv"):
-        Path("bare", file).write_text("id\n1\n")
-    assert "two of its files would both be table a_b" in dpsql("init", "--from", "bare").err
-
-
-def test_check_prints_no_control_characters_of_a_policy(bare_clinic: Clinic, dpsql: Run) -> None:
-    Path("odd.yaml").write_text(
-        "dataset: d\nsource: d.csv\nprivacy_unit: row\nbudget: {epsilon: 1, delta: 1e-6}\nledger: sqlite:///l.db\n"
-        'tables:\n  "\\e[2Jx": {columns: {"a\\e[1mb": {type: integer}}}\n'
-    )
-    outcome = dpsql("check", "odd.yaml")
-    assert outcome.status != 0 and "x1b" in outcome.err
-    assert "\x1b" not in outcome.out + outcome.err

@@ -13,7 +13,7 @@ from support.ledger_homes import Home
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.ledger.chain import key_mark
-from dpsql.ledger.opening import FORMAT, require_no_links, touch
+from dpsql.ledger.opening import FORMAT
 
 
 class Stopped(Exception):
@@ -44,12 +44,6 @@ def test_a_ledger_is_not_made_without_request(sqlite_home: Home) -> None:
     assert not sqlite_home.file.exists() and not sqlite_home.state.exists()
 
 
-@pytest.mark.parametrize("dataset", ["", "x" * 201])
-def test_a_dataset_has_a_name_of_1_to_200_characters(sqlite_home: Home, dataset: str) -> None:
-    assert refusal(lambda: sqlite_home.open(dataset, create=True)) == "ledger_request"
-    assert not sqlite_home.state.exists()
-
-
 def test_a_new_ledger_is_private_and_says_whose_it_is(sqlite_home: Home) -> None:
     ledger = sqlite_home.open("x" * 200, create=True)
     assert sqlite_home.file is not None and stat.S_IMODE(sqlite_home.file.stat().st_mode) == 0o600
@@ -59,12 +53,6 @@ def test_a_new_ledger_is_private_and_says_whose_it_is(sqlite_home: Home) -> None
     assert facts == {"dataset": "x" * 200, "ledger": ledger.witness.ledger_id, "format": FORMAT, "key": mark}
     assert {"other_ledgers", "second_budget"}.isdisjoint(first.facts)
     assert ledger.witness.head().seq == 1 and ledger.second_witness is None
-
-
-def test_a_ledger_that_is_there_is_opened_and_not_made_again(sqlite_home: Home) -> None:
-    sqlite_home.new().close()
-    for options in ({}, {"create": True}, {"create": True, "first": True}):
-        assert kinds(sqlite_home, **options) == ["created", "account"]
 
 
 @pytest.mark.parametrize("options", [{}, {"create": True}, {"create": True, "adopt": True}], ids=str)
@@ -134,31 +122,6 @@ def test_a_second_ledger_over_the_same_source_has_another_name(sqlite_home: Home
     assert "other_ledgers" not in second(sqlite_home, "other", first=True, source="s2")
 
 
-def test_without_the_check_a_second_ledger_is_noted_alone(sqlite_home: Home) -> None:
-    sqlite_home.new()
-    assert second(sqlite_home)["other_ledgers"] == 1
-
-
-@pytest.mark.parametrize("reason", ["", "x" * 501])
-def test_a_reason_has_1_to_500_characters(sqlite_home: Home, reason: str) -> None:
-    sqlite_home.new()
-    assert refusal(lambda: second(sqlite_home, second_budget=reason)) == "ledger_request"
-    assert second(sqlite_home, second_budget="x" * 500)["second_budget"] == "x" * 500
-
-
-def test_the_ledger_of_another_data_set_is_foreign(sqlite_home: Home) -> None:
-    sqlite_home.new()
-    assert refusal(lambda: sqlite_home.open("hospital")) == "ledger_foreign"
-
-
-def test_a_database_with_other_tables_is_foreign(sqlite_home: Home) -> None:
-    sqlite_home.sql("CREATE TABLE mine (n INTEGER)")
-    assert sqlite_home.file is not None
-    sqlite_home.file.chmod(0o600)
-    for options in ({}, {"create": True}):
-        assert refusal(lambda options=options: sqlite_home.open(**options)) == "ledger_foreign"  # type: ignore[misc]
-
-
 def test_an_empty_database_becomes_a_ledger_on_request(sqlite_home: Home) -> None:
     assert sqlite_home.file is not None
     sqlite_home.file.touch(0o600)
@@ -169,57 +132,11 @@ def test_an_empty_database_becomes_a_ledger_on_request(sqlite_home: Home) -> Non
 # --- invalid ledgers --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_a_file_that_others_may_write_to_is_refused(sqlite_home: Home, mode: int) -> None:
-    sqlite_home.new().close()
-    assert sqlite_home.file is not None
-    sqlite_home.file.chmod(mode)
-    assert refusal(sqlite_home.open) == "ledger_open"
-    sqlite_home.file.chmod(0o644)
-    assert kinds(sqlite_home) == ["created", "account"]
-
-
-@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
-def test_a_link_in_place_of_a_log_is_refused(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / "ledger.db"
-    require_no_links(path)
-    path.with_name(f"ledger.db{ending}").symlink_to(tmp_path / "elsewhere")
-    assert refusal(lambda: require_no_links(path)) == "ledger_linked"
-
-
-@pytest.mark.parametrize("statement", ["UPDATE dpsql_format SET version = 2", "DELETE FROM dpsql_format"])
-def test_a_ledger_of_another_format_is_not_read(sqlite_home: Home, statement: str) -> None:
-    sqlite_home.new().close()
-    sqlite_home.sql(statement)
-    assert refusal(sqlite_home.open) == "ledger_format"
-
-
 @pytest.mark.parametrize("body", ["no JSON", "[]", "{}", '{"ledger": "x", "dataset": "clinic"}'])
 def test_a_first_entry_that_does_not_say_whose_ledger_it_is_is_an_edited_one(sqlite_home: Home, body: str) -> None:
     sqlite_home.new().close()
     sqlite_home.unguard()
     sqlite_home.sql(f"UPDATE dpsql_entries SET body = '{body}' WHERE seq = 1")
-    assert refusal(sqlite_home.open) == "ledger_tampered"
-
-
-def test_a_ledger_without_entries_is_an_edited_one(sqlite_home: Home) -> None:
-    sqlite_home.new().close()
-    sqlite_home.unguard()
-    sqlite_home.sql("DELETE FROM dpsql_entries")
-    assert refusal(sqlite_home.open) == "ledger_tampered"
-
-
-def test_another_key_is_not_taken_for_an_edited_ledger(sqlite_home: Home) -> None:
-    ledger = sqlite_home.new()
-    (ledger.witness.directory / "key").write_text("00" * 32)
-    ledger.close()
-    assert refusal(sqlite_home.open) == "ledger_key_wrong"
-
-
-def test_an_edited_entry_is_noticed_when_the_ledger_is_opened(sqlite_home: Home) -> None:
-    sqlite_home.new().close()
-    sqlite_home.unguard()
-    sqlite_home.sql("UPDATE dpsql_entries SET digest = digest || '0' WHERE seq = 2")
     assert refusal(sqlite_home.open) == "ledger_tampered"
 
 
@@ -240,16 +157,3 @@ def test_a_new_ledger_writes_its_first_head_elsewhere_and_an_older_one_needs_it_
             path.unlink()
     assert refusal(lambda: sqlite_home.open(witness=witness)) == "witness_missing"
     assert sqlite_home.open(witness=witness, read_only=True).second_witness is None
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def test_an_empty_file_of_mode_600_is_made_and_one_that_is_there_is_left(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    touch(path, "the file")
-    assert path.read_bytes() == b"" and stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.write_bytes(b"kept")
-    touch(path, "the file")
-    assert path.read_bytes() == b"kept"
-    assert refusal(lambda: touch(tmp_path / "none" / "file", "the file")) == "ledger_read_only"

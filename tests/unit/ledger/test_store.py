@@ -15,11 +15,10 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger.database import parse_place
-from dpsql.ledger.store import Store, Taken
+from dpsql.ledger.store import Store
 
 INSERT = "INSERT INTO numbers VALUES (:n)"
 ALL = "SELECT n FROM numbers ORDER BY n"
-ABOVE = "SELECT n FROM numbers WHERE n > :least"
 FULL, NORMAL = 2, 1
 
 
@@ -166,23 +165,6 @@ def test_a_process_that_stops_before_the_commit_has_written_nothing(file: Path) 
     assert numbers_in(file) == []
 
 
-def test_a_unique_value_that_is_there_is_taken(store: Store, file: Path) -> None:
-    store.write(INSERT, n=1)
-    with pytest.raises(Taken), store.writing() as connection:
-        connection.run(INSERT, n=2)
-        connection.run(INSERT, n=1)
-    with pytest.raises(Taken):
-        store.write(INSERT, n=1)
-    assert numbers_in(file) == [1]
-
-
-def test_a_statement_of_its_own_says_how_many_rows_it_wrote(store: Store, file: Path, steps: list[str]) -> None:
-    assert store.write(INSERT, n=5) == 1
-    assert store.write("DELETE FROM numbers") == 1
-    assert numbers_in(file) == []
-    assert steps == ["before commit", "after commit"] * 2
-
-
 def test_a_reader_sees_one_state_and_writes_nothing(store: Store, file: Path) -> None:
     store.write(INSERT, n=1)
     with store.reading() as connection:
@@ -289,15 +271,6 @@ def test_a_new_file_that_others_read_for_long_is_locked(file: Path) -> None:
     assert error.value.slug == "ledger_locked"
     assert impatient.table_names() == {"numbers"}
     impatient.close()
-
-
-def test_a_store_that_was_closed_connects_again(store: Store) -> None:
-    store.write(INSERT, n=1)
-    store.close()
-    store.close()
-    assert store._connection is None and store.rows(ALL) == [(1,)]
-    with store.writing(durable=False):
-        assert pragma(store, "synchronous") == NORMAL
 
 
 def test_a_read_only_file_is_read_with_its_log_and_nothing_is_written_beside_it(store: Store, file: Path) -> None:

@@ -123,20 +123,6 @@ def test_a_quantile_hides_no_error_of_what_stands_beside_it(session: Session, me
     assert "rank error" in median
 
 
-LATER_STAGE = "SELECT AVG(age) AS a FROM patients WHERE weight > (SELECT AVG(weight) FROM patients)"
-
-
-def test_bars_of_a_later_stage_are_expected_too(session: Session) -> None:
-    assert errors(session, LATER_STAGE)[0].endswith("of groups with 500 rows)")
-    session.execute("SET dp.target_error = 3")
-    assert Fraction(session.explain(LATER_STAGE).loss.epsilon or 0) < 3
-
-
-def test_explain_assumes_values_that_are_released_before(session: Session) -> None:
-    sql = "SELECT SUM(LEAST(weight, (SELECT AVG(weight) FROM patients))) AS s FROM patients"
-    assert errors(session, sql)[0].startswith("\N{PLUS-MINUS SIGN}")
-
-
 @pytest.mark.parametrize(
     ("sql", "reduced"),
     [

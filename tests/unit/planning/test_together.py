@@ -116,16 +116,6 @@ def test_questions_together_cost_no_more_than_one_by_one(
             assert noise == question.price.blocks[0].noise.terms[0].noise, "apart is what the question has by itself"
 
 
-def test_four_questions_are_the_cube_of_four_times_the_budget(session: Session) -> None:
-    """Each set of a CUBE at epsilon 4 has epsilon 1: the plans of four queries at epsilon 1 consist of the same releases."""
-    cube = (
-        "dp.epsilon = 4; dp.workload = on; SELECT region, kind, COUNT(*) AS n FROM sales GROUP BY CUBE (region, kind)"
-    )
-    _, (plan,) = plans(session, TILES)
-    assert sorted(plan.questions[0].keys) == sorted(planned(session, cube).keys)
-    assert all(sorted(view.keys) == sorted(plan.questions[0].keys) for view in plan.questions)
-
-
 def test_the_largest_relative_error_falls_and_the_mean_one_where_it_is_the_goal(session: Session) -> None:
     texts = [f"dp.epsilon = 0.1; {text}" for text in TILES]
     _, (worst,) = plans(session, texts)
@@ -135,14 +125,6 @@ def test_the_largest_relative_error_falls_and_the_mean_one_where_it_is_the_goal(
     assert max(now * cells[table] for table, (_, now) in errors(worst).items()) < before / 3
     means = [sum(now for _, now in errors(plan).values()) for plan in (worst, mean)]
     assert means[1] < means[0] and means[1] < sum(alone for alone, _ in errors(mean).values())
-
-
-@pytest.mark.parametrize("objective", [Objective.RELATIVE, Objective.ABSOLUTE])
-def test_a_question_of_more_weight_gets_smaller_errors(session: Session, objective: Objective) -> None:
-    _, (plain,) = plans(session, TILES, Goal(objective))
-    _, (weighted,) = plans(session, TILES, Goal(objective, {3: Fraction(200)}))
-    assert errors(weighted)["in all"][1] < 0.8 * errors(plain)["in all"][1]
-    assert errors(weighted)["in all"][1] < errors(weighted)["in all"][0]
 
 
 def test_a_block_of_two_questions_is_measured_once_at_the_larger_price(session: Session) -> None:
@@ -161,22 +143,6 @@ def test_what_is_in_no_workload_keeps_its_own_noise(session: Session) -> None:
     (apart,) = questions[0].price.blocks
     assert by_region.noise.measurements == apart.noise.measurements
     assert by_region.noise.terms != apart.noise.terms
-
-
-@pytest.mark.parametrize(
-    ("sql", "reason"),
-    [
-        ("SELECT 1 AS x", "no protected rows"),
-        (f"dp.target_error = 50; {IN_ALL}", "dp.target_error"),
-        (f"dp.reuse = off; {IN_ALL}", "dp.reuse = off"),
-        (f"dp.workload = running; {IN_ALL}", "by ranges"),
-        (f"dp.threshold = 50; {IN_ALL}", "dp.threshold"),
-        ("SELECT COUNT(*) FROM sales WHERE paid > (SELECT AVG(paid) FROM sales)", "in stages"),
-    ],
-)
-def test_questions_that_are_asked_alone(session: Session, sql: str, reason: str) -> None:
-    questions, together = plans(session, [BY_REGION, sql])
-    assert reason in alone_because(questions[1]) and together == ()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from support.clinic import build
 from support.gates import NoiselessGate
 from support.noted_engine import NotedEngine, noted_session
 
-from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import TermKind, TotalCut
@@ -95,15 +94,6 @@ def test_noise_of_the_second_step_is_the_same_whatever_was_chosen(opener: Opener
     assert places * (term.magnitude // places) == term.magnitude
 
 
-def test_a_repeated_question_is_free_and_one_with_a_number_is_another(opener: Opener) -> None:
-    session, _ = opener()
-    first = session.execute(COSTS)
-    again = session.execute(COSTS)
-    assert again.reused and list(again.rows()) == list(first.rows())
-    session.execute("SET dp.max_values = 4")
-    assert not session.execute(COSTS).reused
-
-
 def test_a_bound_of_the_policy_is_the_most_that_is_chosen(opener: Opener) -> None:
     session, _ = opener(change=lambda text: text.replace("max_rows: 5", "max_rows: 5\n    max_values: 3"))
     assert cut_of(session).most == 3 and cut_at(cut_of(session), last_cell(cut_of(session))) == 3
@@ -140,30 +130,6 @@ def test_the_sandbox_has_the_number_of_each_cell(opener: Opener) -> None:
         plain.execute(f"CREATE TABLE {cut.block} AS SELECT unnest(range({last_cell(cut) + 1})) AS m0")
         ends = [end for (end,) in plain.execute(result.query.sql("duckdb")).fetchall()]
     assert sorted(ends) == sorted(cut_at(cut, cell) for cell in range(last_cell(cut) + 1))
-
-
-# --- notices and refusals -----------------------------------------------------------------------------------------------
-
-
-def test_where_too_few_have_values_all_that_one_may_have_are_brought_and_that_is_told(opener: Opener) -> None:
-    session, _ = opener()
-    session.execute("SET dp.reuse = off")
-    few = f"{COSTS} WHERE patient_id < 3"
-    answers = [session.execute(few).receipt.notices for _ in range(5)]
-    assert any("too few have values" in notice and "up to 6" in notice for notices in answers for notice in notices)
-    assert not any("too few" in notice for notice in session.execute(COSTS).receipt.notices)
-
-
-@pytest.mark.parametrize(
-    ("option", "slug"), [("dp.target_error = 5", "target_error"), ("dp.threshold = 5", "watch_option")]
-)
-def test_what_needs_to_know_the_noise_before_is_refused(opener: Opener, option: str, slug: str) -> None:
-    session, engine = opener()
-    session.execute(f"SET {option}")
-    with pytest.raises(Refusal) as caught:
-        session.execute(COSTS)
-    assert caught.value.slug == slug and "max_values" in str(caught.value)
-    assert not caught.value.charged and engine.asked == []
 
 
 # --- accuracy -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import EndRows
@@ -106,17 +105,6 @@ def test_many_values_share_cells_and_none_is_moved_past_another() -> None:
         assert len(set(places)) >= 5
 
 
-def test_groups_and_keys_that_leave_too_few_cells_are_refused() -> None:
-    for keys, groups, fits in ((1, 1 << 16, True), (1, (1 << 16) + 1, False), (2, 1 << 15, True), (3, 21846, False)):
-        block, key = Block(groups), Column("k", Facts(Type.TEXT, values=tuple("abc"[:keys])))
-        if fits:
-            requested_key(block, asked(reals("0", "1"), key))
-            continue
-        with pytest.raises(Refusal) as caught:
-            requested_key(block, asked(reals("0", "1"), key))
-        assert caught.value.slug == "many_cells" and block.measurements == []
-
-
 # --- price ----------------------------------------------------------------------------------------------------------
 
 PRICING = EndRowsPricing()
@@ -132,11 +120,6 @@ def planned(
     plan = PRICING.planned(measurement, caps or Caps(1, 1), part, neighbours)
     assert isinstance(plan, EndRowsPlan) and isinstance(plan.law, EndKey)
     return plan, plan.law
-
-
-def test_a_key_takes_one_part_of_the_budget_and_no_delta() -> None:
-    measurement = entered(integers(0, 4))
-    assert (PRICING.parts(measurement), PRICING.deltas(measurement)) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ ledger: sqlite:///d.db
 tables:
   t: {max_rows: 7, columns: {id: {type: integer}}}
 """)
-ROWS = replace(POLICY, privacy_unit=None)
 DEFAULTS = Options.of_policy(POLICY)
 
 TEN, BILLION = Fraction(10), 10**9
@@ -135,16 +134,6 @@ def test_other_values_are_refused(name: str, text: str) -> None:
 # --- defaults ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "flag"), [("max_total", "cut_totals"), ("max_values", "choose_values")])
-def test_a_bound_is_chosen_or_a_number_and_never_both(name: str, flag: str) -> None:
-    fixed, automatic = with_value(name, "3"), with_value(name, "auto")
-    assert getattr(automatic, flag) and getattr(automatic.bounds, name) is None
-    assert not getattr(fixed, flag) and getattr(fixed.bounds, name) == 3
-    assert fixed.with_value(name, "auto", POLICY) == automatic and automatic.with_value(name, "3", POLICY) == fixed
-    assert automatic.with_value(name, "none", POLICY) == DEFAULTS
-    assert fixed.show()[f"dp.{name}"] == "3" and automatic.show()[f"dp.{name}"] == "auto"
-
-
 def test_every_field_of_options_has_an_option() -> None:
     names = {entry.name for entry in fields(Options)} - {"bounds", "cut_totals", "choose_values"}
     assert names | (set(BOUND_NAMES) - {"max_rows"}) == set(READ)
@@ -187,26 +176,3 @@ def slug_of(name: str, text: str, **per_query: Any) -> str:
 )
 def test_limits_of_the_policy_hold_up_to_their_ends(name: str, text: str, per_query: dict[str, Any], slug: str) -> None:
     assert slug_of(name, text, **per_query) == slug
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "slug"),
-    [
-        ("max_total", "3", "clip_rows"),
-        ("max_total", "auto", "clip_rows"),
-        ("max_total", "none", ""),
-        ("max_count", "3", "clip_rows"),
-        ("max_count", "none", ""),
-        ("max_values", "3", "values_rows"),
-        ("max_values", "auto", "values_rows"),
-        ("max_values", "none", ""),
-        ("max_groups", "3", ""),
-    ],
-)
-def test_rows_of_nobody_have_no_bounds_on_what_a_unit_adds(name: str, text: str, slug: str) -> None:
-    if not slug:
-        assert DEFAULTS.with_value(name, text, ROWS) == with_value(name, text)
-        return
-    with pytest.raises(Error) as refused:
-        DEFAULTS.with_value(name, text, ROWS)
-    assert refused.value.slug == slug

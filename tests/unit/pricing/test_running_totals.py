@@ -19,8 +19,6 @@ from dpsql.policy import load_policy
 from dpsql.pricing.marginals import Marginals
 from dpsql.pricing.pricing import Price
 from dpsql.pricing.running_totals import (
-    BASES,
-    NEARLY_BEST,
     best_shares,
     best_widths,
     is_better,
@@ -101,13 +99,6 @@ def workload(count: int, base: int) -> Workload:
     return Workload(marginals, tuple(Tile(f"dp_{level}", ("t0",)) for level in range(levels)))
 
 
-def mean_variance(count: int, base: int, power: int) -> float:
-    """Return the mean variance of a running total, in variances of a cell of the single table."""
-    ranges = workload(count, base)
-    levels = len(ranges.tiles)
-    return mean_variances(ranges, [float(levels**power)] * levels)[0]
-
-
 @pytest.mark.parametrize(("power", "most"), [(1, 3.18), (2, 6.31)], ids=["rho", "epsilon"])
 def test_a_year_of_running_totals_has_the_expected_error(power: int, most: float) -> None:
     """In deviations of the single table, whose running totals err by 13.5 of them."""
@@ -120,45 +111,6 @@ def test_a_year_of_running_totals_has_the_expected_error(power: int, most: float
         < 13.5
         == round(mean_terms(workload(365, 5)) ** 0.5, 1)
     )
-
-
-@pytest.mark.parametrize("power", [1, 2])
-@pytest.mark.parametrize("count", [8, 31, 90, 365, 1000])
-def test_widths_are_nearly_the_best_and_few(count: int, power: int) -> None:
-    errors = {base: mean_variance(count, base, power) for base in BASES if base < count}
-    widths = best_widths(count, 64, power)
-    assert errors[widths[1]] <= NEARLY_BEST * min(errors.values())
-    for base, error in errors.items():
-        assert error > NEARLY_BEST * min(errors.values()) or len(workload(count, base).tiles) >= len(widths)
-    assert len(best_widths(count, 2, power)) <= 2 and best_widths(count, 1, power) == (1,)
-
-
-@pytest.mark.parametrize(("count", "base"), [(16, 4), (64, 8), (64, 4), (23, 4), (70, 8), (25, 5), (70, 5)])
-def test_digits_are_ranges(count: int, base: int) -> None:
-    """Least squares over digits, with places that are known to be empty, is unbiased and at least as exact as claimed."""
-    ranges = workload(count, base)
-    marginals, levels = ranges.marginals, len(ranges.tiles)
-    variances = np.linspace(1.0, 2.0, levels)
-    places = np.arange(count)
-    design = np.vstack(
-        [
-            (places // base**level)[None, :] == np.arange(length)[:, None]
-            for level, length in enumerate(marginals.lengths)
-        ]
-    ).astype(float)
-    assert [marginals.measured_cells(level) for level in range(levels)] == list(marginals.lengths)
-    measured = np.split(np.eye(len(design)), np.cumsum(marginals.lengths)[:-1], axis=1)
-    estimate = marginals.reconciled(measured, variances)[0].T
-    assert estimate @ design == pytest.approx(np.eye(count), abs=1e-9)
-    of_cells = np.repeat(variances, marginals.lengths)
-    covariance = estimate * of_cells @ estimate.T
-    claimed = marginals.variances_after(variances)[0]
-    assert np.diag(covariance).max() <= claimed * (1 + 1e-9)
-    if base**levels == count:
-        running, single = mean_variances(ranges, list(variances))
-        assert single == pytest.approx(claimed) == pytest.approx(np.diag(covariance).mean())
-        totals = np.tril(np.ones((count, count)))
-        assert running == pytest.approx(np.diag(totals @ covariance @ totals.T).mean())
 
 
 @pytest.mark.parametrize(("count", "base"), [(8, 5), (23, 4), (70, 5), (126, 5), (1000, 5)])
@@ -245,29 +197,6 @@ def test_ranges_of_values_err_less_by_the_laws_as_documented(values: int) -> Non
     }
     expected = {64: {"ranges": 1.674, "running": 2.28}, 365: {"ranges": 2.89, "running": 4.26}}[values]
     assert less == pytest.approx(expected, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT few, COUNT(*) FROM t GROUP BY few",
-        "SELECT maybe, COUNT(*) FROM t GROUP BY maybe",
-        "SELECT region, COUNT(*) FROM t GROUP BY region",
-        "SELECT note, COUNT(*) FROM t GROUP BY note",
-        "SELECT day, region, COUNT(*) FROM t GROUP BY day, region",
-        "SELECT day, COUNT(DISTINCT person) FROM t GROUP BY day",
-        "SELECT day, COUNT(*), MEDIAN(x) FROM t GROUP BY day",
-        "SELECT day, COUNT(*) FROM t GROUP BY day HAVING day <> DATE '2024-02-02'",
-        "SELECT day, COUNT(*) FROM t WHERE age > (SELECT AVG(age) FROM t) GROUP BY day",
-        "SELECT COUNT(*) FROM t",
-    ],
-    ids=["few", "null", "no order", "private", "not last", "units", "quantile", "having", "stages", "no key"],
-)  # fmt: skip
-def test_other_keys_have_no_ranges(session: Session, sql: str) -> None:
-    price = priced(session, sql)
-    assert price.workloads == ()
-    session.execute("SET dp.workload = off")
-    assert [block.noise.terms for block in price.blocks] == [block.noise.terms for block in priced(session, sql).blocks]
 
 
 @pytest.mark.parametrize("option", ["dp.max_groups = 1", "dp.max_rows_per_group = 1", slow("dp.target_error = 100")])

@@ -200,13 +200,6 @@ class Noted(Gate):
         return super().add(name, exact, noise, groups, drawn)
 
 
-def test_answers_say_how_many_rows_a_key_needs(tmp_path: Path) -> None:
-    release = session(tmp_path, 12).execute(COUNT)
-    assert [row[0] for row in release.rows()] == [1]
-    size, _ = shown_half_of_the_time(priced(session(tmp_path, 12), COUNT))
-    assert f"keys that have fewer than about {size} rows are mostly not shown" in release.notices
-
-
 def test_keys_that_rows_admitted_do_not_answer_questions_about_units(tmp_path: Path) -> None:
     asked = session(tmp_path, 12)
     asked.execute(COUNT)

@@ -148,12 +148,3 @@ def test_an_alias_of_the_argument_of_a_choice_changes_nothing(law: tuple[str, st
         assert value is not None
         alias = (*sums, (word, call("add", value, ZERO)))
         assert errors(named, law) == pytest.approx(errors(alias, law), rel=1e-6), named
-
-
-def test_the_counts_beside_two_sums_leave_them_a_half_of_epsilon() -> None:
-    """Two sets for three numbers: the sum of one column shares its rows with the count, and both sums have half of epsilon."""
-    law = ("pure", "auto")
-    alone, shared = (errors((("count", None), ("sum", Y), ("sum", X)), law, alone) for alone in (True, False))
-    assert [error / before for error, before in zip(shared[1:], alone[1:], strict=True)] == pytest.approx(
-        [2 / 3] * 2, rel=0.01
-    )

@@ -62,31 +62,6 @@ def test_values_beyond_the_bounds_are_named_before_paying(session: Session, sql:
     assert _said(session, sql) == expected
 
 
-def test_notes_of_the_whole_plan_and_answers_have_them_too(session: Session) -> None:
-    """EXPLAIN and the answer say the same, whatever is asked."""
-    assert AGE in session.explain("SELECT AVG(age) FROM patients").notes
-    for sql in ("SELECT AVG(age) FROM patients", "SELECT MAX(age) FROM patients", "SELECT COUNT(age) FROM patients"):
-        answered = [notice for notice in session.execute(sql).notices if "count as" in notice]
-        assert answered == _said(session, sql), sql
-
-
-def test_many_values_are_named_in_few_lines(session: Session) -> None:
-    sums = ", ".join(f"SUM(age + {number})" for number in range(8))
-    *named, rest = [
-        line for line in session.explain(f"SELECT {sums} FROM patients").lines if "bounds" in line or "count as" in line
-    ]
-    assert len(named) == 5
-    assert rest == "3 more expressions are kept within the policy's bounds"
-
-
-def test_a_bound_that_is_chosen_first_names_no_values_again(session: Session) -> None:
-    session.execute("SET dp.max_total = auto")
-    try:
-        assert _said(session, "SELECT SUM(cost) FROM visits") == [COST]
-    finally:
-        session.execute("RESET dp.max_total")
-
-
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [

@@ -51,18 +51,3 @@ def test_rows_without_a_value_are_told_once(session: Session) -> None:
 )
 def test_values_that_a_key_folds_are_told(session: Session, key: str, told: list[str]) -> None:
     assert [notice for notice in _said(session, key) if "is counted" in notice] == told
-
-
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        ("SELECT age AS k FROM patients", "age"),
-        ("SELECT age + 1 AS k FROM patients", "age"),
-        ("SELECT age + 1 AS k FROM (SELECT age // 2 AS age FROM patients)", "age"),
-        ("SELECT age AS k FROM patients UNION ALL SELECT floor(weight / 10) FROM patients", "age or weight"),
-        ("SELECT patient_id, MAX(age) AS k FROM patients GROUP BY patient_id", "a value of max(age)"),
-    ],
-)
-def test_rows_without_a_value_are_named_behind_a_subquery(session: Session, source: str, told: str) -> None:
-    lines = session.explain(f"WITH v AS ({source}) SELECT k, COUNT(*) FROM v GROUP BY k").lines
-    assert f"rows without {told} are in groups of their own, with NULL" in lines

@@ -19,7 +19,6 @@ VISITS = (
     "(3, 100), (4, 300), (4, 300), (4, 300), (4, 300)) v(patient_id, cost)"
 )
 COSTS = "SELECT cost, COUNT(*) AS n FROM visits GROUP BY cost"
-NOTICE = "groups in which fewer than {} privacy units are counted, with noise, are not shown (min_units)"
 
 
 def opened(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: tuple[str, str]) -> Session:
@@ -103,34 +102,6 @@ def test_the_count_of_units_is_measured_and_charged(session: Session) -> None:
     assert plan.loss.epsilon == alone.loss.epsilon == 1
     counted = "SELECT cost, COUNT(DISTINCT patient_id) FROM visits GROUP BY cost"
     assert len(session.explain(counted).outputs) == 1
-
-
-def test_min_units_of_one_select_apply_to_that_select_alone(session: Session) -> None:
-    sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(min_privacy_units_per_group = 2) cost, COUNT(*) FROM visits GROUP BY cost"
-    assert answer(session, sql) == [(100, 6)]
-    assert answer(session, COSTS) == [(100, 6), (200, 0), (300, 4)]
-
-
-def test_it_is_said_before_paying_and_with_the_answer(session: Session) -> None:
-    assert not any("min_units" in line for line in session.explain(COSTS).lines)
-    session.execute("SET dp.min_units = 2")
-    assert NOTICE.format(2) in session.explain(COSTS).lines
-    assert NOTICE.format(2) in session.execute(COSTS).notices
-    assert NOTICE.format(2) in session.execute(COSTS).notices  # from the store
-    assert not any("min_units" in notice for notice in session.execute("SELECT 1 AS one").notices)
-
-
-def test_what_is_said_of_private_keys_names_the_larger_threshold(session: Session) -> None:
-    private, said = (
-        "SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight",
-        "keys that fewer than about {} units share",
-    )
-    usual = [line for line in session.explain(private).lines if line.startswith("keys that")]
-    session.execute("SET dp.min_units = 2")
-    assert [line for line in session.explain(private).lines if line.startswith("keys that")] == usual
-    session.execute("SET dp.min_units = 900")
-    (line,) = [line for line in session.explain(private).lines if line.startswith("keys that")]
-    assert line.startswith(said.format(900)) and line not in usual
 
 
 def test_what_the_owner_asks_for_cannot_be_lowered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import hospital_file
 from support.clinic import build
 from support.gates import NoiselessGate
 
@@ -118,24 +117,6 @@ def test_private_keys_that_are_not_shown_are_named_at_every_door(session: Sessio
     assert not any("mostly not shown" in notice for notice in public.notices)
 
 
-RARE = "(SELECT weight, COUNT(*) AS n FROM patients WHERE patient_id < 3 GROUP BY weight) AS q"
-
-
-@pytest.mark.parametrize(
-    "sql",
-    (
-        f"SELECT COUNT(*) AS n FROM patients WHERE weight IN (SELECT weight FROM {RARE} WHERE n > 10)",
-        f"SELECT SUM(n) AS total, MAX(n) AS most FROM {RARE}",
-        f"SELECT weight, n FROM {RARE} ORDER BY n DESC LIMIT 2",
-        "SELECT weight, COUNT(*) AS n FROM patients WHERE patient_id < 3 GROUP BY ROLLUP(weight) HAVING COUNT(*) IS NOT NULL",
-    ),
-)
-def test_an_answer_is_whole_where_no_private_key_is_shown(session: Session, sql: str) -> None:
-    """No two patients share a weight, so hardly any draw shows a key: the charged answer still has bars and notices."""
-    release = session.execute(sql)
-    assert release.error.num_rows == len(release) and release.notices
-
-
 @pytest.mark.parametrize("condition", ["region = 'norway'", "region IN ('north', 'norway')", "region <> 'norway'"])
 def test_a_value_that_no_policy_lists_is_named_before_it_is_paid_and_with_the_answer(
     session: Session, condition: str
@@ -187,15 +168,3 @@ def test_values_of_a_hidden_row_filter_are_in_no_notice(tmp_path: Path, monkeypa
         sql = "SELECT COUNT(*) FROM patients WHERE age > 30"
         said = [*asker.explain(sql).notes, *asker.explain(sql).lines, *asker.execute(sql).notices]
         assert not any("norway" in notice for notice in said)
-
-
-def test_rows_of_several_columns_that_are_no_public_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-    with open_session(hospital_file.build(tmp_path), analyst="ann", create_ledger=True) as opened:
-        sql = "SELECT place, slot, COUNT(*) AS n FROM (SELECT region AS place, slot FROM patients) GROUP BY place, slot"
-        notices = opened.execute(sql).notices
-        (notice,) = [notice for notice in notices if "policy names" in notice]
-        assert (
-            notice
-            == "rows with other values of region or slot than the policy names belong to no group and are left out"
-        )

@@ -106,15 +106,6 @@ def test_replacing_a_unit_is_priced_as_adding_it(tmp_path: Path) -> None:
         assert plan.loss.epsilon == Fraction(55, 10)
 
 
-def test_rows_outside_a_list_of_values_are_left_out_and_null_stays_a_category(tmp_path: Path) -> None:
-    with export_session(tmp_path, 40) as session:
-        regions = RowExport(session, "people", ("region",), Fraction(20), Fraction(400)).write(tmp_path / "r.parquet")
-        assert regions.rows == 30, "every fourth person is elsewhere"
-        RowExport(session, "people", ("ward",), Fraction(20), Fraction(400)).write(tmp_path / "w.parquet")
-    written = Counter(pq.read_table(tmp_path / "w.parquet").column("ward").to_pylist())
-    assert written == {None: 14, "A": 13, "B": 13}, "epsilon 20 changes hardly a row"
-
-
 def test_at_a_huge_epsilon_rows_come_as_they_are_in_another_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,32 +284,6 @@ def test_a_place_that_cannot_be_written_is_refused_uncharged(tmp_path: Path, nam
             RowExport(session, "people", ("job",), ONE).write(tmp_path / name)
         assert raised.value.slug == slug and charges(session) == [] and not raised.value.charged
     assert (tmp_path / "there.parquet").read_text() == "mine"
-
-
-def test_limits_of_one_question_hold_for_an_export(tmp_path: Path) -> None:
-    with export_session(tmp_path, 10, per_query={"epsilon": 1, "max_epsilon": 5}) as session:
-        with pytest.raises(Error) as raised:
-            RowExport(session, "visits", ("kind",), ONE)
-        assert raised.value.slug == "option_limit"
-        RowExport(session, "visits", ("kind",), Fraction(9, 10), Fraction(1, 2))
-    folder = tmp_path / "floor"
-    folder.mkdir()
-    with (
-        export_session(folder, 10, per_query={"epsilon": 1, "min_epsilon": 1}) as session,
-        pytest.raises(Error) as raised,
-    ):
-        RowExport(session, "people", ("grade",), Fraction(1, 10))
-    assert raised.value.slug == "option_floor"
-
-
-def test_an_analyst_pays_from_the_own_account(tmp_path: Path) -> None:
-    with export_session(tmp_path, 10, analyst="research") as session:
-        RowExport(session, "people", ("grade",), Fraction(4)).write(tmp_path / "a.parquet")
-        with pytest.raises(BudgetRefusal):
-            RowExport(session, "people", ("grade",), Fraction(4)).write(tmp_path / "b.parquet")
-        assert not (tmp_path / "b.parquet").exists()
-        (charge,) = charges(session)
-        assert sorted(charge["scopes"]) == ["analyst:research", "dataset"]
 
 
 @pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt(), OSError(28, "No space left on device")])

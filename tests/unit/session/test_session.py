@@ -259,27 +259,6 @@ def test_describe_and_explain_cost_nothing_and_touch_nothing(policy: Path) -> No
     session.close()
 
 
-def test_arrow_tables_given_in_python_are_a_source(policy: Path) -> None:
-    with duckdb.connect(str(policy.parent / "clinic.duckdb")) as connection:
-        tables = {name: connection.sql(f"FROM {name}").to_arrow_table() for name in ("patients", "visits")}
-    with open_session(policy, source=tables, create_ledger=True) as session:
-        session.execute("SET dp.epsilon = 100")
-        assert [n for _, n in session.execute(COUNT).rows()] == [500, 500]
-        assert list(session.execute("SELECT COUNT(*) FROM visits v JOIN patients p USING (patient_id)").rows())
-
-
 @pytest.mark.parametrize(("elapsed", "whole"), [(0.0, 0.05), (0.05, 0.05), (0.051, 0.1), (0.3, 0.4), (1.7, 3.2)])
 def test_padding_goes_to_the_next_step(elapsed: float, whole: float) -> None:
     assert elapsed + padding(elapsed) == pytest.approx(whole)
-
-
-def test_padded_answers_and_refusals_wait(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy.write_text(policy.read_text() + "timing: padded\n")
-    waits: list[float] = []
-    monkeypatch.setattr("dpsql.session.response_times.time.sleep", waits.append)
-    with open_session(policy, analyst="bi", create_ledger=True) as session:
-        session.execute("SET dp.epsilon = 2")
-        session.execute(COUNT)
-        with pytest.raises(BudgetRefusal):
-            session.execute("SELECT COUNT(*) FROM visits")
-    assert len(waits) == 2 and all(wait >= 0 for wait in waits)

@@ -166,18 +166,6 @@ def test_equal_rows_in_another_order_are_the_same() -> None:
 # --- before anything runs -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sql", [ABOVE, TOP])
-def test_the_plan_is_known_before(place: tuple[Session, NotedEngine], sql: str) -> None:
-    session, engine = place
-    plan = session.explain(sql)
-    assert {one.block for one in plan.outputs} == {"dp_0", "dp_1"} and plan.loss.epsilon == 1
-    assert any(note.startswith("the aggregation behind n is measured after the aggregation of ") for note in plan.notes)
-    assert "dp_result_0" in dict(plan.engine_sql)["dp_1"]
-    columns = session.describe(sql)
-    assert engine.asked == [] and spent(session) == "0"
-    assert columns == session.execute(sql).columns
-
-
 def test_what_released_values_make_impossible_is_null(place: tuple[Session, NotedEngine]) -> None:
     """Whether a text is a number is unknown before its release, so a cast without a value is no error."""
     session, engine = place

@@ -158,23 +158,6 @@ def test_anything_but_one_sum_is_refused(session: Session, sql: str) -> None:
     refused(session, "watch_question", lambda: session.describe(sql))
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "threshold = nan",
-        "threshold = 'x'",
-        "threshold = 1e19",
-        "hits = 0",
-        "hits = 1.5",
-        "hits = 20000",
-        "watch = ''",
-        "watch = 'a b'",
-    ],
-)
-def test_thresholds_hits_and_names_that_mean_nothing_are_refused(session: Session, setting: str) -> None:
-    refused(session, "option_value", lambda: session.execute(f"SET dp.{setting}"))
-
-
 def test_the_hits_of_a_watch_are_counted_in_the_ledger(session: Session) -> None:
     """Another session continues the count; the run of a session that has ended is spent."""
     ask(session, NEVER)

@@ -91,34 +91,6 @@ def test_explain_tells_the_bars_of_stored_tables_as_the_answer_has_them(session:
     assert any(line.startswith("measured as one") for line in plan.lines)
 
 
-def test_explain_has_a_line_for_each_table(session: Session) -> None:
-    lines = session.explain("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)").lines
-    start = next(number for number, line in enumerate(lines) if line.startswith("measured as one (relative)"))
-    assert lines[start + 1].startswith("by region: count(*) \N{PLUS-MINUS SIGN} ")
-    assert lines[start + 2].startswith("in all: count(*) \N{PLUS-MINUS SIGN} ") and lines[start + 2].endswith(" apart)")
-    session.execute("SET dp.workload = off")
-    assert not any("measured as one" in line for line in session.explain(CUBE).lines)
-
-
-def test_the_same_question_again_is_free_and_the_same(session: Session) -> None:
-    first = session.execute(CUBE)
-    again = session.execute(CUBE)
-    assert again.reused and not first.reused
-    assert list(again.rows()) == list(first.rows())
-    assert again.error.to_pydict() == first.error.to_pydict()
-
-
-def test_what_was_measured_stays_when_the_option_is_off(session: Session) -> None:
-    """The finest table is an ordinary release: a separate query at its price returns the measured table, not the estimate."""
-    session.execute(CUBE)
-    left = session.execute("SHOW dp.budget").table.to_pydict()
-    session.execute("SET dp.workload = off")
-    session.execute("SET dp.epsilon = 0.01")
-    alone = CUBE.replace("GROUPING(region, old) AS g, ", "").replace("CUBE (region, old)", "region, old")
-    assert session.execute(alone).reused
-    assert session.execute("SHOW dp.budget").table.to_pydict() == left
-
-
 def test_a_total_that_follows_from_stored_cells_is_shown_as_it_is(session: Session) -> None:
     session.execute("SET dp.epsilon = 5")
     session.execute("SET dp.workload = off")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from fuzz import odd_sql
 from sql.corpus import ACCEPTED
-from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
@@ -132,40 +131,6 @@ def test_the_parser_gives_up(dialect: str, name: str) -> None:
     tokens = len(lex(WORST[name], dialect).tokens)
     assert steps(dialect, WORST[name]) == most_steps(tokens) + 1
     assert most_steps(20_000) == 105_000
-
-
-def test_types_in_quoted_names_count_as_well() -> None:
-    """The parser reads a quoted name of a type as a text of its own."""
-    hidden = "struct(" * 40 + "a int" + ")" * 40
-    assert steps(DIALECT, f'SELECT CAST(a AS "{hidden}")') > most_steps(6)
-
-
-def test_texts_of_intervals_hide_nothing() -> None:
-    """PostgreSQL's generate_series reads the text of its step by a parser that counts nothing."""
-    hidden = "date(" * 40 + "1" + ")" * 40
-    text = f"SELECT * FROM generate_series(a, b, '{hidden}')"
-    assert steps(POSTGRESQL, text) < 200
-    tree = parse_text("SELECT * FROM generate_series(a, b, '1 day')", POSTGRESQL)
-    assert tree.find(exp.Interval) is not None
-
-
-@DIALECTS
-def test_subscripts_keep_their_numbers(dialect: str) -> None:
-    """And cost nothing but their own reading."""
-    text = "SELECT a[1][b + 2], (a)[1:2], CAST(a AS INT[])[3]"
-    assert parse_text(text, dialect).sql(dialect) == text
-    big = " + ".join(["a"] * 900)
-    assert steps(dialect, f"SELECT ({big}){'[1]' * 140}") < 20_000
-
-
-@DIALECTS
-@pytest.mark.parametrize("word", ["NULL", "TRUE", "FALSE", "CURRENT_DATE", "CURRENT_TIMESTAMP"])
-def test_words_that_are_values_know_where_they_are(dialect: str, word: str) -> None:
-    """Carets point to them; where the same word stands twice, each knows its own place."""
-    text = f"SELECT a + {word} FROM t WHERE b = {word} GROUP BY {word}"
-    kinds = (exp.Null, exp.Boolean, exp.CurrentDate, exp.CurrentTimestamp)
-    found = sorted(node.meta["start"] for node in parse_text(text, dialect).find_all(*kinds))
-    assert found == [match.start() for match in re.finditer(word, text)]
 
 
 def test_other_threads_get_their_turn() -> None:

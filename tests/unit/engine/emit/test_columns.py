@@ -11,14 +11,11 @@ from support.plain_duckdb import plain_duckdb
 
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.columns import (
-    MOST_LISTED,
     columns_of,
     content_of,
     group_key,
     in_domain,
     in_groups,
-    keys_of,
-    strict,
 )
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -96,11 +93,6 @@ def test_equal_reals_have_one_key() -> None:
     assert group_key(A, DUCKDB) == '"a"'
 
 
-def test_every_column_is_a_key_under_its_name() -> None:
-    assert keys_of(PER_UNIT, DUCKDB)[0] == '"u" AS "u"'
-    assert keys_of(VISITS, DUCKDB) == ['"a" AS "a"', f'{group_key(B, DUCKDB)} AS "b"']
-
-
 # --- groups -----------------------------------------------------------------------------------------------------------
 
 
@@ -129,23 +121,6 @@ def inside(condition: str, values: list[Any]) -> list[Any]:
 )
 def test_rows_outside_the_domain_of_a_key_belong_to_no_group(values: tuple[Any, ...], expected: list[Any]) -> None:
     assert inside(in_domain(key(values), DUCKDB), [0, 1, 2, 3, 4, None]) == expected
-
-
-def test_texts_of_a_domain_are_compared_whole() -> None:
-    assert inside(in_domain(key(("a", "it's")), DUCKDB), ["a", "A", "it's", "", None]) == ["a", "it's"]
-
-
-@pytest.mark.parametrize(("count", "listed"), [(MOST_LISTED, True), (MOST_LISTED + 1, False)])
-def test_a_long_domain_is_a_range(count: int, listed: bool) -> None:
-    domain = key(tuple(range(0, 2 * count, 2)))
-    condition = in_domain(domain, DUCKDB)
-    assert inside(condition, [-1, 0, 1, 2 * count - 2, 2 * count - 1]) == [0, *([] if listed else [1]), 2 * count - 2]
-    assert ("BETWEEN" not in condition) is listed and strict(domain) is listed
-
-
-def test_a_private_key_has_no_condition() -> None:
-    assert in_domain(key(None), DUCKDB) == "" and not strict(key(None))
-    assert strict(key(()))
 
 
 def block_of(keys: tuple[Key, ...], numbers: list[int] | None = None, *, whole: bool = False) -> BoundedBlock:
@@ -180,13 +155,3 @@ def test_rows_are_in_groups_where_every_public_key_is_in_its_domain() -> None:
 )
 def test_combinations_that_having_left_out_are_no_groups(numbers: list[int], expected: list[tuple[Any, Any]]) -> None:
     assert groups_inside(block_of(TWO, numbers)) == expected
-
-
-def test_combinations_that_no_row_lacks_are_not_asked_for() -> None:
-    assert in_groups(block_of(TWO, [0, 4], whole=True), DUCKDB) == in_groups(block_of(TWO), DUCKDB)
-
-
-@pytest.mark.parametrize(("count", "listed"), [(MOST_LISTED, True), (MOST_LISTED + 1, False)])
-def test_many_combinations_are_not_listed(count: int, listed: bool) -> None:
-    keys = (key(tuple(range(50))), key(tuple(range(50)), "k1"))
-    assert (in_groups(block_of(keys, list(range(count))), DUCKDB) != in_groups(block_of(keys), DUCKDB)) is listed

@@ -300,13 +300,6 @@ def test_many_groups_come_back_in_pieces(spark: Any, tmp_path: Path) -> None:
     assert table.column("k")[-1].as_py() == "group 999999" and sum(table.column("m0").to_pylist()) == 1_000_000
 
 
-@pytest.mark.parametrize(
-    "text", ["it's", 'say "no"', "back\\slash", "a\nb\0c", "${env:HOME}", "\u2028👍🏽", "-- x", "\\u0041", "%_"]
-)
-def test_a_constant_is_the_text_that_was_asked_for(engine: Any, text: str) -> None:
-    assert single(engine, f"SELECT {engine.dialect.constant(text)} AS m0") == text
-
-
 def test_nothing_of_an_error_is_on_standard_error(engine: Any, capfd: pytest.CaptureFixture[str]) -> None:
     for wrong in (BROKEN, f"SELECT '{SECRET}' + no_such_column AS m0"):
         with pytest.raises(Fault):
@@ -375,23 +368,6 @@ def test_without_java_nothing_is_started(tmp_path: Path, monkeypatch: pytest.Mon
     assert wrong.value.slug == none.value.slug == "source_java"
 
 
-def test_another_master_than_that_of_the_process_is_refused(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(Fault) as fault:
-        open_engine(contract_policy(tmp_path, source="spark://host.invalid:7077"))
-    assert fault.value.slug == "source_server"
-
-
-@pytest.mark.parametrize(("source", "master"), [
-    ("spark://host:7077", "spark://host:7077"), ("spark://local[4]", "local[4]"), ("spark://yarn", "yarn"),
-    ("spark://k8s://https://h:443", "k8s://https://h:443"),
-])  # fmt: skip
-def test_a_source_names_the_master(source: str, master: str) -> None:
-    needs_spark()
-    from dpsql.engine.spark.sessions import master_of
-
-    assert master_of(source) == master
-
-
 def test_bounds_that_clip_or_fail_are_noted_for_the_owner(spark: Any, tmp_path: Path) -> None:
     from dpsql.testing import POLICY
 
@@ -404,12 +380,3 @@ def test_bounds_that_clip_or_fail_are_noted_for_the_owner(spark: Any, tmp_path: 
     bounds = [note.split(":")[0] for note in notes if "clipped" in note]
     assert bounds == ["max_count of table visits", "max_total of visits.cost"]
     opened.close()
-
-
-def test_csv_files_are_refused(spark: Any, tmp_path: Path) -> None:
-    from dpsql.testing import POLICY
-
-    tables = {name: {**table, "source": f"{name}.csv"} for name, table in POLICY["tables"].items()}
-    with pytest.raises(Fault) as fault:
-        open_engine(contract_policy(tmp_path, source="spark://local[2]", tables=tables), spark)
-    assert fault.value.slug == "source_file_beside_server"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.server_sources import Kind, policy_of
-from support.spark_source import needs_spark, spark
+from support.spark_source import spark
 
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Fault
@@ -83,32 +83,7 @@ def test_footers_of_views_are_read_again_only_where_files_changed(
     engine.close()
 
 
-def test_files_are_recognised(spark: Any, tmp_path: Path) -> None:
-    from dpsql.engine.spark.tables import parquet_files
-
-    rows = spark.read.parquet(str(folder_of(tmp_path / "f", WIDE)))
-    assert parquet_files(rows) is not None
-    rows.createOrReplaceTempView("plain_files")
-    assert parquet_files(spark.table("plain_files")) is not None
-    assert parquet_files(rows.selectExpr("c0 + 1 AS c0")) is None and parquet_files(spark.range(3)) is None
-    rows.write.json(str(tmp_path / "json"))
-    assert parquet_files(spark.read.json(str(tmp_path / "json"))) is None
-
-
 def test_files_that_mix_units_of_time_are_refused(spark: Any, tmp_path: Path) -> None:
     """Integers of milliseconds and of microseconds would be read as the same times."""
     folder = folder_of(tmp_path / "f", DAY, pa.array([0], pa.timestamp("us")))
     assert slug_of(spark, tmp_path, "timestamp", f"file://{folder}") == "source_files_differ"
-
-
-@pytest.mark.parametrize(("given", "wanted", "reads"), [
-    ("int", "int", True), ("int", "bigint", True), ("bigint", "int", False), ("float", "double", True), ("double", "float", False),
-    ("decimal(5,2)", "decimal(21,2)", True), ("decimal(21,2)", "decimal(5,2)", False), ("decimal(5,2)", "decimal(21,3)", False),
-    ("decimal(20,0) UINT64", "decimal(38,0)", False), ("decimal(20,0) UINT64", "decimal(20,0)", True), ("timestamp INT96", "timestamp", True),
-    ("string", "string collate UNICODE_CI", True), ("binary", "string", False), ("int", "string", False), ("timestamp", "timestamp_ntz", False),
-])  # fmt: skip
-def test_types_that_a_table_reads(given: str, wanted: str, reads: bool) -> None:
-    needs_spark()
-    from dpsql.engine.spark.tables import Footers
-
-    assert Footers({"c": {wanted: "a", given: "b"}}, {}).differing({"c": wanted}) == (None if reads else "c")

@@ -21,16 +21,13 @@ from support.places import CLINIC
 from support.postgres_source import Server, server
 from support.spark_source import needs_spark
 
-from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Exit
-from dpsql.frontends.admin.answers import Answers, WrongAnswer
+from dpsql.frontends.admin.answers import Answers
 from dpsql.frontends.admin.check import Findings, check_policy_file
-from dpsql.frontends.admin.choices import column_choice
 from dpsql.frontends.admin.starter_policy import source_link
 from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering.policy_comments import table_comment
-from dpsql.plan.intervals import Type
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.testing import POLICY
@@ -319,24 +316,6 @@ def test_few_unreadable_cells_and_files_without_rows_are_noted(tmp_path: Path, m
     (tmp_path / "a.csv").write_text(HEADER + "p1,4,-,2000-01-02\np2,3,,\np3, ,1.5,\n")
     (tmp_path / "b.csv").unlink()
     assert not any("exact" in note for note in check_policy_file(tmp_path / "policy.yaml").notes)
-
-
-def test_a_fraction_in_a_column_of_integers_is_rounded_as_init_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-    with pytest.raises(WrongAnswer, match=r"such as 70\.5 is rounded"):
-        column_choice("0 to 100", None, filled=False, in_source=None)
-    (tmp_path / "p.csv").write_text(HEADER + "p1,70.5,1.5,2000-01-02\n")
-    place = _people(tmp_path, str(tmp_path / "p.csv"))
-    assert not any("cannot be read" in note for note in check_policy_file(place).notes)
-    engine = open_engine(load_policy(place))
-    try:
-        age = engine.dialect.cast_column("s0.age", Type.INTEGER, "VARCHAR")
-        rows = engine.exact_rows(f"SELECT {age} AS age FROM {engine.source('people').sql} AS s0")
-    finally:
-        engine.close()
-    assert rows.column("age").to_pylist() == [71]
 
 
 def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(

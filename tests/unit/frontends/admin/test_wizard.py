@@ -207,23 +207,6 @@ def test_types_of_a_source_write_nothing_into_its_policy(bare_clinic: Clinic, dp
     assert load_policy(Path("odd.yaml")).is_protected("t")
 
 
-def test_parquet_and_databases_know_their_types(bare_clinic: Clinic, dpsql: Run) -> None:
-    with duckdb.connect("clinic.duckdb", read_only=True) as connection:
-        connection.execute("COPY patients TO 'people.parquet'")
-    Path("a.yaml").write_text("unit: row\npeople.age: 0 to 120\npeople.region: north, south\npeople: 300\n")
-    assert dpsql("init", "--from", "people.parquet", "--answers", "a.yaml").status == 0
-    assert "age: {type: integer, lower: 0, upper: 120}" in Path("people.yaml").read_text()
-    assert dpsql("check", "people.yaml", "--create-ledger").status == 0
-    Path("b.yaml").write_text(
-        "unit: patients.patient_id\npatients.repeats: no\nnumbers.max_rows: 9\nnumbers.n: 0 to 9\npatients.age: 0 to 99\npeople: 9\n"
-    )
-    outcome = dpsql("init", "--from", "clinic.duckdb", "--out", "c2.yaml", "--answers", "b.yaml")
-    assert outcome.status == 0, outcome.err
-    policy = load_policy("c2.yaml")
-    assert policy.tables["numbers"].foreign_keys == {"patient_id": ("patients", "patient_id")}
-    assert dpsql("init", "--from", "clinic.duckdb", "--starter", "--answers", "b.yaml").status == 2
-
-
 @pytest.mark.parametrize(
     ("answer", "type_", "text"),
     [
@@ -285,42 +268,6 @@ def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic)
     lines = list(simulated_errors(policy, 100))
     assert any("mean age of patients by region" in line for line in lines)
     assert not Path("night-ledger.db").exists() and not bare_clinic.state.exists()
-
-
-def test_a_policy_with_everything_is_simulated(bare_clinic: Clinic) -> None:
-    """Keys of two columns, tables two links away, keywords as names, dates and booleans, and more rows than the simulation
-    generates."""
-    text = """\
-dataset: d
-source: duckdb:///d.duckdb
-privacy_unit: {table: p, column: id}
-budget: {epsilon: 1, delta: 1e-6}
-per_query: {epsilon: 0.1}
-ledger: sqlite:///l.db
-tables:
-  p: {max_rows: 1, primary_key: [id], columns: {id: {type: text}, yes: {type: boolean}, born: {type: date, lower: 1900-01-01, upper: 2020-01-01}}}
-  stays:
-    max_rows: 400
-    primary_key: [stay]
-    foreign_keys: {id: p.id, ward: wards.ward}
-    columns:
-      id: {type: text}
-      stay: {type: integer, nullable: false}
-      ward: {type: text}
-      group: {type: integer, domain: [1, 2, 3]}
-      order: {type: real, lower: -5, upper: 5}
-      at: {type: timestamp, lower: 2024-01-01, upper: 2024-12-31}
-  labs:
-    max_rows: 900
-    foreign_keys: {stay: stays.stay}
-    columns: {stay: {type: integer}, value: {type: integer, lower: -9000000000000000000, upper: 9000000000000000000}}
-  wards: {public: true, primary_key: [ward], columns: {ward: {type: text}, floor: {type: integer}}}
-"""
-    lines = list(simulated_errors(parse_policy(text), 10**9))
-    said = "\n".join(lines)
-    assert said.count("would be known to about") == 5 and said.count("such questions fit the budget") == 3, said
-    assert 'SELECT "group", COUNT(*), AVG("order") FROM stays GROUP BY "group"' in said
-    assert said.count("only; with all of them means are known better") == 3
 
 
 # --- typed answers ----------------------------------------------------------------------------------------------------------

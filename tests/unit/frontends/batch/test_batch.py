@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from support.clinic_folder import Clinic, Outcome, process
 
@@ -171,32 +170,6 @@ def test_a_result_or_a_note_that_somebody_changed_is_written_again_and_free(nigh
         Path(f"out/nightly-01.{file}").write_text(text)
         assert dpsql(*RUN).err.count("answered by an earlier run") == 4, (file, text)
         assert Path("out/nightly-01.csv").read_text() == written and nightly.charges() == charges
-
-
-def test_a_fault_ends_the_run(clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpsql.engine.duckdb.engine import DuckDBEngine
-    from dpsql.errors.exceptions import refuse
-
-    def broken(*arguments: object) -> None:
-        raise refuse("engine_failed", incident="0")
-
-    (clinic.folder / "two.sql").write_text("SELECT COUNT(*) FROM patients; SELECT AVG(age) FROM patients")
-    monkeypatch.setattr(DuckDBEngine, "run", broken)
-    outcome = dpsql("run", "-p", "clinic.yaml", "two.sql", "--out", "out")
-    assert outcome.status == 4 and clinic.charges() == 1, "the second question is not paid into a broken engine"
-
-
-def test_other_data_are_asked_again(nightly: Clinic, dpsql: Run) -> None:
-    """A result names its data; a result over older data is not accepted as the answer."""
-    assert dpsql(*RUN).status == 0
-    before = Path("out/nightly-02.csv").read_text()
-    with duckdb.connect(str(nightly.folder / "clinic.duckdb")) as connection:
-        connection.execute("INSERT INTO patients SELECT patient_id + 1000, region, age, income, smokes FROM patients")
-    outcome = dpsql(*RUN)
-    assert outcome.status == 0 and "answered by an earlier run" not in outcome.err
-    assert Path("out/nightly-02.csv").read_text() != before
-    again = dpsql(*RUN)
-    assert again.err.count("answered by an earlier run") == 5
 
 
 def test_a_link_in_place_of_a_part_file_is_not_followed(nightly: Clinic, dpsql: Run) -> None:

@@ -63,23 +63,6 @@ def test_a_name_that_is_no_plain_file_name_is_refused(clinic: Clinic, dpsql: Run
     assert outcome.status == 1 and "42602 batch_name" in outcome.err and clinic.charges() == 0
 
 
-@pytest.mark.parametrize("name", ["a", "A", "n-01"])
-def test_two_results_never_have_one_name(clinic: Clinic, dpsql: Run, name: str) -> None:
-    Path("n.sql").write_text(f"{COUNT};\n-- name: a\n{COUNT};\n-- name: {name}\n{COUNT} WHERE age > 2")
-    outcome = dpsql(*run("n.sql"))
-    assert outcome.status == 1 and "is that of another result" in outcome.err and clinic.charges() == 0
-
-
-def test_refused_statements_stop_only_themselves_when_it_keeps_going(clinic: Clinic, dpsql: Run) -> None:
-    Path("n.sql").write_text(f"{COUNT};\nSELECT nope FROM patients;\n{COUNT} WHERE age > 3")
-    assert dpsql(*run("n.sql")).status == 1 and clinic.charges() == 0
-    dry = dpsql(*run("n.sql", "--keep-going", "--dry-run"))
-    assert dry.status == 1 and "the whole set: epsilon 0.2" in dry.err and clinic.charges() == 0
-    outcome = dpsql(*run("n.sql", "--keep-going"))
-    assert outcome.status == 1 and "n.sql:2: 42703" in outcome.err and "the others are asked" in outcome.err
-    assert results() == ["n-01.csv", "n-03.csv"] and clinic.charges() == 2
-
-
 def test_what_reads_stops_only_itself_in_every_spelling(clinic: Clinic, dpsql: Run) -> None:
     reading = (
         "select ghost", "(SELECT ghost)", "With x AS (SELECT ghost) SELECT 1 FROM x", "FROM ghost", "VALUES (ghost)", "TABLE ghost",

@@ -46,11 +46,6 @@ def test_what_is_no_page_is_refused(name: str) -> None:
     assert refused.value.slug == "topic_unknown"
 
 
-def test_a_page_that_does_not_exist_has_the_nearest_one_in_its_message(dpsql: Run) -> None:
-    outcome = dpsql("help", "glosary")
-    assert outcome.status == 2 and "did you mean glossary?" in outcome.err and "`dpsql help` lists" in outcome.err
-
-
 def test_every_error_is_shown_by_its_slug() -> None:
     for slug, entry in REGISTER.items():
         page = help_page(slug)
@@ -61,19 +56,6 @@ def test_words_are_found_in_sections_and_errors(dpsql: Run) -> None:
     out = dpsql("help", "contribution", "BOUNDS").out
     assert "- `dpsql help glossary`, Privacy: " in out and "- `group_bounds`: " in out
     assert "- `alias_count`: the alias names {got} columns, there are {want}\n" in dpsql("help", "42P10").out
-
-
-def test_all_of_several_words_stand_where_words_are_found() -> None:
-    places = [line for line in help_page("time zone").splitlines()[2:] if line.startswith("- `dpsql help ")]
-    assert len(places) > 4
-    for place in places:
-        topic, heading = re.fullmatch(r"- `dpsql help (\w+)`, (.*?): .*", place).groups()  # type: ignore[union-attr]
-        section = help_page(topic).partition(f"# {heading}\n")[2].partition("\n#")[0] + heading
-        assert re.search(r"\btime", section, re.I) and re.search(r"\bzone", section, re.I), place
-
-
-def test_a_command_without_a_page_shows_its_options(dpsql: Run) -> None:
-    assert "--create-ledger" in dpsql("help", "check").out
 
 
 def test_every_page_that_a_message_cites_can_be_shown_by_the_installed_package() -> None:

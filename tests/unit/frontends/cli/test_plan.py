@@ -8,7 +8,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -112,23 +111,6 @@ def test_planning_is_the_same_work_whatever_the_data(tiles: Clinic) -> None:
     assert seen[0] == seen[1] == seen[2] and sum(seen[0].values()) > 1_000
 
 
-def test_the_plan_as_json_has_tables_shares_and_prices(tiles: Clinic, dpsql: Run) -> None:
-    outcome = dpsql(*PLAN, "--json", "--objective", "mean")
-    facts = json.loads(outcome.out)
-    assert facts["objective"] == "mean" and len(facts["alone"]) == 2
-    (plan,) = facts["plans"]
-    assert plan["questions"] == ["regions", "both", "everybody"] and plan["price_one_by_one"] == "epsilon 0.3"
-    by_table = {table["table"]: table for table in plan["tables"]}
-    assert set(by_table) == {"by region", "by region, smokes", "in all"}
-    shares = [each["share"] for table in plan["tables"] for each in table["sums"]]
-    assert 2.9 < sum(shares) <= 3
-    prices = [Fraction(table["price"].removeprefix("epsilon ")) for table in plan["tables"]]
-    assert abs(sum(prices) - Fraction(plan["price"].removeprefix("epsilon "))) < Fraction(1, 10**4)
-    assert plan["gains"][0]["mean"] < 1
-    again = dpsql("plan", "-p", "clinic.yaml", "--json", "--objective", "worst", "q.sql")
-    assert json.loads(again.out)["plans"][0]["gains"][0]["worst"] < 1
-
-
 def test_a_weight_makes_an_error_smaller(tiles: Clinic, dpsql: Run) -> None:
     def error() -> float:
         facts = json.loads(dpsql(*PLAN, "--json").out)["plans"][0]["tables"]
@@ -137,15 +119,6 @@ def test_a_weight_makes_an_error_smaller(tiles: Clinic, dpsql: Run) -> None:
     plain = error()
     Path("q.sql").write_text(TILES.replace("-- name: everybody\n", "-- weight: 50\n-- name: everybody\n"))
     assert error() < 0.9 * plain
-
-
-@pytest.mark.parametrize("weight", ["0", "-1", "1001", "much", "NaN", ""])
-def test_a_weight_that_is_none_is_refused(clinic: Clinic, dpsql: Run, weight: str) -> None:
-    Path("q.sql").write_text(f"-- weight: {weight}\nSELECT COUNT(*) FROM patients;\nSELECT nope FROM patients")
-    for command in (PLAN, RUN):
-        outcome = dpsql(*command)
-        assert outcome.status == 1 and "q.sql:2: 22023 batch_weight" in outcome.err and "q.sql:3: 42703" in outcome.err
-    assert clinic.charges() == 0
 
 
 def test_a_run_measures_a_plan_under_one_charge(tiles: Clinic, dpsql: Run) -> None:
@@ -160,16 +133,6 @@ def test_a_run_measures_a_plan_under_one_charge(tiles: Clinic, dpsql: Run) -> No
     assert max(map(total, ("regions", "both", "everybody"))) - min(map(total, ("regions", "both", "everybody"))) <= 4
 
 
-def test_a_dry_run_shows_the_plan(tiles: Clinic, dpsql: Run) -> None:
-    outcome = dpsql(*RUN, "--dry-run", "--json")
-    assert outcome.status == 0 and tiles.charges() == 0 and not Path("out").exists()
-    summary = json.loads(outcome.out)
-    assert summary["workload"]["plans"][0]["questions"] == ["regions", "both", "everybody"]
-    prices = [statement["price"] for statement in summary["statements"]]
-    assert [price == "nothing" for price in prices] == [False, False, True, True, False, True]
-    assert "workload" not in json.loads(dpsql(*RUN[:-1], "--dry-run", "--json").out)
-
-
 @pytest.mark.parametrize("where", ["before commit", "before result", "in result", "after note"])
 def test_a_killed_run_goes_on_without_a_second_charge(tiles: Clinic, dpsql: Run, where: str) -> None:
     child = process(where, *RUN, script=KILLED)
@@ -178,19 +141,6 @@ def test_a_killed_run_goes_on_without_a_second_charge(tiles: Clinic, dpsql: Run,
     again = dpsql(*RUN)
     assert again.status == 0, again.err
     assert tiles.charges() == 3 and len(list(Path("out").glob("*.meta.json"))) == 6
-
-
-def test_equal_questions_of_one_line_keep_their_own_options(clinic: Clinic, dpsql: Run) -> None:
-    everybody = "SELECT COUNT(*) AS n FROM patients;"
-    anew = f"SET dp.confidence = 0.5; {everybody} SET dp.reuse = off; {everybody} RESET dp.reuse;"
-    by_region = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region;"
-    (clinic.folder / "q.sql").write_text(f"{everybody} {anew} {by_region}")
-    outcome = dpsql(*RUN)
-    assert outcome.status == 0, outcome.err
-    notes = [note(f"q-0{number}") for number in range(1, 5)]
-    assert [facts["confidence"] for facts in notes] == [0.95, 0.5, 0.5, 0.5]
-    receipts = [facts["receipt"] for facts in notes]
-    assert receipts[0] == receipts[1] == receipts[3] != receipts[2] and clinic.charges() == 2
 
 
 def test_a_plan_that_is_lost_is_named_and_charged_again_on_request(
@@ -233,11 +183,3 @@ def test_data_that_change_between_answers_do_not_charge_a_plan_twice(
     monkeypatch.setattr(Session, "answer", changing)
     assert dpsql(*RUN).status == 0
     assert tiles.charges() == 3 and len({note(name)["receipt"] for name in ("regions", "both", "everybody")}) == 1
-
-
-def test_new_data_are_measured_anew(tiles: Clinic, dpsql: Run) -> None:
-    dpsql(*RUN)
-    with duckdb.connect("clinic.duckdb") as connection:
-        connection.execute("DELETE FROM patients WHERE patient_id < 200")
-    assert dpsql(*RUN).status == 0
-    assert tiles.charges() == 6 and total("everybody") < 200

@@ -108,10 +108,6 @@ def test_wrong_parameters_have_sqlstate_22p02(oid: int, text: str) -> None:
     assert caught.value.sqlstate == "22P02"
 
 
-def test_array_literals_with_blanks_and_quotes() -> None:
-    assert e.read_array(e.TEXT, '{"p", "f" , NULL,a\\,b, "NULL",""}') == ["p", "f", None, "a,b", "NULL", ""]
-
-
 def test_a_sum_beyond_64_bits_does_not_wrap() -> None:
     for write in (e.codec(e.INT8).write, e.codec(e.INT8).send):
         with pytest.raises(Error) as caught:

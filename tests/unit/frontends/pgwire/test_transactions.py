@@ -11,9 +11,8 @@ from support.places import CLINIC
 
 from dpsql.engine.memory_account import MemoryAccount
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.commands import Command, read_command, without_local
-from dpsql.frontends.pgwire.rows import ResultField, StatementResult
+from dpsql.frontends.pgwire.rows import StatementResult
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS, Transaction
 from dpsql.policy import Policy, parse_policy
@@ -209,13 +208,6 @@ def test_what_is_set_after_a_local_setting_stays(connection: Connection, sql: st
     assert connection.value("geqo_effort") == value
 
 
-def test_a_local_setting_outside_of_a_transaction_changes_nothing_and_says_so(connection: Connection) -> None:
-    before = connection.state
-    result = connection.run("SET LOCAL geqo_effort = '9'")
-    assert [notice[0] for notice in result.notices] == ["SET LOCAL can only be used in transaction blocks"]
-    assert connection.state == before
-
-
 @pytest.mark.parametrize(
     ("sql", "inside", "after"),
     [
@@ -267,17 +259,6 @@ def test_a_local_option_outside_of_a_transaction_sets_nothing_and_says_so(connec
     assert connection.state == before
     connection.run("BEGIN; COMMIT")
     assert connection.state == before
-
-
-def test_reset_of_everything_brings_back_the_options_of_the_connection(connection: Connection) -> None:
-    connection.run("SET geqo_effort = '1'")
-    connection.set_epsilon(7)
-    assert connection.run("RESET geqo_effort").tag == "RESET"
-    assert (connection.value("geqo_effort"), connection.session.options.epsilon) == ("5", 7)
-    connection.run("SET geqo_effort = '1'; BEGIN; RESET ALL")
-    assert (connection.value("geqo_effort"), connection.session.options) == ("5", FIRST)
-    connection.run("ROLLBACK")
-    assert (connection.value("geqo_effort"), connection.session.options.epsilon) == ("1", 7)
 
 
 @pytest.mark.parametrize(
@@ -357,21 +338,3 @@ def test_the_number_of_savepoints_is_bounded(connection: Connection) -> None:
         connection.transaction.run(Command("savepoint", "SAVEPOINT", f"s{number}"))
     assert slug_of(connection, "SAVEPOINT more") == "wire_limit"
     connection.run("SAVEPOINT s0; RELEASE s0; SAVEPOINT more")
-
-
-# --- show -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("sql", "name", "value"),
-    [
-        ("SHOW timezone", "TimeZone", "UTC"), ("SHOW DATESTYLE", "DateStyle", "ISO, MDY"), ("SHOW TIME ZONE", "TimeZone", "UTC"), ("SHOW jit", "jit", "off"),
-        ("SHOW TRANSACTION ISOLATION LEVEL", "transaction_isolation", "read committed"),
-        ("SHOW SESSION AUTHORIZATION", "session_authorization", "ann"),
-    ],
-)  # fmt: skip
-def test_show_answers_with_one_row_under_the_name(connection: Connection, sql: str, name: str, value: str) -> None:
-    result = connection.run(sql)
-    assert (result.tag, result.fields) == ("SHOW", (ResultField(name, e.TEXT),))
-    assert connection.transaction.fields(command(sql)) == result.fields
-    assert result.table is not None and result.table.to_pylist() == [{name: value}]

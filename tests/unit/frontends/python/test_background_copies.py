@@ -137,22 +137,6 @@ def test_files_beyond_the_limit_are_copied_by_the_owner_alone(automatic: Path, m
     engine.close()
 
 
-@pytest.mark.parametrize("given", ["manual", "a loaded policy", "a source"])
-def test_nothing_is_prepared_where_nobody_asked_or_nothing_can_be(automatic: Path, given: str) -> None:
-    if given == "manual":
-        automatic.write_text(POLICY)
-    policy: Any = load_policy(automatic) if given == "a loaded policy" else automatic
-    source = None
-    if given == "a source":
-        import duckdb
-
-        source = duckdb.connect(str(automatic.parent / "clinic.duckdb"))
-    with dpsql.connect(policy, source=source):
-        assert not preparing_threads()
-    if source is not None:
-        source.close()
-
-
 SCRIPT = """
 import sys, time
 from pathlib import Path

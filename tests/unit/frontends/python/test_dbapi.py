@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import date
 from typing import Any, cast
 
 import pyarrow
@@ -43,16 +42,6 @@ def test_answer_has_the_description_and_rows_of_pep_249(connection: dpsql.Connec
     first = cursor.fetchone()
     assert first is not None and first[0] == "north" and isinstance(first[1], int) and isinstance(first[2], float)
     assert len(cursor.fetchall()) == 1 and cursor.fetchone() is None and cursor.fetchall() == []
-
-
-def test_fetching_in_pieces_returns_every_row_once(connection: dpsql.Connection) -> None:
-    cursor = connection.execute("SELECT age, COUNT(*) AS n FROM patients WHERE income > 5 GROUP BY age")
-    assert cursor.rowcount == 122
-    assert len(cursor.fetchmany()) == 1
-    cursor.arraysize = 10
-    assert len(cursor.fetchmany()) == 10 and len(cursor.fetchmany(20)) == 20
-    rest = list(cursor)
-    assert len(rest) == 91 and [row[0] for row in rest] == [*range(31, 121), None]
 
 
 def test_parameters_are_values_and_never_text(connection: dpsql.Connection) -> None:
@@ -204,27 +193,6 @@ def test_a_table_of_arrow_can_be_the_source(clinic: Clinic, tmp_path: Any) -> No
         connection.execute("SET dp.epsilon = 4")
         row = connection.execute("SELECT COUNT(*) AS n, AVG(age) AS age FROM people").fetchone()
     assert row is not None and abs(row[0] - 500) < 100 and abs(row[1] - 30) < 20
-
-
-def test_other_styles_of_parameters_are_read(connection: dpsql.Connection) -> None:
-    import numpy as np
-
-    first = connection.execute(
-        "SELECT COUNT(*) AS n FROM patients WHERE age < ? AND region = ?", (50, "north")
-    ).fetchall()
-    others: list[tuple[str, Any]] = [
-        ("SELECT COUNT(*) AS n FROM patients WHERE age < %s AND region = %s", (50, "north")),
-        ("SELECT COUNT(*) AS n FROM patients WHERE age < %(most)s AND region = %(r)s", {"most": 50, "r": "north"}),
-        ("SELECT COUNT(*) AS n FROM patients WHERE age < ? AND region = ?", (np.int64(50), np.str_("north"))),
-        ("SELECT COUNT(*) AS n FROM patients WHERE age < :a AND region = :b", {"a": np.int16(50), "b": "north"}),
-    ]
-    for sql, values in others:
-        assert connection.execute(sql, values).fetchall() == first, sql
-    assert connection.execute("SELECT ? AS d", (np.datetime64("2024-02-29"),)).fetchone() == (date(2024, 2, 29),)
-    assert connection.execute("SELECT '%s' AS t, ? AS u", ("x",)).fetchone() == ("%s", "x")
-    with pytest.raises(dpsql.ProgrammingError) as caught:
-        connection.execute(wrong := "SELECT COUNT(*) FROM patients WHERE age < %s AND nope = 1", (50,))
-    assert caught.value.position == wrong.index("nope") + 1
 
 
 def test_answers_and_plans_can_be_awaited_together(clinic: Clinic) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -30,7 +28,6 @@ from dpsql.frontends.rendering.formats import (
     write_csv,
     write_file,
     write_json,
-    write_rows,
 )
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
@@ -113,14 +110,6 @@ def test_an_object_holds_rows_bars_and_price() -> None:
     }  # fmt: skip
 
 
-def test_letters_are_written_as_they_are_and_nan_never() -> None:
-    out = io.StringIO()
-    write_json(written_release([("é", Type.TEXT, ["ö"])]), out)
-    assert '{"é": "ö"}' in out.getvalue()
-    with pytest.raises(ValueError, match="JSON"):
-        write_json(regions(confidence=math.nan), io.StringIO())
-
-
 def test_values_that_json_lacks_are_texts() -> None:
     stamp = datetime(2024, 2, 29, 1, 2, 3)
     release = written_release(
@@ -181,27 +170,6 @@ def test_a_file_that_cannot_be_written_says_whether_it_was_paid(
         write_file(regions(receipt), tmp_path / "nowhere" / "a", name, bars=False)
     assert (caught.value.slug, caught.value.charged) == ("file_write", charged)
     assert str(tmp_path / "nowhere" / "a") in caught.value.message
-
-
-def rows_text(names: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> str:
-    out = io.StringIO()
-    write_rows(names, rows, out, name)
-    return out.getvalue()
-
-
-def test_rows_that_are_no_answer_have_the_same_formats() -> None:
-    names, rows = ["who", "n", "when"], [["a,b", 1, datetime(2024, 1, 2)], [None, True, ""]]
-    assert rows_text(names, rows, "csv") == 'who,n,when\n"a,b",1,2024-01-02 00:00:00\n,true,""\n'
-    assert list(csv.reader(io.StringIO(rows_text(names, rows, "csv"))))[1] == ["a,b", "1", "2024-01-02 00:00:00"]
-    assert json.loads(rows_text(["é", "n"], [["ö", 1], [None, 2.5]], "json")) == [
-        {"é": "ö", "n": 1},
-        {"é": None, "n": 2.5},
-    ]
-    assert "é" in rows_text(["é"], [[1]], "json") and rows_text(["é"], [], "json") == "[]\n"
-    lines = rows_text(["text", "number"], [["a", 1], ["long", None], ["b", 2.5]], "table").splitlines()
-    assert lines[2].startswith("a ") and lines[2].endswith(" 1") and lines[3].split()[-1] == "NULL"
-    mixed = rows_text(["text", "mixed"], [["a", 1], ["b", "two"]], "table").splitlines()
-    assert mixed[2].index("1") == mixed[3].index("two"), "a column of numbers alone is aligned to the right"
 
 
 # --- price ------------------------------------------------------------------------------------------------------------

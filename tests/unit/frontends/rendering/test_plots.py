@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -95,29 +94,6 @@ def test_what_cannot_be_drawn_is_refused_uncharged(
     assert not (tmp_path / out).exists()
 
 
-def test_without_altair_nothing_is_charged_and_the_extra_is_named(
-    clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "altair" else find(name, *rest)
-    )
-    assert run(clinic, GROUPED, "-o", str(tmp_path / "x.svg")) == 2
-    assert "pip install 'dpsql[plot]'" in capsys.readouterr().err and clinic.charges() == 0
-
-
-def test_errors_against_epsilon_are_free_and_fall(clinic: Clinic, tmp_path: Path) -> None:
-    place = tmp_path / "errors.json"
-    assert run(clinic, GROUPED, "--errors", "-o", str(place)) == 0
-    assert clinic.charges() == 0
-    chart = json.loads(place.read_text())
-    rows = next(iter(chart["datasets"].values())) if "datasets" in chart else chart["data"]["values"]
-    for name in {row["output"] for row in rows}:
-        series = [row["error"] for row in rows if row["output"] == name]
-        assert len(series) == 13 and series == sorted(series, reverse=True) and series[0] > 100 * series[-1]
-    assert max(row["epsilon"] for row in rows) == 1, "the most that the policy allows to one question"
-
-
 def test_a_disk_that_is_full_keeps_the_charge_and_says_so(
     clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,11 +178,3 @@ def test_exact_numbers_go_to_a_new_file(clinic: Clinic, tmp_path: Path) -> None:
             assert place.stat().st_mode & 0o777 == 0o600 and not place.is_symlink() and "<svg" in place.read_text()
         assert reader.read() == "before" and others.read_text() == "before"
     assert sorted(path.name for path in tmp_path.glob(".*")) == []
-
-
-def test_a_picture_of_exact_numbers_that_cannot_be_made_is_refused_before_the_charge(
-    clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / ".x.svg.part").mkdir()
-    assert run(clinic, GROUPED, "--exact", "-o", str(tmp_path / "x.svg")) == 4
-    assert "file_write" in capsys.readouterr().err and clinic.charges() == 0

@@ -83,14 +83,6 @@ def test_noisy_cells_have_their_errors_beside_them_aligned() -> None:
     assert shown_columns(regions(), "+/-")[1] == ["1500 +/- 20", "   7 +/-  4", "NULL       "]
 
 
-def test_a_number_without_an_error_has_the_digits_of_the_widest() -> None:
-    columns = [("x", Type.REAL, [1.23456, 2.34567, 3.45678])]
-    some = written_release(columns, {0: [0.5, None, 0.02]})
-    assert shown_columns(some) == [[" 1.23 ±  0.50", " 2.35 ±     ?", "3.457 ± 0.020"]]
-    none = written_release(columns, {0: [None, math.inf, None]})
-    assert shown_columns(none) == [["1.23456 ± ?", "2.34567 ± ?", "3.45678 ± ?"]]
-
-
 def written(release: Release, width: int | None = None, layout: Layout = Layout.AUTO, encoding: str = "utf-8") -> str:
     data = io.BytesIO()
     out = io.TextIOWrapper(data, encoding=encoding, newline="\n")
@@ -128,19 +120,6 @@ def test_a_stream_that_cannot_write_signs_gets_plain_ones() -> None:
     out = Unknown()
     write_table(regions(), out)
     assert "+/-" in out.getvalue()
-
-
-def test_text_that_looks_like_markup_is_text() -> None:
-    out = io.StringIO()
-    draw(["[b]"], [["[red]x[/red]", ":smile:"]], [False], out)
-    assert [line.strip() for line in out.getvalue().splitlines()][::2] == ["[b]", "[red]x[/red]"]
-    assert ":smile:" in out.getvalue()
-
-
-def test_wide_characters_are_not_cut() -> None:
-    out = io.StringIO()
-    draw(["漢字漢字漢字"], [["漢" * 100]], [False], out)
-    assert "漢" * 100 in out.getvalue()
 
 
 def test_a_single_column_that_does_not_fit_is_wrapped() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import TextIO
 
@@ -126,29 +125,7 @@ def test_a_question_is_explained_without_a_charge(talk: Talk) -> None:
     assert talk.asked_texts == [] and "charge" not in {entry.kind for entry in talk.session.ledger.history()}
 
 
-@pytest.mark.parametrize(
-    "line", ["\\set epsilon 0.2", "\\set dp.epsilon 0.2", "\\set epsilon = 0.2;", "\\set epsilon  =0.2"]
-)
-def test_options_are_set_with_or_without_their_prefix(talk: Talk, line: str) -> None:
-    assert talk.run(line) == ""
-    assert talk.session.options.epsilon == Fraction(1, 5)
-    assert "0.2" in talk.run("\\set epsilon") and talk.run("\\set dp.epsilon;") == talk.run("\\set epsilon")
-    talk.run("\\set epsilon default")
-    assert talk.session.options.epsilon == Fraction(1, 10)
-
-
 # --- the screen -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "allowed"), [("\\x no", "on, off, auto"), ("\\timing auto", "on, off"), ("\\pager 1", "on, off")]
-)
-def test_a_switch_has_few_places(talk: Talk, line: str, allowed: str) -> None:
-    before = (talk.prompt.screen.layout, talk.prompt.screen.timing, talk.prompt.screen.pager)
-    slug, text = talk.slug_of(line)
-    word, argument = line.split()
-    assert slug == "command_argument" and f"{word} takes {allowed}, not {argument}\n" in text
-    assert before == (talk.prompt.screen.layout, talk.prompt.screen.timing, talk.prompt.screen.pager)
 
 
 def test_answers_go_to_a_file_until_there_is_none(talk: Talk) -> None:
@@ -157,16 +134,6 @@ def test_answers_go_to_a_file_until_there_is_none(talk: Talk) -> None:
     command(talk.prompt, "\\o")
     assert Path("my answers.txt").read_text() == "hello\n" and talk.prompt.screen.file is None
     assert talk.slug_of("\\o nowhere/x")[0] == "file_write"
-
-
-@pytest.mark.parametrize(
-    ("line", "place"),
-    [("\\i q.sql", "q.sql"), ("\\i 'a b.sql';", "a b.sql"), ('\\i "a b.sql"', "a b.sql"), ("\\i 'a", "'a"), ("\\i '", "'"),
-     ("\\i 'a\"", "'a\"")],
-)  # fmt: skip
-def test_a_file_of_statements_is_handed_on(talk: Talk, line: str, place: str) -> None:
-    talk.run(line)
-    assert talk.files == [place]
 
 
 # --- copies and pictures ----------------------------------------------------------------------------------------------
@@ -198,22 +165,6 @@ def test_copies_have_every_format_but_tables(talk: Talk) -> None:
     assert talk.slug_of(f"\\copy ({PUBLIC}) TO y.csv xlsx")[0] == "command_argument" and not Path("y.csv").exists()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "\\copy",
-        "\\copy patients TO x.csv",
-        "\\copy (SELECT 1) x.csv",
-        "\\copy (SELECT 1) TO",
-        "\\copy (SELECT 1) TO a b c",
-    ],
-)
-def test_a_copy_is_written_in_one_form(talk: Talk, line: str) -> None:
-    slug, text = talk.slug_of(line)
-    assert slug == "command_argument" and "is written \\copy (SELECT ...) TO FILE.csv" in text
-    assert list(Path().iterdir()) == []
-
-
 def test_the_place_is_tried_before_the_question_is_asked(talk: Talk) -> None:
     assert talk.slug_of(f"\\copy ({NOISY}) TO nowhere/x.csv")[0] == "file_write"
     Path("old.csv").write_text("old")
@@ -222,18 +173,6 @@ def test_the_place_is_tried_before_the_question_is_asked(talk: Talk) -> None:
     with pytest.raises(Error):
         talk.run("\\copy (SELECT nope FROM patients) TO old.csv")
     assert not Path("new.csv").exists() and Path("old.csv").read_text() == "old", "a refused question leaves both"
-
-
-@pytest.mark.parametrize(
-    ("line", "slug"),
-    [
-        ("\\plot", "command_argument"), ("\\plot patients TO x.svg", "command_argument"),
-        (f"\\plot ({NOISY}) TO x.svg svg", "command_argument"), (f"\\plot ({NOISY}) TO x.pdf", "plot_ending"),
-        (f"\\plot ({PUBLIC}) TO x.svg", "plot_nothing"),
-    ],
-)  # fmt: skip
-def test_nothing_is_asked_for_a_picture_that_cannot_be_drawn(talk: Talk, line: str, slug: str) -> None:
-    assert talk.slug_of(line)[0] == slug
 
 
 # --- named queries ----------------------------------------------------------------------------------------------------
@@ -249,11 +188,3 @@ def test_queries_are_kept_asked_and_forgotten(talk: Talk) -> None:
     talk.run("\\ns one SELECT 9 AS nine")
     talk.run("\\nd another_long_name")
     assert talk.run("\\n") == f"  {'one':<16} SELECT 9 AS nine\n"
-
-
-# --- help -------------------------------------------------------------------------------------------------------------
-
-
-def test_the_help_has_the_pages_of_the_documentation(talk: Talk) -> None:
-    assert "epsilon" in talk.run("\\? glossary") and talk.run("\\help Glossary;") == talk.run("\\? glossary")
-    assert talk.slug_of("\\? glosary")[0] == "topic_unknown"

@@ -11,7 +11,7 @@ from sqlglot import exp
 from support.bound_questions import select
 
 from dpsql.errors.exceptions import Error
-from dpsql.sql.binder.written_rows import MOST_IN_SERIES, series_rows
+from dpsql.sql.binder.written_rows import series_rows
 
 
 def source_of(text: str) -> exp.Expr:
@@ -65,24 +65,6 @@ def test_values_are_those_of_the_engine(function: str, arguments: str) -> None:
     text = f"{function}({arguments})"
     engine_arguments = arguments.replace("DATE", "TIMESTAMP")
     assert values_of(text) == column_of(f"{function}({engine_arguments})")
-
-
-def test_months_go_on_from_the_last_day() -> None:
-    values = values_of("generate_series(DATE '2024-01-31', DATE '2024-04-30', INTERVAL 1 MONTH)")
-    assert values == [datetime(2024, 1, 31), datetime(2024, 2, 29), datetime(2024, 3, 29), datetime(2024, 4, 29)]
-
-
-@pytest.mark.parametrize("function", ["generate_series", "range"])
-@pytest.mark.parametrize(("more", "accepted"), [(0, True), (1, False)])
-def test_a_series_has_at_most_a_year_of_days(function: str, more: int, accepted: bool) -> None:
-    assert MOST_IN_SERIES == 366
-    end = MOST_IN_SERIES + more - (function == "generate_series")
-    if accepted:
-        assert values_of(f"{function}(0, {end})") == list(range(MOST_IN_SERIES))
-    else:
-        error = refused(f"{function}(0, {end})")
-        assert "it has more rows" in error.message
-        assert "366" in f"{error.message} {error.hint}"
 
 
 @pytest.mark.parametrize(
