@@ -134,6 +134,31 @@ def test_a_false_promise_of_one_unit_pairs_no_rows_of_two(seed: int) -> None:
         assert promised == compared, asked
 
 
+SIDES = (
+    "visits",
+    "(SELECT patient_id, ward, diagnosis, COUNT(*) AS nights FROM visits WHERE nights < 4 GROUP BY 1, 2, 3)",
+    "patients JOIN visits USING (patient_id)",
+)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("on", ["", " AND a.ward = b.ward", " AND a.diagnosis = b.diagnosis"])
+def test_a_full_join_of_people_has_the_rows_of_both_sides(seed: int, on: str) -> None:
+    place = Place(seed)
+    for left, right in itertools.pairwise((*SIDES, SIDES[0])):
+        source = (
+            f"(SELECT * FROM {left}) AS a FULL JOIN (SELECT * FROM {right}) AS b ON a.patient_id = b.patient_id{on}"
+        )
+        asked = (
+            f"SELECT COUNT(*), COUNT(a.nights), COUNT(CASE WHEN a.patient_id IS NULL THEN b.nights END) FROM {source}"
+        )
+        by_ward = f"SELECT b.ward, COUNT(*) FROM {source} WHERE b.ward IN ('er', 'icu', 'day') GROUP BY b.ward"
+        for text, keys in ((asked, []), (by_ward, [["er", "icu", "day"]])):
+            bounded(place, text)
+            if not place.heavy:
+                same_as_plain(place, Question(text, text, keys))
+
+
 def columns_of(table: Table) -> list[str]:
     return [f'"{name}"' for name in table.columns]
 

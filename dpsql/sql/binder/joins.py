@@ -11,7 +11,20 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Literal, Relation, ReleasedRows, Scan
+from dpsql.plan.plan import (
+    Call,
+    Column,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+)
 from dpsql.plan.stability import base_column, base_rows, matches, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
@@ -292,17 +305,14 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     kind = "inner" if equalities is not None else _kind(node)
     if kind == "right":
         left, right, kind = right, left, "left"
-    keeps = kind == "full" or (kind == "left" and not left.protected and right.protected)
+    both_kept = kind == "full" and left.protected and right.protected
+    keeps = (kind == "full" and not both_kept) or (kind == "left" and not left.protected and right.protected)
     if not left.protected and right.protected:
         left, right, kind = right, left, "inner" if kind == "left" else kind
-    if kind == "full":
-        kind = "left"
-        if left.protected and right.protected:
-            hint = "use INNER JOIN or LEFT JOIN with ON"
-            raise refuse("join", reason="FULL JOIN of two protected tables", way=hint, position=place(node))
+    kind = "left" if kind == "full" else kind
     public = right.relation
     pairs, rest = _condition(left, right, node, equalities, policy)
-    if kind == "left":
+    if kind == "left" and not both_kept:
         right, rest = _filtered(right, rest)
     if kind == "left" and rest:
         _check_null_safe(rest, right, node)
@@ -321,12 +331,30 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     ):
         raise refuse("several_rows", position=place(node.find(exp.Subquery)))  # a correlated value, written as a join
     relation: Relation = join
-    sources = left.renamed("a.", alone=keeps) + right.renamed("b.", kind == "left")
+    sources = left.renamed("a.", both_kept, alone=keeps) + right.renamed("b.", kind == "left")
+    if both_kept:
+        relation = _all_rows(join, pairs, sources)
     if rest:
         scalars = Scalars(Scope(sources))
         for part in rest:
             relation = Filter(relation, scalars.boolean(part))
     return _Side(sources, relation, True, _unpaired(relation, public, left.unpaired or right.unpaired, keeps, node))
+
+
+def _all_rows(join: Join, pairs: list[tuple[Expr, Expr]], sources: tuple[tuple[str, Protected], ...]) -> Relation:
+    """Return the rows of a FULL JOIN of protected sides: those of the LEFT JOIN, and rows of the right without a partner."""
+    alone = SemiJoin(join.right, join.left, tuple((b, a) for a, b in pairs), True, True, False)
+    columns = [column for _, source in sources for _, column in source.columns]
+    of_right = [
+        Column(column.name[2:], column.facts)
+        if column.name.startswith("b.")
+        else Literal(None, replace(column.facts, values=None))
+        for column in columns
+    ]
+    names = [column.name for column in columns]
+    return Union_((
+        Project(join, tuple(zip(names, columns, strict=True))), Project(alone, tuple(zip(names, of_right, strict=True))),
+    ))  # fmt: skip
 
 
 def _unpaired(

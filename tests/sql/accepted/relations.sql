@@ -281,3 +281,10 @@ GROUP BY (SELECT zone FROM regions AS r WHERE r.region = p.region)
 -- l1: nothing
 -- rows: nothing
 SELECT DISTINCT upper((SELECT zone FROM regions AS r WHERE r.region = p.region)) FROM patients AS p
+
+-- query: full_join_of_people
+-- keys: none
+-- l1: 32
+-- rows: refused join
+-- loose: 0.9 (laboratory values belong to a visit, which is then no row of its own)
+SELECT COUNT(*) FROM labs AS l FULL JOIN visits AS v ON l.visit_id = v.visit_id

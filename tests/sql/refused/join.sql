@@ -43,10 +43,10 @@ SELECT AVG(n) FROM (SELECT patient_id, COUNT(age) AS n FROM regions LEFT JOIN pa
 -- at: prices
 SELECT COUNT(age) FROM regions AS r LEFT JOIN patients AS p ON r.region = p.region RIGHT JOIN prices ON item = p.region
 
--- query: full_join_of_people
+-- query: full_join_of_people_with_a_condition
 -- sqlstate: ZP009
--- at: visits
-SELECT COUNT(age) FROM patients AS p FULL JOIN visits AS v ON p.patient_id = v.patient_id
+-- at: p.age
+SELECT COUNT(age) FROM patients AS p FULL JOIN visits AS v ON p.patient_id = v.patient_id AND p.age > v.nights
 
 -- query: result_on_one_of_two_keys
 -- sqlstate: ZP009
