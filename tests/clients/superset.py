@@ -1,7 +1,8 @@
 """Apache Superset against the served clinic: database, datasets, charts, filters, dashboard and refresh, through its REST API.
 
-`PYTHONPATH=.:tests python -m clients.superset FOLDER`, where FOLDER is a virtual environment with sources/superset.txt installed.
-Superset's dependencies conflict with all others, so this is a separate step and no pytest test. Exits with 1 if a step fails.
+`PYTHONPATH=.:tests python -m clients.superset FOLDER [PICTURE]`, where FOLDER is a virtual environment with sources/superset.txt
+installed; PICTURE is a file for the picture of a chart that Chromium draws, which docs/bi.md shows. Superset's dependencies conflict
+with all others, so this is a separate step and no pytest test. Exits with 1 if a step fails.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from clients.steps import CLIENTS, run_steps
 
 STEPS = {
     "add_database": "connects", "look_around": "looks around", "add_datasets": "looks around", "charts": "asks",
-    "filters": "asks", "error_bars": "asks", "add_dashboard": "asks", "refresh": "asks", "prices": "errors and notices",
+    "filters": "asks", "error_bars": "asks", "bands": "asks", "add_dashboard": "asks", "refresh": "asks", "prices": "errors and notices",
     "refusals": "errors and notices",
 }  # fmt: skip
 """Steps of clients/superset_client.py, each with its column of the table in docs/bi.md."""
@@ -86,7 +87,7 @@ def _wait(address: str, server: subprocess.Popen[bytes]) -> None:
     raise SystemExit("Superset did not start")
 
 
-def main(environment: Path) -> int:
+def main(environment: Path, picture: str = "") -> int:
     """Run all steps. Return 1 if one failed."""
     from support.served_clinic import PASSWORD, build_clinic
 
@@ -98,6 +99,8 @@ def main(environment: Path) -> int:
                 "PGHOST": "127.0.0.1", "PGPORT": str(clinic.port), "PGUSER": "research", "PGPASSWORD": PASSWORD,
                 "PGDATABASE": "nafld",
             }  # fmt: skip
+            if picture:
+                place["PICTURE"] = picture
             with running(environment / "bin", folder) as address:
                 program = [str(environment / "bin" / "python"), str(CLIENTS / "superset_client.py"), address]
                 found = run_steps(program, {**os.environ, **place})
@@ -109,4 +112,4 @@ def main(environment: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve()))
+    sys.exit(main(Path(sys.argv[1]).resolve(), *sys.argv[2:]))

@@ -31,6 +31,9 @@ PROGRAMS: dict[str, tuple[str, dict[str, str], pytest.MarkDecorator]] = {
     "orms.js": ("node", {
         "Sequelize": "connect tables columns keys exists model", "TypeORM": "connect tables columns keys exists model",
         "Knex": "connect tables columns exists", "MassiveJS": "connect tables", "Drizzle": "connect exists",
+        "Prisma": "connect tables exists model", "Postgres.js": "connect columns exists", "pg-promise": "connect exists",
+        "Kysely": "connect tables columns exists", "Objection": "connect columns exists model", "Slonik": "connect exists",
+        "MikroORM": "connect tables exists model",
     }, needs("node", "npm")),
     "orms.py": (sys.executable, {
         "Django": "connect inspectdb exists", "peewee": "connect tables columns keys", "pgcli": "connect tables columns keys",

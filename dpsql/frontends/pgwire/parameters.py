@@ -75,13 +75,15 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
     return tuple(e.TEXT if oid in _REG_TYPES or oid == e.UNKNOWN else oid for oid in oids)
 
 
-def dummies(oids: Sequence[int]) -> list[list[Any]]:
+def dummies(oids: Sequence[int], tree: exp.Expr | None = None) -> list[list[Any]]:
     """Return dummy values for the parameters, to learn the columns of a statement before its values are known: several lists to
-    try in turn if there are texts, because some functions accept certain words only."""
+    try in turn if there are texts, because some functions accept certain words only. OFFSET skips no rows."""
+    clauses = [] if tree is None else list(tree.find_all(exp.Offset))
+    skips = {node.name for clause in clauses for node in clause.find_all(exp.Parameter)}
     words = _WORDS if {*oids} - _DUMMIES.keys() - e.ARRAYS.keys() else _WORDS[:1]
     return [
         [
-            [] if oid in e.ARRAYS else _DUMMIES[oid](number) if oid in _DUMMIES else word
+            [] if oid in e.ARRAYS else _DUMMIES[oid](number * (str(number) not in skips)) if oid in _DUMMIES else word
             for number, oid in enumerate(oids, 1)
         ]
         for word in words

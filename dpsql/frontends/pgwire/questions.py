@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -119,9 +119,6 @@ class Questions:
             catalog.user, catalog.database, settings, process, catalog.names, catalog.tables, self._options
         )
         self._tables = {name.lower() for name in session.policy.visible}
-        unit = session.policy.privacy_unit
-        self._keys = {name.lower() for table in session.policy.visible.values() for name in table.primary_key}
-        self._keys |= {unit.column.lower()} if unit is not None else set()
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity
 
@@ -219,7 +216,7 @@ class Questions:
         return TRACES.span("describe") if prepared.kind == "data" else nullcontext()
 
     def _described(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
-        readings = [values] if values is not None else dummies(prepared.oids)
+        readings = [values] if values is not None else dummies(prepared.oids, prepared.tree)
         for reading in readings[:-1]:
             try:
                 return self._fields_with(prepared, reading)
@@ -352,7 +349,7 @@ class Questions:
                 "whether there are such rows is a question about their number: SELECT COUNT(*) > 0 FROM ... WHERE ..."
             )
             raise error
-        if tree is None or not _is_probe(tree, self._keys):
+        if tree is None or not _is_probe(tree):
             error.hint += (
                 "; a BI tool asks this for a preview of rows: choose a metric (count, average) and a dimension"
             )
@@ -454,19 +451,15 @@ def _is_of_text(error: Error) -> bool:
     return error.sqlstate.startswith(("42", "0A", "ZP0")) and error.slug not in _VALUES_DECIDE
 
 
-def _is_probe(tree: exp.Expr, keys: Container[str]) -> bool:
-    """Return whether a query has LIMIT 0 or 1, or WHERE false: tools send these to learn the columns of a table or query. With
-    LIMIT 1 it is no lookup of one row, which has a parameter or a condition on a key: "no row" would be a false answer to
-    that."""
+def _is_probe(tree: exp.Expr) -> bool:
+    """Return whether a query has LIMIT 0 or 1, or WHERE false: tools send these to learn the columns of a table or query. LIMIT 1
+    with a condition or a parameter looks for a row: "no row" would be a false answer to that."""
     limit = tree.args.get("limit")
     number = limit.expression if isinstance(limit, exp.Limit) else None
     if isinstance(number, exp.Literal) and number.name in ("0", "1"):
-        compared = {column.name.lower() for test in tree.find_all(exp.EQ) for column in test.find_all(exp.Column)}
-        return number.name == "0" or not (tree.find(exp.Parameter) or any(name in keys for name in compared))
+        return number.name == "0" or tree.find(exp.Where, exp.Parameter) is None
     where = tree.args.get("where")
-    conditions = (
-        where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]
-    )
+    conditions = where.this.flatten() if where and isinstance(where.this, exp.And) else [where and where.this]
     return any(_never(condition) for condition in conditions if condition is not None)
 
 

@@ -18,7 +18,9 @@ TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
     plain_strings, characters_apart, interval_texts, decimals_as_reals, tops_as_limits,
 )  # fmt: skip
 
-_SPELT = (exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch)
+_SPELT = (
+    exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch, exp.Limit, exp.Offset,
+)  # fmt: skip
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
     (lists_as_in, (exp.EQ, exp.NEQ)),
     (in_own_words, (exp.Window, exp.CTE, exp.Anonymous, exp.Localtimestamp, exp.Min, exp.Max)),

@@ -2,7 +2,7 @@
 
 Spark's and Trino's percentile_approx(x, q [, accuracy]), approx_percentile and percentile, and PostgreSQL's mode() WITHIN GROUP
 (ORDER BY x). The accuracy limits the memory of an approximation; it is ignored, because dpsql does not approximate. For the same
-reason APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x). FETCH FIRST n ROWS ONLY is LIMIT n.
+reason APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x). FETCH FIRST n ROWS ONLY is LIMIT n; OFFSET 0 and LIMIT ALL have no effect.
 
 Casts are judged in the text, so that they mean the same over rows, over results and over public tables: those of literals that
 have no such value are refused, and reals of single precision are read as double.
@@ -32,6 +32,9 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
         _without_brackets(select)
     for fetch in list(tree.find_all(exp.Fetch)):
         _as_limit(fetch)
+    for clause in list(tree.find_all(exp.Limit, exp.Offset)):
+        if _keeps_all_rows(clause):
+            clause.pop()
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
     for node in list(tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct)):
@@ -52,6 +55,13 @@ def _as_limit(fetch: exp.Fetch) -> None:
     options = fetch.args.get("limit_options")
     if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
         fetch.replace(exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
+
+
+def _keeps_all_rows(clause: exp.Expr) -> bool:
+    """Return whether a clause has no effect: OFFSET 0, or LIMIT ALL or NULL."""
+    count = clause.args["expression"]
+    none_skipped = isinstance(clause, exp.Offset) and isinstance(count, exp.Literal) and count.name == "0"
+    return none_skipped or isinstance(count, exp.Null) or (isinstance(count, exp.Var) and count.name.upper() == "ALL")
 
 
 def _as_list(values: exp.Values) -> None:

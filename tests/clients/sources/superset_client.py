@@ -1,22 +1,37 @@
 """Steps against Apache Superset's REST API over a served clinic; run by Superset's own Python.
 
 `python superset_client.py URL` prints one line of JSON for each step, {"step": NAME, "error": TEXT or null}. The address of the
-clinic comes from PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE.
+clinic comes from PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE; PICTURE names a file for the picture of a chart with bands.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import time
 import traceback
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import requests
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 COUNT = {"expressionType": "SIMPLE", "aggregate": "COUNT", "column": {"column_name": "patient_id"}, "label": "patients"}
 MEAN = {"expressionType": "SIMPLE", "aggregate": "AVG", "column": {"column_name": "bmi"}, "label": "Mean BMI"}
+BAND = [
+    {"expressionType": "SQL", "sqlExpression": expression, "label": label, "hasCustomLabel": True}
+    for expression, label in (
+        ("COUNT(*)", "patients"),
+        ("DP_INTERVAL_LOW(COUNT(*))", "patients__yhat_lower"),
+        ("DP_INTERVAL_HIGH(COUNT(*))", "patients__yhat_upper"),
+    )
+]
+"""The three metrics of docs/bi.md that Superset draws as values in a band."""
 BAR = {"expressionType": "SQL", "sqlExpression": "DP_ERROR(COUNT(*))", "label": "give or take"}
 REFUSED = (400, 403, 422, 500)
 
@@ -150,6 +165,56 @@ def error_bars(superset: Superset) -> None:
     assert all(10 < row["give or take"] < 100 for row in rows)
 
 
+def bands(superset: Superset) -> None:
+    """Draw a chart with a band in a browser. Its colours fill more of the chart than values without a band could."""
+    chosen = "has_nafld AND age BETWEEN 30 AND 80"
+    rows = superset.chart("patients", columns=["age"], metrics=BAND, extras={"where": chosen})
+    assert len(rows) == 51
+    assert all(row["patients__yhat_lower"] < row["patients"] < row["patients__yhat_upper"] for row in rows)
+    params = {
+        "viz_type": "echarts_timeseries_line", "datasource": f"{superset.made['patients']}__table", "x_axis": "age",
+        "metrics": BAND, "groupby": [], "row_limit": 1000, "x_axis_title": "age", "x_axis_title_margin": 30,
+        "y_axis_title": "patients with fatty liver disease", "y_axis_title_margin": 40, "x_axis_sort": "age",
+        "x_axis_sort_asc": True, "adhoc_filters": [{"clause": "WHERE", "expressionType": "SQL", "sqlExpression": chosen}],
+    }  # fmt: skip
+    chart = superset.post("chart/", {
+        "slice_name": "patients by age", "viz_type": params["viz_type"], "datasource_id": superset.made["patients"],
+        "datasource_type": "table", "params": json.dumps(params),
+    })  # fmt: skip
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for word in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "hide-scrollbars", "window-size=800,420"):
+        options.add_argument(f"--{word}")
+    browser = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        browser.get(f"{superset.url}/login/")
+        for field in ("username", "password"):
+            WebDriverWait(browser, 120).until(lambda page, name=field: page.find_elements(By.ID, name))
+            browser.find_element(By.ID, field).send_keys("admin")
+        browser.find_element(By.ID, "password").submit()
+        WebDriverWait(browser, 120).until(lambda page: "/login" not in page.current_url)
+        browser.get(f"{superset.url}/explore/?slice_id={chart['id']}&standalone=1")
+        WebDriverWait(browser, 120).until(lambda page: page.execute_script(COLOURED) > 10_000)
+        time.sleep(3)  # while the chart moves to its last state
+        if "PICTURE" in os.environ:
+            Path(os.environ["PICTURE"]).write_bytes(browser.get_screenshot_as_png())
+    finally:
+        browser.quit()
+
+
+COLOURED = """
+const canvas = document.querySelector("canvas");
+if (!canvas) return 0;
+const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+let coloured = 0;
+for (let start = 0; start < pixels.length; start += 4) {
+  const [red, green, blue, alpha] = pixels.slice(start, start + 4);
+  coloured += alpha > 0 && Math.max(red, green, blue) - Math.min(red, green, blue) > 12;
+}
+return coloured;
+"""
+
+
 def prices(superset: Superset) -> None:
     shown = superset.sql("SHOW dp.budget")["data"]
     assert {row["scope"] for row in shown} == {"dataset", "analyst:research"}
@@ -213,7 +278,7 @@ def refresh(superset: Superset) -> None:
 
 
 STEPS = (
-    add_database, look_around, add_datasets, charts, filters, error_bars, prices, refusals, add_dashboard, refresh,
+    add_database, look_around, add_datasets, charts, filters, error_bars, bands, prices, refusals, add_dashboard, refresh,
 )  # fmt: skip
 
 

@@ -141,6 +141,12 @@ WITH p AS (SELECT region, sex FROM patients WHERE age > 30) PIVOT p ON sex IN ('
 -- rows: 1
 SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC FETCH FIRST 2 ROWS ONLY
 
+-- query: limits_and_offsets_without_effect
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT ward, COUNT(*) AS n FROM (SELECT ward FROM visits LIMIT ALL OFFSET 0) GROUP BY ward LIMIT NULL OFFSET 0
+
 -- query: sum_of_a_condition
 -- keys: public
 -- l1: 20

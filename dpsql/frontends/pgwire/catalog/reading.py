@@ -29,7 +29,7 @@ def read_postgres(text: SqlText, dialect: str = POSTGRESQL) -> exp.Expr | None:
             deepest = max(deepest, depth)
         if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
             return None
-        trees = parse_tokens(_with_arrays(_with_labels(tokens)), piece.sql, dialect)
+        trees = parse_tokens(_with_arrays(_with_labels(_with_operators(tokens))), piece.sql, dialect)
     except (Error, SqlglotError, RecursionError):
         return None
     tree = trees[0] if len(trees) == 1 else None
@@ -56,6 +56,21 @@ def _with_labels(tokens: Sequence[Token]) -> list[Token]:
         named = token.token_type in _LABELS and before.token_type in (TokenType.ALIAS, TokenType.DOT)
         labelled.append(_name_token(token) if named else token)
     return labelled
+
+
+def _with_operators(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with OPERATOR(pg_catalog.~) as ~."""
+    read: list[Token] = []
+    start = 0
+    for token in tokens:
+        start = len(read) if token.token_type is TokenType.OPERATOR else start
+        read.append(token)
+        if token.text == ")" and [before.text.lower() for before in read[start : start + 4]] == _IN_CATALOG:
+            read[start:] = read[start + 4 : -1]
+    return read
+
+
+_IN_CATALOG = ["operator", "(", "pg_catalog", "."]
 
 
 def _with_arrays(tokens: list[Token]) -> list[Token]:

@@ -33,7 +33,7 @@ from dpsql.frontends.pgwire.catalog.sources import (
     replace_system_columns,
     unnested,
 )
-from dpsql.frontends.pgwire.catalog.texts import joined_format, operator_test, pattern_test
+from dpsql.frontends.pgwire.catalog.texts import joined_format, pattern_test
 from dpsql.frontends.pgwire.settings import Settings, setting_key
 from dpsql.sql.lexer import place as position_of
 
@@ -619,7 +619,6 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.Cast: _cast,
     exp.Any: _any,
     exp.Bracket: _bracket,
-    exp.Operator: lambda node, place: operator_test(node),
     exp.Format: lambda node, place: joined_format(node),
     exp.Unnest: lambda node, place: function_rows(node),
     exp.Fetch: _fetch,

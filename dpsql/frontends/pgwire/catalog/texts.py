@@ -46,16 +46,6 @@ def pattern_test(node: exp.Expr) -> exp.Expr:
     return _tested(node.this, _WORDS[type(node)], node.expression, bool(node.args.get("negate")))
 
 
-def operator_test(node: exp.Expr) -> exp.Expr:
-    """Return a OPERATOR(pg_catalog.~) b as a plain test."""
-    word = str(node.args.get("operator")).rpartition(".")[2]
-    if word in ("=", "<>"):
-        return exp.Paren(this=(exp.EQ if word == "=" else exp.NEQ)(this=node.this, expression=node.expression))
-    if word.removeprefix("!") not in _OPERATORS:
-        raise refuse("catalog_function", name=f"operator {word}")
-    return exp.Paren(this=_tested(node.this, word.removeprefix("!"), node.expression, word.startswith("!")))
-
-
 def _tested(value: exp.Expr, operator: str, pattern: exp.Expr, negated: bool) -> exp.Expr:
     macro, node = _OPERATORS[operator]
     is_all = isinstance(pattern, exp.All) or (isinstance(pattern, exp.Anonymous) and pattern.name.upper() == "ALL")

@@ -97,7 +97,9 @@ def test_a_cast_says_the_type(written: str, oid: int) -> None:
      "SELECT age FROM patients FETCH FIRST $1 ROWS ONLY"],
 )  # fmt: skip
 def test_numbers_of_rows_are_integers(sql: str) -> None:
+    """A statement whose values are not known yet skips no rows, as Prisma's OFFSET $1 with 0 does."""
     assert inferred(sql) == (e.INT8,)
+    assert dummies([e.INT8], parsed(sql)) == [[int("OFFSET" not in sql)]]
 
 
 @pytest.mark.parametrize("test", ["= ANY($1)", "= ANY(($1))", "= SOME($1)", "<> ALL($1)", "= all($1)", "= any($1)"])
