@@ -80,6 +80,16 @@ SELECT m, COUNT(*) AS n FROM a, (SELECT code AS c, x AS v, COUNT(*) AS m FROM a 
 SELECT m, COUNT(*) AS n FROM a JOIN (SELECT code AS c, x AS v, COUNT(*) AS m FROM a GROUP BY ALL) AS q ON x IS NOT DISTINCT FROM v AND code = c GROUP BY m
 SELECT day, m, SUM(x) AS n FROM a LEFT JOIN (SELECT day AS d, COUNT(*) AS m FROM a WHERE x > 3 GROUP BY day HAVING COUNT(*) > 5) AS q ON d IS NOT DISTINCT FROM day GROUP BY ALL
 SELECT weight, COUNT(*) AS n FROM a JOIN (SELECT code AS c, MAX(weight) AS weight FROM codes GROUP BY code) AS q ON a.code IS NOT DISTINCT FROM c GROUP BY weight
+-- LATERAL
+SELECT kind, COUNT(*) AS n, SUM(d) AS m0 FROM a, LATERAL (SELECT a.x * 2 AS d) AS q WHERE d > 4 GROUP BY kind
+SELECT e, COUNT(*) AS n FROM a CROSS JOIN LATERAL (SELECT x + 1) AS q(d) CROSS JOIN LATERAL (SELECT q.d * 2 AS e) AS r GROUP BY r.e
+SELECT COUNT(d) AS n, COUNT(*) AS m0 FROM a LEFT JOIN LATERAL (SELECT x * 2 AS d WHERE x > 2) AS q ON TRUE
+SELECT codes.label, COUNT(*) AS n FROM a LEFT JOIN LATERAL (SELECT label FROM codes WHERE codes.code = a.code AND weight < 3) AS codes ON TRUE GROUP BY 1
+SELECT COUNT(*) AS n FROM b JOIN LATERAL (SELECT a.x + b.z AS s FROM a WHERE a.uid = b.uid AND a.x > b.w) AS q ON s > 9
+SELECT COUNT(*) AS n, SUM(q.m) AS m0 FROM b, LATERAL (SELECT COUNT(*) AS n, SUM(x) AS m FROM a WHERE a.uid = b.uid) AS q WHERE q.n > 1
+SELECT t.kind, u.label, t.n FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS t, LATERAL (SELECT label FROM codes AS c WHERE c.code = t.kind) AS u
+SELECT c.code, q.n FROM codes AS c, LATERAL (SELECT COUNT(*) AS n FROM a WHERE a.code = c.code) AS q
+SELECT COUNT(*) AS n FROM (SELECT * FROM a, LATERAL (SELECT x * 2 AS d) AS q) AS r WHERE d < 12
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

@@ -168,6 +168,8 @@ WHOLE = [
      "SELECT r.region, zone, COUNT(*) FROM patients p JOIN regions r ON r.region = p.region GROUP BY 1 ORDER BY upper(zone)"],
     ["SELECT AVG(n) FROM (SELECT patient_id, age, COUNT(*) AS n FROM visits JOIN patients AS p USING (patient_id) GROUP BY patient_id, age) WHERE age > 9",
      "SELECT AVG(n) FROM (SELECT p.patient_id, age, COUNT(*) AS n FROM visits JOIN patients AS p USING (patient_id) GROUP BY p.patient_id) WHERE age > 9"],
+    ["SELECT COUNT(*) FROM visits WHERE nights * 2 > 5", "SELECT COUNT(*) FROM visits v, LATERAL (SELECT v.nights * 2 AS d) q WHERE q.d > 5",
+     "SELECT COUNT(*) FROM visits JOIN LATERAL (SELECT nights * 2) q(d) ON d > 5"],
     ["SELECT region, COUNT(*) FROM patients p GROUP BY region",
      "SELECT region, COUNT(*), (SELECT zone FROM regions r WHERE r.region = p.region) FROM patients p GROUP BY region"],
     ["SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) WHERE n > 1",

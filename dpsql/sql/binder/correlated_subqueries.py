@@ -39,7 +39,7 @@ def joined(
             item.replace(exp.Alias(this=exp.Subquery(this=item.this), alias=name))
     aliases: dict[exp.Expr, str] = {}  # equal subqueries, such as in GROUP BY and in the SELECT list, are one join
     for subquery in [value for part in (*_places(copy), *_keys(copy, named)) for value in _values(part)]:
-        inner = _Inner(context, subquery, environment)
+        inner = CorrelatedSubquery(context, subquery, environment)
         if not inner.around or not (protected or inner.protected):
             continue  # without an outer name it is an uncorrelated value; over results alone the sandbox computes it
         alias = aliases.setdefault(subquery.this, f"{HIDDEN}{len(added)}")
@@ -114,7 +114,7 @@ def over_groups(
     """Return a subquery over groups with the columns of the outer rows that it names replaced by the keys of the groups, and
     over protected rows grouped by what it compares with them. Refuses (correlated) columns that are no key (`key_of`)."""
     copy = node.copy()
-    inner = _Inner(context, copy, environment)
+    inner = CorrelatedSubquery(context, copy, environment)
     outer = [column for column in inner.around if around.has(column)]
     if not outer:
         return node
@@ -127,7 +127,7 @@ def over_groups(
         column.replace(key)
     if not inner.protected:
         return copy
-    inner = _Inner(context, copy, environment)
+    inner = CorrelatedSubquery(context, copy, environment)
     alias = f"{HIDDEN}inner"
     join = inner.join(alias)
     value = exp.Paren(this=inner.value(alias))
@@ -161,7 +161,7 @@ def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
             yield from _values(part)
 
 
-class _Inner:
+class CorrelatedSubquery:
     """One subquery, and the columns of the outer query that it names (`around`)."""
 
     def __init__(self, context: BindingContext, subquery: exp.Subquery | exp.Exists, environment: Environment) -> None:
@@ -177,9 +177,9 @@ class _Inner:
         self.protected = any(isinstance(source, Protected) for _, source in sources)
         self.labels = [(alias.lower(), _folded(source)) for alias, source in sources]
         clauses = [self.select.args.get("where"), *self.select.expressions]
-        self.around = [c for clause in clauses if clause is not None for c in own_columns(clause) if not self._knows(c)]
+        self.around = [c for clause in clauses if clause is not None for c in own_columns(clause) if not self.knows(c)]
 
-    def _knows(self, column: exp.Column) -> bool:
+    def knows(self, column: exp.Column) -> bool:
         named = [labels for alias, labels in self.labels if not column.table or alias == column.table.lower()]
         return any(column.name.lower() in labels for labels in named)
 
@@ -194,16 +194,16 @@ class _Inner:
         if self.protected and not has_aggregate(item):
             raise _refused("it returns rows of people", self.around[0])
         pairs, rest = self._pairs()
-        keys = [exp.alias_(key.copy(), _hidden(f"k{index}")) for index, (_, key) in enumerate(pairs)]
+        keys = [exp.alias_(key.copy(), hidden(f"k{index}")) for index, (_, key) in enumerate(pairs)]
         calls = self._calls()
-        values = [exp.alias_(value.copy(), _hidden(f"v{index}")) for index, value in enumerate(calls or [item])]
+        values = [exp.alias_(value.copy(), hidden(f"v{index}")) for index, value in enumerate(calls or [item])]
         grouped = self.select.copy()
         grouped.set("expressions", [*keys, *values])
         grouped.set("where", exp.Where(this=exp.and_(*rest, copy=True)) if rest else None)
         if calls:
             grouped.set("group", exp.Group(expressions=[key.copy() for _, key in pairs]))
         on = [
-            exp.EQ(this=exp.column(_hidden(f"k{index}"), table=_quoted(alias)), expression=outer.copy())
+            exp.EQ(this=exp.column(hidden(f"k{index}"), table=_quoted(alias)), expression=outer.copy())
             for index, (outer, _) in enumerate(pairs)
         ]
         name = exp.TableAlias(this=_quoted(alias))
@@ -230,10 +230,10 @@ class _Inner:
         outer row, because without inner rows COUNT is 0 and any other aggregate NULL (`COALESCE(SUM(x), 0)` is 0)."""
         calls = self._calls()
         if not calls:
-            return exp.Paren(this=exp.column(_hidden("v0"), table=_quoted(alias)))
+            return exp.Paren(this=exp.column(hidden("v0"), table=_quoted(alias)))
         value = exp.Paren(this=self.select.expressions[0].unalias().copy())
         for call in list(_aggregate_calls(value)):
-            column: exp.Expr = exp.column(_hidden(f"v{calls.index(call)}"), table=_quoted(alias))
+            column: exp.Expr = exp.column(hidden(f"v{calls.index(call)}"), table=_quoted(alias))
             if counts_rows(call):
                 column = exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
             call.replace(column)
@@ -247,31 +247,31 @@ class _Inner:
         rest: list[exp.Expr] = []
         for part in parts:
             bare = part.unnest()
-            if not self._names_around(bare):
+            if not self.names_around(bare):
                 rest.append(part)
                 continue
             sides = [bare.this, bare.expression] if isinstance(bare, exp.EQ) else []
-            outer = [side for side in sides if self._names_around(side) and not self._names_own(side)]
-            inner = [side for side in sides if self._names_own(side) and not self._names_around(side)]
+            outer = [side for side in sides if self.names_around(side) and not self._names_own(side)]
+            inner = [side for side in sides if self._names_own(side) and not self.names_around(side)]
             if len(outer) != 1 or len(inner) != 1:
                 raise _refused("only = between a column of each can be", next(self._from_around(bare)))
             pairs.append((outer[0], inner[0]))
         item = self.select.expressions[0]
-        if not pairs or self._names_around(item):
+        if not pairs or self.names_around(item):
             raise _refused("only its WHERE can be", self.around[0])
         return pairs, rest
 
     def _from_around(self, node: exp.Expr) -> Iterator[exp.Column]:
-        return (column for column in own_columns(node) if not self._knows(column))
+        return (column for column in own_columns(node) if not self.knows(column))
 
-    def _names_around(self, node: exp.Expr) -> bool:
+    def names_around(self, node: exp.Expr) -> bool:
         return any(True for _ in self._from_around(node))
 
     def _names_own(self, node: exp.Expr) -> bool:
-        return any(self._knows(column) for column in own_columns(node))
+        return any(self.knows(column) for column in own_columns(node))
 
 
-def _hidden(name: str) -> exp.Identifier:
+def hidden(name: str) -> exp.Identifier:
     """Return a column name that no column of the query or policy has, so that no unqualified name of the query can mean it."""
     return _quoted(f"{HIDDEN}{name}")
 

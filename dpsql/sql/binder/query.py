@@ -40,6 +40,7 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
 from dpsql.sql.binder.combined_rows import InnerQueries, combined_rows, united_rows
 from dpsql.sql.binder.equal_keys import naming_unit
+from dpsql.sql.binder.laterals import without_laterals
 from dpsql.sql.binder.public_keys import as_read
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, labels_of, only
 from dpsql.sql.binder.select_lists import (
@@ -335,6 +336,9 @@ class QueryBinder:
         if not any(item.is_star for item in node.expressions):
             order_by_all(node, len(node.expressions))
         environment = self.environment(node, outer)
+        is_whole = node is self.whole
+        node = without_laterals(self, node, environment)
+        self.whole = node if is_whole else self.whole
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
         only_rows = len(items) == 1 and blocks.measures(node)  # one of several sources is a result to join with
