@@ -40,13 +40,11 @@ from dpsql_audit.charges import check_charges
 from dpsql_audit.lower_bounds import lower_bound, probability_high, probability_low
 from dpsql_audit.mechanism_laws import check_choice, check_law
 from dpsql_audit.observation import Measured
-from dpsql_audit.pictures import BAD, bounds_picture, tightness_picture
 from dpsql_audit.questions import SEEN_ONLY, Question, past_questions, questions_of
 from dpsql_audit.replay import Replay, read_statements
 from dpsql_audit.report import as_html, as_json, as_text
 from dpsql_audit.run import AuditReport, run_audit
 from dpsql_audit.sources import SourceReplay
-from dpsql_audit.synthetic import PROFILES, Synthetic
 
 __all__ = ["bare_clinic", "clinic", "dpsql"]
 POLICY_NAMES = ("hospital", "hospital_rows", "shop", "tpch")
@@ -84,20 +82,6 @@ def test_synthetic_databases_keep_what_is_promised_and_reach_what_is_claimed(nam
         assert "promise_broken" not in done.outcome and not done.findings, (question.sql, done.findings)
         weak = done.outcome == "answered" and done.tightness < 0.5 and question.kind not in LOOSE
         assert not weak, (question.sql, done.tightness)
-
-
-def test_the_rows_of_a_unit_depend_on_its_number_and_profile_alone() -> None:
-    policy = load_policy(POLICIES / "hospital.yaml").over_memory()
-    here, there = Synthetic(policy, seed=1), Synthetic(policy, seed=1)
-    there.unit(PROFILES[3], 5)
-    for profile in PROFILES:
-        assert repr(here.unit(profile)) == repr(there.unit(profile))
-    left, right = here.database(here.crowd), here.database(here.crowd, here.unit(PROFILES[0]))
-    for name, rows in left.items():
-        more = list(map(repr, right[name].to_pylist()))
-        for row in map(repr, rows.to_pylist()):
-            more.remove(row)
-        assert len(more) == len(here.unit(PROFILES[0]).get(name, []))
 
 
 def test_nothing_is_found_on_sound_software_and_the_report_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,22 +353,6 @@ def test_the_command_asks_what_was_asked_over_the_wire_where_the_policy_keeps_it
     policy.write_text(policy.read_text() + "log_sql: true\n")
     dpsql("audit", "-p", "clinic.yaml")
     assert asked == ["SELECT COUNT(*) FROM patients"]
-
-
-def test_pictures_set_what_is_beyond_a_claim_apart() -> None:
-    within, beyond = tightness_picture([0.05, 1.0, 1.0]), tightness_picture([0.05, 1.0, 1.5])
-    assert "0.9 to 1.0: 2" in within and "more than the claim: 0" in within
-    assert "0.9 to 1.0: 1" in beyond and "more than the claim: 1" in beyond
-    below, above = bounds_picture([(1.0, 0.7, "SELECT '<'")]), bounds_picture([(1.0, 1.3, "SELECT 1")])
-    assert "SELECT &#x27;&lt;&#x27;: 0.70 of what is claimed" in below and BAD not in below
-    assert "1.30 of what is claimed" in above and BAD in above
-    assert bounds_picture([]).startswith("<figure>")
-
-
-def test_questions_under_a_threshold_are_said_to_be_left_out() -> None:
-    question = Question("SELECT COUNT(*) AS n FROM visits", ("dp.threshold = 5",))
-    (done,) = Replay(load_policy(POLICIES / "hospital.yaml")).steps(question)
-    assert done.outcome.startswith("not replayed") and not done.findings and done.pairs == 0
 
 
 @pytest.mark.parametrize("kind", ["pure", "zcdp"])

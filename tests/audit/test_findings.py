@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-import duckdb
 import pyarrow as pa
 import pytest
 from support.places import POLICIES
@@ -20,7 +19,7 @@ from dpsql_audit.observation import ObservedSession
 from dpsql_audit.questions import Question
 from dpsql_audit.replay import Replay, Replayed
 from dpsql_audit.report import alone, as_html, as_json, as_text
-from dpsql_audit.run import NOT_TRIED, AuditReport, QuestionReport
+from dpsql_audit.run import AuditReport
 from dpsql_audit.sources import SourceChecked
 from dpsql_audit.synthetic import NEWCOMER, PROFILES, Synthetic, as_sql
 
@@ -48,13 +47,6 @@ def test_a_problem_breaks_one_rule(problem: str, rule: Rule) -> None:
     assert rule_of(problem) == rule
 
 
-def in_duckdb(statements: list[str], names: list[str]) -> dict[str, list[str]]:
-    with duckdb.connect() as connection:
-        for statement in statements:
-            connection.execute(statement)
-        return {name: list(map(repr, connection.execute(f'SELECT * FROM "{name}"').fetchall())) for name in names}
-
-
 def rows_of(rows: pa.Table) -> list[str]:
     """Return every row as text that distinguishes negative zero, NaN and the smallest number from other values."""
     return [repr(tuple(row.values())) for row in rows.to_pylist()]
@@ -62,15 +54,6 @@ def rows_of(rows: pa.Table) -> list[str]:
 
 def expected(tables: Mapping[str, pa.Table]) -> dict[str, list[str]]:
     return {name: rows_of(rows) for name, rows in tables.items()}
-
-
-@pytest.mark.parametrize("name", ["hospital", "hospital_rows", "shop", "tpch"])
-def test_statements_make_the_very_tables_of_any_length_in_their_order(name: str) -> None:
-    policy = load_policy(POLICIES / f"{name}.yaml").over_memory()
-    synthetic = Synthetic(policy)
-    for parts in ((), (synthetic.crowd, synthetic.unit(ODD)), (synthetic.crowd, synthetic.many())):
-        tables = synthetic.database(*parts)
-        assert in_duckdb(as_sql(policy, tables), list(tables)) == expected(tables)
 
 
 def test_the_databases_of_a_replaced_unit_are_those_that_were_compared(
@@ -138,21 +121,6 @@ def test_a_run_that_the_sandbox_gave_up_is_made_once_more(policy: Policy, monkey
 
     monkeypatch.setattr(session.session, "execute", execute)
     assert "sandbox_memory" in session.observe("SELECT 1").outcome and len(runs) == 2
-
-
-def test_the_first_paragraph_is_the_result_in_plain_words() -> None:
-    asked = QuestionReport(Question("SELECT COUNT(*) AS n FROM visits"), "answered", "epsilon 1", pairs=24)
-    sound = AuditReport("clinic", "patients.patient_id, added or removed", questions=[asked])
-    lead = as_html(sound).split("<p class=lead>")[1].split("</p>")[0]
-    assert "found none, in 1 questions on 24 pairs" in lead and "one person (patients.patient_id)" in lead
-    assert "at the end" in lead and "further questions" not in lead
-    hurried = replace(sound, questions=[asked, QuestionReport(Question("SELECT 1"), NOT_TRIED)])
-    assert "for 1 further questions the time was too short" in as_html(hurried)
-    broken = AuditReport("clinic", "row", questions=[asked], other_findings=[Finding(None, "words", CHARGES)])
-    lead = as_html(broken).split("<p class=lead>")[1].split("</p>")[0]
-    assert "the promise is broken" in lead and "about one row than" in lead and "found none" not in lead
-    nothing = as_html(AuditReport("clinic", "row")).split("<p class=lead>")[1].split("</p>")[0]
-    assert "says nothing" in nothing and "found none" not in nothing
 
 
 def test_a_newcomer_is_all_that_one_side_of_a_pair_has_alone(policy: Policy) -> None:

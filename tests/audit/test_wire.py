@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,7 @@ from dpsql_audit import server_check
 from dpsql_audit.lower_bounds import bound_of_samples
 from dpsql_audit.questions import Question
 from dpsql_audit.replay import Replay
-from dpsql_audit.report import as_html, as_json, as_text
-from dpsql_audit.run import AuditReport
-from dpsql_audit.served import TRIALS, PackedTrials, ServedCheck, packable
+from dpsql_audit.served import TRIALS, PackedTrials, packable
 from dpsql_audit.server_check import check_server
 
 __all__ = ["bare_clinic", "clinic", "dpsql"]
@@ -179,11 +176,6 @@ def test_trials_hold_one_unit_each(policy: Policy) -> None:
     assert not packed.database(None)[table.name].num_rows
 
 
-def test_a_policy_without_keys_of_units_is_not_sampled(policy: Policy) -> None:
-    public = {name: table for name, table in policy.tables.items() if not policy.is_protected(name)}
-    assert packable(replace(policy, tables=public)) is None
-
-
 def test_bounds_of_samples_hold_and_are_sharp() -> None:
     """Laplace noise of epsilon 1: the bound is below 1, and above 1 if the noise is half as large."""
     chance = np.random.default_rng(17)
@@ -193,14 +185,6 @@ def test_bounds_of_samples_hold_and_are_sharp() -> None:
     halved = [[number / 2 for number in noise[0]], [number / 2 + 1 for number in noise[1]]]
     assert bound_of_samples(halved[1], halved[0], 0).epsilon > 1.2
     assert bound_of_samples(halved[0], halved[1], 0).epsilon > 1.2
-
-
-def test_the_report_says_what_was_asked_of_a_server(policy: Policy) -> None:
-    report = AuditReport("hospital", "person", wire=ServedCheck(7))
-    assert "messages of 7 questions compared over the wire" in as_text(report)
-    assert "<h2>Server</h2>" in as_html(report) and as_json(report)["wire"]["compared"] == 7
-    assert "wire" not in as_text(AuditReport("hospital", "person")).splitlines()[-2]
-    assert report.false_alarm == 0
 
 
 def test_the_command_asks_a_server(clinic: Clinic, dpsql: Callable[..., Outcome]) -> None:

@@ -7,19 +7,14 @@ The laws are defined in `laws`; they are checked on random queries, mutated quer
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import dpsql
-from dpsql.errors.exceptions import Error
-from dpsql.frontends.python.dbapi import Connection, Cursor
 from fuzz import mutations, texts, values
 from fuzz.conftest import SEED, TIMES, examples, trial
 from fuzz.grammar import Writer
-from fuzz.laws import Place, Seen, law_of_outcome
 
 CORPUS = mutations.corpus()
 
@@ -110,30 +105,3 @@ def test_any_parameters_are_taken_or_refused() -> None:
     for name, rng in examples("parameters", 400):
         sql, given_values = values.parameters(rng)
         tried(name, sql, lambda sql=sql, v=given_values: here.check(sql, v))  # type: ignore[misc]
-
-
-def test_a_cursor_raises_its_own_errors() -> None:
-    """A cursor raises the classes of PEP 249 and remains usable after each of them."""
-    place = trial("hospital").places[0]
-    cursor = Connection(place.session).cursor()
-    for name, rng in examples("cursor", 150):
-        sql, given_values = values.parameters(rng)
-        tried(name, sql, lambda sql=sql, v=given_values: _fetched(place, cursor, sql, v))  # type: ignore[misc]
-    assert cursor.execute("SHOW TABLES").fetchall()
-
-
-def _fetched(place: Place, cursor: Cursor, sql: str, given_values: Any) -> None:
-    place.engine.queries, place.ledger.charges = [], []
-    try:
-        cursor.execute(sql, given_values).fetchall()
-    except dpsql.Error as error:
-        law_of_outcome(sql, Seen(error.text(), (), place.ledger.charges, place.engine.queries, error))
-
-
-@pytest.mark.parametrize("sql", [None, 1, b"SELECT 1", ["SELECT 1"], object(), float("nan")])
-def test_what_is_no_text_is_refused(sql: object) -> None:
-    session = trial("hospital").places[0].session
-    for look in (session.execute, session.explain, session.describe):
-        with pytest.raises(Error) as refusal:
-            look(sql)  # type: ignore[operator]
-        assert refusal.value.slug == "not_text"

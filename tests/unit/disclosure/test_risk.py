@@ -121,13 +121,6 @@ def test_class_sizes_are_those_counted_by_person(rows: list[Row]) -> None:
     assert report.ownerless == sum(row["id"] is None for row in rows)
 
 
-def test_without_a_unit_every_row_is_a_person(rows: list[Row]) -> None:
-    with read(rows, *QUASI, by_row=True) as read_rows:
-        report = measure_risk(read_rows, QUASI)
-    assert dict(report.sizes.persons_by_size) == dict(smallest([{**row, "alone": True} for row in rows], QUASI))
-    assert report.persons == report.rows == len(rows) and report.ownerless == 0
-
-
 def test_uniqueness_lists_each_combination_and_the_worst_first(rows: list[Row]) -> None:
     columns = ("zip", "age", "born")
     with read(rows, *columns) as read_rows:
@@ -208,16 +201,6 @@ def test_each_level_of_a_ladder_merges_classes_of_the_one_before(rows: list[Row]
                     f"SELECT f FROM (SELECT DISTINCT {fine.sql} AS f, {coarse.sql} AS c FROM rows) GROUP BY f HAVING COUNT(*) > 1"
                 )
                 assert not split and coarse.entropy <= fine.entropy + 1e-9
-
-
-def test_real_steps_are_nested_although_floats_round() -> None:
-    rng = random.Random(5)
-    rows = [{**people(0, False)[0], "id": n, "weight": round(rng.random() * 3, 2)} for n in range(3000)]
-    with read(rows, "weight") as read_rows:
-        steps = ladder(read_rows, "weight")[:-1]
-        for fine, coarse in pairwise(steps):
-            pairs = read_rows.fetch(f"SELECT COUNT(DISTINCT ({fine.sql}, {coarse.sql})) FROM rows")[0][0]
-            assert pairs == fine.values
 
 
 def sources() -> Iterator[tuple[str, str]]:

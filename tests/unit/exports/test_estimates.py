@@ -225,18 +225,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "words"), REFUSED)
-def test_what_has_no_unbiased_estimate_is_refused(session: Session, sql: str, words: str) -> None:
-    rows = export_of(session, plan_export(session.policy, "people", COLUMNS, Fraction(3)))
-    if not words:
-        assert len(estimate(rows, sql).rows) == 25 * 3 * 3 * 4
-        return
-    with pytest.raises(Error) as raised:
-        estimate(rows, sql)
-    assert raised.value.slug in ("estimate_sql", "unknown_table", "unknown_column")
-    assert words in raised.value.text()
-
-
 @pytest.mark.parametrize(
     ("sql", "exact"),
     [("COUNT(*) FROM rows WHERE grade = 2", 1), ("SUM(grade) FROM rows", 6), ("AVG(grade) FROM rows", 1.2)],
@@ -262,10 +250,3 @@ def test_the_estimated_variance_of_a_sum_is_on_average_no_less_than_the_variance
     variance = sum(mean * (1 - mean) for mean in means)
     excess = sum((mean - 0.5) ** 2 for mean in means) * 3 / 2
     assert expected == pytest.approx(variance + excess, rel=1e-12)
-
-
-def test_the_covariance_of_two_sums_is_estimated_like_their_variances() -> None:
-    left, right = np.array([1.0, 4.0, 2.0, 5.0]), np.array([2.0, 2.0, 7.0, 1.0])
-    assert _spread(left, right) == pytest.approx((_spread(left + right) - _spread(left) - _spread(right)) / 2)
-    assert _spread(left, left) == _spread(left) == pytest.approx(40 / 3)
-    assert _spread(np.array([7.0])) == _spread(np.array([])) == 0

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.clinic_folder import POLICY, Clinic, Outcome, process
+from support.clinic_folder import Clinic, Outcome, process
 
 from dpsql.policy import policy_problems
 from dpsql.session.session import Session
@@ -96,16 +96,6 @@ def test_query_formats_show_error_bars_and_price(clinic: Clinic, dpsql: Run) -> 
     assert clinic.charges() == 1
 
 
-def test_the_ending_of_a_file_chooses_its_format(clinic: Clinic, dpsql: Run) -> None:
-    for place in ("a.csv", "a.json", "a.parquet", "a.txt"):
-        assert dpsql("query", "-p", "clinic.yaml", BY_REGION, "-o", place).status == 0
-    assert (
-        Path("a.csv").read_text().startswith("region,n\n") and len(json.loads(Path("a.json").read_text())["rows"]) == 2
-    )
-    assert pq.read_table("a.parquet").num_rows == 2 and "±" in Path("a.txt").read_text()
-    assert clinic.charges() == 1
-
-
 def test_query_reads_options_and_a_statement_from_standard_input(clinic: Clinic) -> None:
     options = ("--epsilon", "0.5", "--confidence", "0.9", "--set", "dp.mechanism=laplace")
     child = process("query", "-p", "clinic.yaml", *options, stdin=subprocess.PIPE)
@@ -166,22 +156,6 @@ def test_explaining_is_free_in_every_form(clinic: Clinic, dpsql: Run) -> None:
     assert clinic.charges() == 0
 
 
-def test_check_names_what_the_source_lacks_and_makes_a_ledger_when_told(bare_clinic: Clinic, dpsql: Run) -> None:
-    first = dpsql("check", "clinic.yaml")
-    assert first.status == 0 and "ledger: there is none yet" in first.out
-    assert "ledger: holds" in dpsql("check", "-p", "clinic.yaml", "--create-ledger").out
-    ghosts = "  ghosts: {max_rows: 1, foreign_keys: {patient_id: patients.patient_id}}\n"
-    text = POLICY.replace("  numbers:", f"{ghosts}  numbers:")
-    bare_clinic.policy.write_text(text.replace("      smokes:", "      shoe: {type: integer}\n      smokes:"))
-    missing = dpsql("check", "clinic.yaml")
-    assert missing.status == 4
-    assert "column patients.shoe of the policy is not in the source" in missing.err
-    assert "table ghosts of the policy is not in the source" in missing.err
-    (bare_clinic.folder / "clinic-ledger.db").unlink()
-    gone = dpsql("check", "clinic.yaml", "--create-ledger")
-    assert gone.status == 4 and "gone or empty" in gone.err and not (bare_clinic.folder / "clinic-ledger.db").exists()
-
-
 def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
     with duckdb.connect("source.duckdb") as connection:
         people = "pid INTEGER PRIMARY KEY, name VARCHAR, age INTEGER NOT NULL, born DATE, x DECIMAL(9,2)"
@@ -204,24 +178,6 @@ def test_init_writes_structure_only(bare_clinic: Clinic, dpsql: Run) -> None:
     assert policy_problems(done) == []
     assert dpsql("init", "--from", "source.duckdb").status == 2, "a policy is never overwritten"
     assert Path("source.yaml").read_text() == text
-
-
-def test_a_unit_that_may_have_several_rows_is_asked_about(bare_clinic: Clinic, dpsql: Run) -> None:
-    """For a table of visits with max_rows 1, no one would notice that most of its rows are left out."""
-    Path("pbcseq.csv").write_text("id,day,bili\n1,0,14.5\n1,192,21.3\n")
-    assert dpsql("init", "--from", "pbcseq.csv", "--unit", "pbcseq.id").status == 0
-    text = Path("pbcseq.yaml").read_text()
-    assert [path for path, _ in policy_problems(text)] == ["$.tables.pbcseq.max_rows"], "the owner is asked"
-    lossy = text.replace("max_rows:  #?", "max_rows: 1  #")
-    Path("pbcseq.yaml").write_text(lossy)
-    warned = dpsql("check", "pbcseq.yaml")
-    assert "note: pbcseq has max_rows: 1" in warned.out and "if id never repeats there" in warned.out
-    for mended in (
-        lossy.replace("max_rows: 1", "max_rows: 20"),
-        lossy.replace("    max_rows: 1", "    primary_key: [id]\n    max_rows: 1"),
-    ):
-        Path("pbcseq.yaml").write_text(mended)
-        assert "has max_rows: 1" not in dpsql("check", "pbcseq.yaml").out
 
 
 def test_an_unexpected_error_quotes_nothing(clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -150,29 +149,6 @@ def test_a_lost_amount_that_is_none_is_refused_before_anything_is_restored(
     assert status == 2 and "--lost" in told and not said
 
 
-def test_what_is_left_is_counted_in_questions(dpsql: Run, place: Path) -> None:
-    """The same numbers in `check`, `budget show` and the forecast, for accounts that the ledger does not know yet, too."""
-    place.write_text(POLICY + "analysts: {research: {epsilon: 0.5}, students: {epsilon: 0.1}}\n")
-    with open_session(place, create_ledger=True) as session:
-        epsilon = session.policy.per_query.epsilon
-        left = session.questions_left()
-    charge(place, 1)
-    status, said, head = dpsql("budget", "show")
-    rows = [line.split() for line in said.splitlines()[2:]]
-    assert status == 0 and rows[0] == ["dataset", str(left - 1), str(left)], said
-    assert [row[:2] for row in rows[1:]] == [["analyst", "research"], ["analyst", "students"]]
-    assert "rho" not in said and head == f"questions of epsilon {float(epsilon):g}\n"
-    assert "rho" in dpsql("budget", "show", "-v")[1] and "rho" in dpsql("budget", "show", "-f", "csv")[1]
-    told = dpsql("check")[1]
-    assert (
-        f"left: dataset {left - 1:,} questions, analyst research {rows[1][2]}, analyst students {rows[2][2]}," in told
-    )
-    assert (
-        f"dataset: {left - 1:,} questions are left; at this week's rate (1) they last" in dpsql("budget", "forecast")[1]
-    )
-    assert "at this week's rate (rho" in dpsql("budget", "forecast", "-v")[1]
-
-
 def test_a_head_is_printed_and_compared(dpsql: Run, place: Path) -> None:
     dpsql("check", "--create-ledger")
     charge(place, 1)
@@ -220,19 +196,6 @@ def test_a_second_full_budget_needs_a_reason(dpsql: Run, place: Path, tmp_path: 
     )
     assert dpsql("check", "--create-ledger", "--second-budget", "other people by now", policy=other)[0] == 0
     assert "other people by now" in dpsql("budget", "export", policy=other)[1]
-
-
-def test_budget_show_compares_rules_of_composition(place: Path, dpsql: Run) -> None:
-    assert dpsql("check", "--create-ledger")[0] == 0
-    charge(place, 1)
-    charge(place, 2)
-    status, out, _ = dpsql("budget", "show", "-f", "json", "--accountant", "all", "--delta", "1e-9")
-    assert status == 0
-    bounds = {row["accountant"]: row for row in json.loads(out)}
-    assert set(bounds) == {"sequential", "advanced", "renyi", "zcdp", "pld"}
-    assert {row["charges"] for row in bounds.values()} == {2} and {row["delta"] for row in bounds.values()} == {1e-9}
-    assert 0 < bounds["zcdp"]["epsilon"] <= bounds["sequential"]["epsilon"]
-    assert [name for name, row in bounds.items() if row["may gate"] == "yes"] == ["sequential", "zcdp"]
 
 
 def full(*_: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +11,9 @@ from typing import Any
 
 import pexpect
 import pytest
-from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.document import Document
-from support.clinic_folder import REPOSITORY, Clinic, Outcome, process
+from support.clinic_folder import REPOSITORY, Clinic, Outcome
 
 from dpsql.frontends import interruptible
-from dpsql.frontends.repl.prompt import PolicyCompleter
-from dpsql.policy import load_policy
 
 Run = Callable[..., Outcome]
 
@@ -99,41 +94,6 @@ def test_ctrl_c_stops_the_question_and_the_prompt_goes_on(terminal: Callable[...
     assert child.exitstatus == 0 and clinic.charges() == 1
 
 
-def test_from_a_pipe_statements_run_without_a_prompt(clinic: Clinic) -> None:
-    child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
-    out, err = child.communicate("\\dt\nSET dp.epsilon = 0.2; SELECT COUNT(*) AS n\nFROM patients;\nSELECT 'a;b' AS t")
-    assert child.returncode == 0, err
-    assert "patients" in out and "±" in out and "a;b" in out
-    assert "price: 10 % of the budget" in err and "clinic>" not in out + err
-
-
-def test_an_error_in_piped_statements_sets_the_exit_status_and_the_rest_runs(clinic: Clinic) -> None:
-    child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
-    out, err = child.communicate("SELECT nope FROM patients;\nSELECT 7 AS seven;\n\\q\nSELECT 8 AS eight;\n")
-    assert child.returncode == 1 and "unknown_column" in err and "seven" in out and "eight" not in out
-
-
-LINE = ("slope", "intercept", "r2", "avgx", "avgy", "count")
-"""Last parts of the names of least-squares functions."""
-
-
-def completions(completer: PolicyCompleter, text: str) -> list[str]:
-    event = CompleteEvent(completion_requested=True)
-    return [found.text for found in completer.get_completions(Document(text), event)]
-
-
-def test_completion_offers_names_of_the_policy(bare_clinic: Clinic) -> None:
-    completer = PolicyCompleter(load_policy(bare_clinic.policy), ["dp.epsilon", "dp.delta"])
-    assert completions(completer, "SELECT COUNT(*) FROM pa") == ["patients"]
-    assert completions(completer, "SELECT reg") == ["region", *(f"regr_{name}" for name in LINE)]
-    assert completions(completer, "SELECT re")[-2:] == ["replace", "reset"]
-    assert completions(completer, "SELECT p.a FROM patients p WHERE p.ag") == ["p.age"]
-    assert completions(completer, "SELECT patients.i") == ["patients.income"]
-    assert completions(completer, "SET dp.e") == ["dp.epsilon"]
-    assert completions(completer, "\\b") == ["\\budget"] and completions(completer, "\\set eps") == ["epsilon"]
-    assert completions(completer, "\\d num") == ["numbers"]
-
-
 Piped = Callable[..., tuple[str, str, int]]
 
 
@@ -160,23 +120,6 @@ def test_a_file_of_statements_and_commands_is_answered_until_its_first_error(cli
     (clinic.folder / "circle.sql").write_text("\\i circle.sql\n")
     assert "more than 10 deep" in piped("\\i circle.sql\n")[1]
     assert "cannot read absent.sql" in piped("\\i absent.sql\n")[1]
-
-
-def test_copy_writes_an_answer_with_its_error_bars(clinic: Clinic, piped: Piped) -> None:
-    question = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
-    out, err, status = piped(f"\\copy ({question}) TO 'answer.csv'\n\\copy ({question}) to answer.parquet;\n")
-    assert status == 0 and out.count("2 rows written") == 2 and "price: 5 % of the budget; 19 questions" in err
-    assert (clinic.folder / "answer.csv").read_text().startswith("region,n,n_low,n_high\nnorth,")
-    assert (clinic.folder / "answer.parquet").read_bytes()[:4] == b"PAR1" and clinic.charges() == 1
-
-
-def test_plot_draws_an_answer_and_charges_nothing_for_what_cannot_be_drawn(clinic: Clinic, piped: Piped) -> None:
-    question = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
-    for wrong in ("patients", f"({question}) TO x.pdf", f"({question}) TO nowhere/x.svg", "(SHOW TABLES) TO x.svg"):
-        assert piped(f"\\plot {wrong}\n")[2] != 0
-    assert clinic.charges() == 0
-    out, _, status = piped(f"\\plot ({question}) TO 'x.svg'\n")
-    assert status == 0 and "drawn to x.svg" in out and (clinic.folder / "x.svg").read_text().startswith("<svg")
 
 
 def test_a_slow_answer_says_once_and_to_the_owner_alone_what_makes_the_next_ones_fast(

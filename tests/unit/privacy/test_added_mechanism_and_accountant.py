@@ -5,7 +5,6 @@ Each double is valid: it has a law, a price and a proof, and passes the contract
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,17 +16,17 @@ from support import clinic
 from support.accountant_contract import AccountantContract
 from support.mechanism_contract import ONE, MechanismContract
 
-from dpsql.errors.exceptions import InternalError, PolicyRefusal, Refusal
+from dpsql.errors.exceptions import InternalError, Refusal
 from dpsql.noise.noise_samplers import SAMPLERS
 from dpsql.noise.samplers import discrete_laplace
 from dpsql.privacy.accounting.ledger_units import charge_units, float_upper, limit_units, spent_amount
-from dpsql.privacy.accounting.registry import ACCOUNTANTS, make_accountant
+from dpsql.privacy.accounting.registry import ACCOUNTANTS
 from dpsql.privacy.loss import PrivacyLoss, positive, pure_of_rho
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.laplace import noise_for as laplace_for
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper
-from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, to_json
+from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism
 from dpsql.session.opening import open_session
 from dpsql_audit.noise_laws import LAWS, pure_rho
 
@@ -185,15 +184,3 @@ def test_noise_of_a_mechanism_without_a_registered_sampler_is_not_added(
         with pytest.raises(InternalError) as caught:
             session.execute(SQL)
         assert caught.value.slug == "noise_plan"
-
-
-def test_the_words_of_the_registry_are_the_words_that_are_read(doubled: None) -> None:
-    facts = to_json(Doubled(ONE, 0, 16, 3))
-    assert facts["mechanism"] == "doubled" and from_json(facts) == Doubled(ONE, 0, 16, 3)
-
-
-def test_an_accountant_is_opened_by_the_word_of_the_policy(renyi: None) -> None:
-    account = make_accountant("renyi", Fraction(10), Fraction(1, 10**6))
-    assert account.limits["rho"] == pytest.approx((10 - math.log(2e6) / 15) / 16)
-    with pytest.raises(PolicyRefusal, match="pure and zcdp and renyi"):
-        make_accountant("pld", Fraction(1), Fraction(1, 10**6))

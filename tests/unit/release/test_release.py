@@ -9,10 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.released_blocks import T0, T1, block, count_of, counts, laplace_noise, noisy, release, remainder
+from support.released_blocks import T0, block, counts, laplace_noise, noisy, release, remainder
 
 from dpsql.errors.exceptions import Error
-from dpsql.plan.formulas import greatest, within
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.error_bars import replicates
@@ -81,16 +80,6 @@ def test_an_engine_that_does_not_repeat_the_answer_is_noticed(
 # --- DP_INTERVAL_LOW, DP_INTERVAL_HIGH, DP_ERROR ----------------------------------------------------------------------
 
 
-def test_interval_functions_can_be_used_inside_expressions(sandbox: Sandbox, made: ReleasedBlock) -> None:
-    half = LAPLACE.half_width(0.95)
-    found = release(sandbox, "SELECT k0, 100 * DP_ERROR(m0) / m0 AS percent FROM dp_0 ORDER BY percent", [made])
-    values = dict(zip(made.keys.column(0).to_pylist(), made.terms[0].values, strict=True))
-    assert column(found.table, 1) == sorted(100 * half / v for v in values.values())
-    sql = "SELECT k0 FROM dp_0 WHERE DP_INTERVAL_LOW(m0) > 200 ORDER BY DP_INTERVAL_HIGH(m0) DESC"
-    want = sorted((k for k, v in values.items() if v - half > 200), key=lambda k: -values[k])
-    assert shown(release(sandbox, sql, [made])) == want
-
-
 @pytest.mark.parametrize(
     "sql",
     [
@@ -155,17 +144,6 @@ def test_bars_are_computed_only_when_asked(
     assert len(found.table) == 4 and calls == []
     assert found.low.num_rows == 4 and len(calls) == 1
     assert found.high.num_rows == 4 and len(calls) == 1
-
-
-def test_counts_means_and_formulas_need_no_statement_for_their_bars(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terms = [noisy(name, [50.0, 90.0], laplace_noise("0.2"), "plain", whole=True) for name in ("t0", "t1")]
-    mean = (within(25.0 + T1 / greatest(T0, 1), 0.0, 50.0), Type.REAL)
-    made = [block({"k0": ["a", "b"]}, terms, [count_of(T0), mean])]
-    found = release(sandbox, "SELECT k0, m0, m1, m1 / m0, sqrt(m0), m1 - 2 * m0 FROM dp_0", made)
-    monkeypatch.delattr(Sandbox, "room")
-    assert all(None not in ends.to_pylist() for ends in found.low.columns[1:])
 
 
 def test_hidden_columns_do_not_leak(sandbox: Sandbox, made: ReleasedBlock) -> None:

@@ -151,28 +151,6 @@ def test_contribution_caps_must_not_matter(deriving: Session) -> None:
     assert deriving.execute("SELECT cost > 30 AS dear, COUNT(*) FROM visits GROUP BY 1").reused
 
 
-def test_people_are_not_added_up_over_groups(deriving: Session) -> None:
-    released = dict(deriving.execute("SELECT kind, COUNT(DISTINCT patient_id) FROM visits GROUP BY kind").rows())
-    assert not deriving.execute("SELECT COUNT(DISTINCT patient_id) FROM visits").reused
-    sliced = deriving.execute("SELECT COUNT(DISTINCT patient_id) FROM visits WHERE kind = 'in'")
-    assert sliced.reused
-    assert next(sliced.rows())[0] == released["in"]
-
-
-def test_the_same_numbers_in_another_order_are_a_plain_repeat(session: Session) -> None:
-    session.execute(
-        "SELECT region, smoker, COUNT(*) AS n, SUM(age) FROM patients WHERE ward < 3 AND plan = 'pro' GROUP BY 1, 2"
-    )
-    again = session.execute(
-        "SELECT smoker, SUM(age), region, COUNT(*) FROM patients WHERE plan = 'pro' AND ward < 3 GROUP BY 3, 1"
-    )
-    assert again.reused
-    assert again.notices == again.receipt.standing, "nothing is said about where its numbers come from"
-    assert not session.execute(
-        "SELECT region, COUNT(*) FROM patients WHERE ward < 3 AND plan = 'pro' GROUP BY 1"
-    ).reused
-
-
 def test_private_keys_answer_for_the_same_groups_only(deriving: Session) -> None:
     first = rows(deriving, "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY city")
     part = deriving.execute("SELECT city, SUM(age) FROM patients GROUP BY city")
@@ -256,26 +234,6 @@ def test_overlapping_parts_of_one_release_are_not_taken_for_independent(
     assert abs(widths[0] - widths[1]) <= rounded + 0.05 * widths[1], widths
 
 
-def test_counts_of_their_own_add_up_exactly_and_those_beside_sums_but_for_rounding(deriving: Session) -> None:
-    for base, off in (
-        ("region, plan, smoker, COUNT(*) AS n", 0.0),
-        ("region, plan, smoker, COUNT(*) AS n, SUM(age) AS s", 0.5),
-    ):
-        deriving.execute(
-            f"SELECT {base} FROM patients WHERE age IS NULL OR age <> {-1 - int(2 * off)} GROUP BY 1, 2, 3"
-        )
-        where = f"age IS NULL OR age <> {-1 - int(2 * off)}"
-        parts = deriving.execute(f"SELECT region, plan, COUNT(*) AS n FROM patients WHERE {where} GROUP BY 1, 2")
-        whole = deriving.execute(f"SELECT region, COUNT(*) AS n FROM patients WHERE {where} GROUP BY 1")
-        assert parts.reused
-        assert whole.reused
-        totals: dict[object, list[int]] = {}
-        for region, _, n in parts.rows():
-            totals.setdefault(region, []).append(n)
-        for region, n in whole.rows():
-            assert abs(n - sum(totals[region])) <= off * (len(totals[region]) + 1), (region, n, totals[region])
-
-
 def test_sums_of_summed_laplace_noise_are_not_taken_for_normal(deriving: Session) -> None:
     """Their tails are longer: the bars of 0.999 and 0.5 differ by 6, those of a normal law by 4.9."""
     deriving.execute("SELECT region, smoker, COUNT(*), COUNT(age) FROM patients GROUP BY 1, 2")
@@ -298,28 +256,6 @@ def tiles(session: Session) -> list[Release]:
         session.execute("SELECT smoker, region, COUNT(*) AS n FROM patients GROUP BY 1, 2"),
         session.execute("SELECT COUNT(*) AS n FROM patients"),
     ]
-
-
-def test_overlapping_tiles_agree_and_stay(deriving: Session, policy: Path) -> None:
-    first = [list(tile.rows()) for tile in tiles(deriving)]
-    base, by_region, by_both, total = first
-    cells = [sum(c[3] for c in base if c[0] == region) for region, _ in by_region]
-    tiles_of = [sum(n for _, r, n in by_both if r == region) for region, _ in by_region]
-    shown = [n for _, n in by_region]
-    assert shown == pytest.approx(cells, abs=3.5)  # six cells of a region, each shown rounded
-    assert shown == pytest.approx(tiles_of, abs=1.5)
-    assert total[0][0] == pytest.approx(sum(shown), abs=2)
-    # When a more accurate release appears, shown answers stay.
-    deriving.execute("SET dp.epsilon = 50")
-    deriving.execute("SET dp.reuse = on")
-    assert not deriving.execute("SELECT smoker, COUNT(*) AS n, SUM(age) FROM patients GROUP BY smoker").reused
-    deriving.execute("SET dp.epsilon = 1")
-    deriving.execute("SET dp.reuse = derive")
-    assert [list(tile.rows()) for tile in tiles(deriving)] == first
-    with open_session(policy, analyst="bob") as other:
-        other.execute("SET dp.reuse = derive")
-        assert [list(tile.rows()) for tile in tiles(other)] == first
-        assert other.budget().spent["analyst:bob"]["epsilon"] == "0"
 
 
 def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> None:

@@ -189,12 +189,6 @@ def test_a_number_of_other_cells_or_of_another_value_answers_nothing(case: Case)
     assert matches((question,), (case.plan,), numbers_of(case), 0.95) is None
 
 
-def test_a_search_between_other_quantiles_is_read_back() -> None:
-    searches = {number.name: number.search for number in numbers_of(CASES["quantiles with a bar"])}
-    assert searches["q5"] == Search(HALF, 0) and searches["q2"] == Search(Fraction(1, 4), 1, None, HALF)
-    assert searches["q5low"] == Search(HALF, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
@@ -215,39 +209,6 @@ def test_a_search_between_other_quantiles_is_read_back() -> None:
 def test_another_number_of_the_same_rows_answers_nothing(name: str, changed: dict[str, Any]) -> None:
     case = CASES[name]
     assert matches((replace(case.measurement, **changed),), (case.plan,), numbers_of(case), 0.95) is None
-
-
-def test_one_of_several_stored_numbers_answers_under_the_name_of_the_question() -> None:
-    case = CASES["quantiles with a bar"]
-    question = replace(case.measurement, name="mine", quantiles=(Quantile("own", Fraction(1, 4)),), ends=())
-    fresh = Choice(ROWS, Fraction(1, 4), Fraction(3, 10))
-    plan = RankHistogramPlan("mine", 10, (QuantileChoice("own", Search(Fraction(1, 4), 0), fresh),))
-    (match,) = matches((question,), (plan,), numbers_of(case), 0.95) or ()
-    assert (match.name, match.number.name, match.fresh, match.end) == ("own", "q2", fresh, None)
-    assert match.error_ratio == pytest.approx(3)  # one row costs a third of its cost in the query
-
-
-def test_all_measurements_of_a_question_must_be_stored() -> None:
-    first, second = CASES["a most frequent value"], CASES["the key of the last rows"]
-    question, plans = (first.measurement, second.measurement), (first.plan, second.plan)
-    both = (*numbers_of(first), *numbers_of(second))
-    assert [match.name for match in matches(question, plans, both, 0.95) or ()] == ["f0", "e0"]
-    assert matches(question, plans, numbers_of(first), 0.95) is None
-    assert matches((), (), both, 0.95) == ()
-
-
-def test_the_bar_of_a_stored_mean_follows_from_it_at_any_confidence() -> None:
-    """Sums of 50 cells from -4 to 5 are between -200 and 250."""
-    question = replace(MEAN, name="own", confidence=Fraction(99, 100))
-    case = CASES["a mean of samples"]
-    answers = {
-        match.name: match
-        for match in matches((question,), (replace(case.plan, name="own"),), numbers_of(case), 0.95) or ()
-    }
-    assert answers["own"].end is None and answers["own"].number.name == "v0"
-    low, high = answers["ownlow"].end, answers["ownhigh"].end
-    assert low is not None and high is not None
-    assert low.away == -high.away < -3 and (low.low, low.high) == (high.low, high.high) == (-200, 250)
 
 
 # --- rejected entries -------------------------------------------------------------------------------------------------

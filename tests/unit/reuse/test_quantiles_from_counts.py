@@ -130,16 +130,6 @@ def test_caps_that_depend_on_groups_keep_other_rows(deriving: Session, option: s
     assert deriving.explain(asked).charged.epsilon != 0
 
 
-def test_the_notice_says_how_far_off_and_a_smaller_target_is_measured(deriving: Session) -> None:
-    deriving.execute(COUNTS)
-    asked = "SELECT region, MEDIAN(slot) AS m FROM patients GROUP BY region"
-    (note,) = (note for note in deriving.execute(asked).receipt.notices if "comes from the release" in note)
-    (error,) = (float(number) for number in re.findall(r"rank error of at most ([0-9.]+) rows in 95% of cases", note))
-    for target, free in ((error + 0.1, True), (error - 0.1, False)):
-        deriving.execute(f"SET dp.target_error = {target}")
-        assert (deriving.explain(asked).charged.epsilon == 0) is free
-
-
 def test_the_bar_of_a_quantile_from_counts_holds_it(deriving: Session) -> None:
     deriving.execute(COUNTS)
     deriving.execute("SET dp.quantile_bars = on")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from support.hospital_file import write_policy
 
 import dpsql
-from dpsql.errors.exceptions import Error, Refusal
+from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli.budget import budget
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
@@ -69,16 +69,6 @@ def test_the_person_behind_a_shared_login_is_shown_as_claimed_and_trusted_in_not
     assert [row["claimed_user"] for row in history(policy)] == ["", "bob Ω"]
     assert [row["claimed_user"] for row in history(policy, "--column", "visits.cost")] == ["", "bob Ω"]
     assert [row["count"] for row in history(policy, "--refusals", "--claimed-user", "bob Ω")] == [1]
-
-
-@pytest.mark.parametrize("character", ["\0", "\ud800", "\udfff"])
-def test_a_text_that_no_store_takes_is_refused_as_such(policy: Path, character: str) -> None:
-    with (
-        open_session(policy, analyst="ann", create_ledger=True) as session,
-        pytest.raises(Refusal, match="bad_character"),
-    ):
-        session.execute(f"SELECT '{character}'")
-    assert [row["outcome"] for row in history(policy, "--all")] == ["bad_character"]
 
 
 def test_the_owner_sees_who_asked_what_at_which_price(asked: Path) -> None:

@@ -25,7 +25,7 @@ from dpsql.frontends.admin.policy_edit import edited
 from dpsql.frontends.cli import cli
 from dpsql.frontends.python.dbapi import connect
 from dpsql.noise.perturb import Gate
-from dpsql.policy import load_policy, parse_policy
+from dpsql.policy import load_policy
 from dpsql.pricing.options import Reuse
 from dpsql.session.opening import open_session
 from dpsql.tuning.policy_fit import Fitting, PolicyFit
@@ -270,18 +270,6 @@ def test_values_that_cannot_be_read_are_counted_apart(tmp_path: Path, exactly: M
     assert (persons["unreadable"], persons["missing"]) == (50, 30) and not fitted.proposals
 
 
-def test_one_end_of_bounds_alone_is_not_proposed(tmp_path: Path, exactly: Measured) -> None:
-    """The lowest values of people are in so many bins that noise hides each."""
-    lines = [f"{person},{value}" for person in range(100) for value in (2 ** (person % 25), 2**26)]
-    (tmp_path / "people.csv").write_text("\n".join(["person,score", *lines]) + "\n")
-    text = POLICY[: POLICY.index("tables:")].replace("source: duckdb:///ward.duckdb\n", "")
-    text += "tables: {people: {source: people.csv, max_rows: 2, columns: {person: {type: integer}, score: {type: integer}}}}"
-    (tmp_path / "p.yaml").write_text(text)
-    open_session(tmp_path / "p.yaml", create_ledger=True).close()
-    fitted = exactly(Fitting(load_policy(tmp_path / "p.yaml"), epsilon=Fraction(1)))
-    assert fitted.persons == {"people": 100} and not fitted.proposals
-
-
 def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exactly: Measured) -> None:
     cells = "1.234,5;12,7;yes;2024-06-01T23:30:00+02:00;2024-06-01T23:30:00Z"
     lines = [f"{number};{cells}" for number in range(100)] + [f"{number};x;x;x;x;x" for number in range(100, 150)]
@@ -307,13 +295,6 @@ def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exac
         if finding.kind == "unreadable"
     }
     assert unreadable == dict.fromkeys(list(types)[1:], 50)
-
-
-def test_rows_are_counted_under_row_privacy(place: Path, exactly: Measured) -> None:
-    text = POLICY[: POLICY.index("  stays:")].replace("{table: people, column: person}", "row")
-    fitted = exactly(Fitting(replace(parse_policy(text, folder=place.parent), folder=place.parent)))
-    persons = {(finding.column, finding.kind): finding.persons for finding in fitted.findings}
-    assert fitted.unit == "rows" and persons["age", "above"] == 60 and persons["sex", "outside"] == 75
 
 
 def test_the_command_shows_the_price_and_changes_the_policy(place: Path) -> None:

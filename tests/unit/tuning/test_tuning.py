@@ -21,13 +21,11 @@ from support.random_hospitals import database, hospital, patient
 from support.recording_session import World
 from support.released_blocks import Keyed, drawn, laplace_noise
 
-from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import cli
 from dpsql.noise.perturb import Gate
 from dpsql.policy import ContributionBounds, Policy
 from dpsql.pricing.options import Reuse
-from dpsql.privacy.loss import Neighbours
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql.tuning import Tuning, tune
@@ -130,14 +128,6 @@ def test_counts_and_sums_beside_a_variance_are_tuned_whatever_they_are_made_of(f
     assert {setting for setting, _ in tuned[1]} == {"max_count", "max_total", "max_rows"}
 
 
-def test_no_clip_is_recommended_where_the_engine_does_not_clip(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(DuckDBDialect, "without_clipping", "its rows change")
-    advice = tune(session, BY_REGION, epsilon=Fraction(1))
-    assert set(advice.settings) == {"max_rows"}
-
-
 def test_tuning_tells_its_price_first_and_is_charged_once(session: Session) -> None:
     before = session.budget().spent["dataset"]
     tuning = Tuning(session, BY_REGION, epsilon=Fraction(1, 3), groups=None)
@@ -210,12 +200,6 @@ def test_the_noise_of_tuning_has_the_claimed_scale(kind: str) -> None:
     spread = math.sqrt((kurtosis - 1) / len(drawn))
     found = sum(value * value for value in drawn) / len(drawn) / variance
     assert abs(found - 1) < 6 * spread < 1 - 0.8**2
-
-
-def test_change_one_doubles_the_sensitivity_of_histograms() -> None:
-    world = World(replace(policy("hospital"), neighbours=Neighbours.CHANGE_ONE), gate=NoiselessGate())
-    world.load(database({}))
-    assert {one.l1_sensitivity for one in Tuning(world.session, "SELECT SUM(cost) FROM visits").plan.outputs} == {2.0}
 
 
 @pytest.mark.parametrize(("name", "sql", "slug"), [

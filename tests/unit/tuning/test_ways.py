@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -12,10 +11,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from support.gates import NoiselessGate
 
-from dpsql.frontends.cli import cli
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import Lean, leaning_choice
@@ -114,14 +111,3 @@ def test_of_few_people_none_is_recommended_and_the_number_that_auto_takes_is_tol
         policy, auto = table.ways
         assert table.recommended is None and "noise drowns" in table.why and 40 < table.enough < 100
         assert auto.noise == pytest.approx(2 * policy.noise, rel=0.1) and auto.bound == policy.bound == 15_000
-
-
-def test_the_command_line_shows_the_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spending(tmp_path, 3_000).close()
-    monkeypatch.chdir(tmp_path)
-    shown = CliRunner().invoke(cli, ["fit", "-p", "policy.yaml", "--epsilon", "1", SUM]).output
-    assert "ways to bound SUM(amount)" in shown and shown.count("<- suits") == 1
-    assert "max_total = auto takes about 7" in shown and "privacy units with values" in shown
-    written = CliRunner().invoke(cli, ["fit", "-p", "policy.yaml", "--epsilon", "1", "-f", "json", SUM]).stdout
-    (ways,) = json.loads(written[written.index("{") : written.rindex("}") + 1])["ways"]
-    assert [way["name"] for way in ways["ways"]] == ["policy", "number", "auto"]

@@ -300,24 +300,6 @@ def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert words.replace("{}", str(folder)) in "\n".join(findings.problems)
 
 
-def test_few_unreadable_cells_and_files_without_rows_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blank cells and declared texts of NULL are no loss; a half of the cells is not most of them."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-    (tmp_path / "a.csv").write_text(HEADER + "p1,NA,-,2000-01-02\np2,3,,\np3, ,1.5,\np3,,2,\n,4,3,2000-01-02\n")
-    (tmp_path / "b.csv").write_text(HEADER)
-    findings = check_policy_file(_people(tmp_path, f"{tmp_path}/*.csv", null=["", "-"]))
-    assert findings.status is Exit.DONE
-    age = f"people.age has cells that cannot be read as integer and count as NULL: 1 of 3 in {tmp_path}/a.csv"
-    assert [note for note in findings.notes if " has cells " in note] == [f"note: {age}"]
-    assert f"note: people has files without a row that can be read: 1 in {tmp_path}/b.csv" in findings.notes
-    assert "note: people has rows beyond max_rows: 1, which are in no answer: 1 of 5" in findings.notes
-    assert "note: people has rows that belong to no people.id and are in no answer: 1 of 5" in findings.notes
-    assert any("exact, and for the custodian alone" in note for note in findings.notes)
-    (tmp_path / "a.csv").write_text(HEADER + "p1,4,-,2000-01-02\np2,3,,\np3, ,1.5,\n")
-    (tmp_path / "b.csv").unlink()
-    assert not any("exact" in note for note in check_policy_file(tmp_path / "policy.yaml").notes)
-
-
 def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -20,8 +19,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.answers import Answers, WrongAnswer, read_answers
 from dpsql.frontends.admin.choices import column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
-from dpsql.frontends.admin.wizard import ask_for_policy
-from dpsql.policy import load_policy, parse_policy
+from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line
 from dpsql.session.opening import open_session
 
@@ -160,38 +158,6 @@ def test_a_wrong_answer_is_refused_and_nothing_is_written(
     assert not Path("night.yaml").exists() and "Traceback" not in outcome.err
 
 
-@pytest.mark.parametrize("budget", ["0.000001", "0.002", "0.7", "1000"])
-def test_the_price_that_is_proposed_for_a_question_is_accepted(bare_clinic: Clinic, dpsql: Run, budget: str) -> None:
-    Path("p.csv").write_text("id,a\n1,2\n")
-    Path("answers.yaml").write_text(f"unit: row\npeople: 1000\nbudget: {budget}\n")
-    outcome = dpsql("init", "--from", "p.csv", "--answers", "answers.yaml")
-    assert outcome.status == 0, outcome.err
-    assert load_policy(Path("p.yaml")).per_query.epsilon == Fraction(budget) * 3 / 100
-
-
-@pytest.mark.parametrize("way", [("--starter",), ("--answers", "answers.yaml")], ids=["starter", "answers"])
-@pytest.mark.parametrize("name", ["\N{GRINNING FACE}.csv", 'a"b\\c.csv', "two\nlines: x.csv", "\x85\u2028\ufeffx.csv"])
-def test_the_policy_names_the_file_and_the_columns_as_they_are(
-    bare_clinic: Clinic, dpsql: Run, way: tuple[str, ...], name: str
-) -> None:
-    column = "b\x85m\u2028i\x7f \N{GRINNING FACE}: {x} #"
-    Path(name).write_text(f"id,{column}\n1,2\n", encoding="utf-8")
-    Path("answers.yaml").write_text("unit: row\npeople: 1000\n")
-    assert dpsql("init", "--from", name, "--out", "odd.yaml", "--unit", "row", *way).status == 0
-    policy = load_policy(Path("odd.yaml"))
-    (table,) = policy.tables.values()
-    assert policy.source == name or policy.source.endswith(f"/{name}")
-    assert [entry.source_name for entry in table.columns.values()] == ["id", column]
-    assert dpsql("check", "odd.yaml", "--create-ledger").status == 0
-
-
-def test_a_name_that_no_policy_can_hold_is_refused(bare_clinic: Clinic, dpsql: Run) -> None:
-    name = os.fsdecode(b"patients-\xff.csv")
-    Path(name).write_text("id\n1\n")
-    outcome = dpsql("init", "--from", name, "--starter", "--out", "odd.yaml")
-    assert outcome.status == 2 and "no text in UTF-8" in outcome.err and not Path("odd.yaml").exists()
-
-
 @pytest.mark.parametrize("way", [("--starter",), ("--answers", "answers.yaml")], ids=["starter", "answers"])
 def test_types_of_a_source_write_nothing_into_its_policy(bare_clinic: Clinic, dpsql: Run, way: tuple[str, ...]) -> None:
     hostile = 'STRUCT("a\n    public: true\n    x" INTEGER)'
@@ -238,26 +204,6 @@ def test_an_answer_about_a_column_becomes_its_yaml(answer: str, type_: str | Non
 
 
 # --- value of the policy --------------------------------------------------------------------------------------------------
-
-
-def _bars(policy_text: str, people: int) -> dict[str, float]:
-    lines = list(simulated_errors(parse_policy(policy_text), people))
-    found = (re.fullmatch(r" *the (.*) would be known to about . ([0-9.,]+)", line) for line in lines)
-    return {match[1]: float(match[2].replace(",", "")) for match in found if match}
-
-
-def test_the_simulated_error_is_what_the_policy_implies(bare_clinic: Clinic) -> None:
-    bars = _bars(FOLDER_POLICY, 5000)
-    assert set(bars) == {
-        "number of rows of patients by region", "mean age of patients by region", "number of rows of visits",
-        "mean alk_phos of visits",
-    }  # fmt: skip
-    by_people = bars["mean alk_phos of visits"] / _bars(FOLDER_POLICY, 20_000)["mean alk_phos of visits"]
-    assert 3 < by_people < 5, "four times the people, a quarter of the error"
-    halved = _bars(FOLDER_POLICY.replace("per_query: {epsilon: 0.1}", "per_query: {epsilon: 0.05}"), 5000)
-    assert halved["number of rows of visits"] == pytest.approx(2 * bars["number of rows of visits"], rel=0.1)
-    fewer = _bars(FOLDER_POLICY.replace("max_rows: 20", "max_rows: 5"), 5000)
-    assert fewer["number of rows of visits"] == pytest.approx(bars["number of rows of visits"] / 4, rel=0.1)
 
 
 def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic) -> None:
@@ -363,57 +309,3 @@ def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) 
     with pytest.raises(Error) as error:
         Answers({"first": "1"}, "d", lambda text: None, ask, draft).get("first", "?", number)
     assert error.value.slug == "file_write"
-
-
-WIDE = ["person", "age", "sex", *(f"lab_{n}" for n in range(100)), *(f"note_{n}" for n in range(27))]
-
-
-def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: Run) -> None:
-    Path("wide.csv").write_text(",".join(WIDE) + "\n" + "\n".join(",".join(["1"] * 130) for _ in range(3)) + "\n")
-    typed = iter(
-        [
-            "wide.person",
-            "no",
-            "ages, lab_*",
-            "age, lab_*, sex",
-            "integer 0 to 120",
-            "",
-            "real 0 to 50",
-            "s*, lab_9?",
-            "500",
-            "",
-            "0.1",
-            "-",
-            "-",
-            "auto",
-            "yes",
-        ]
-    )
-    shown, asked = list[str](), list[str]()
-
-    def ask(question: str, default: str) -> str:
-        asked.append(question)
-        return next(typed)
-
-    answers = Answers({}, "typed", shown.append, ask)
-    assert ask_for_policy(Path("wide.csv"), Path("wide.yaml"), answers) == 1
-    assert asked == [
-        "unit", "wide.repeats", "wide.*", "wide.*", "wide.age", "wide.sex", "wide.lab_*", "wide.missing", "people", "budget", "per_query",
-        "max_epsilon", "analysts", "prepare", "finish",
-    ]  # fmt: skip
-    said = "\n".join(shown)
-    assert "wide has no column ages; did you mean age?" in said and "27 columns of wide are left out" in said
-    assert "wide has 129 columns beside its keys" in said and "one answer for 100 columns: lab_0, lab_1," in said
-    columns = load_policy("wide.yaml").tables["wide"].columns
-    assert list(columns) == WIDE[:103] and (columns["lab_7"].type, columns["lab_7"].upper) == ("real", 50)
-    assert [name for name in columns if columns[name].nullable and name != "person"] == [
-        "sex",
-        *(f"lab_{n}" for n in range(90, 100)),
-    ]
-    assert (columns["age"].type, columns["sex"].type, columns["person"].type) == ("integer", "text", "text")
-    Path("answers.yaml").write_text(
-        "".join(f'"{name}": "{text}"\n' for name, text in answers.taken.items() if name != "finish")
-    )
-    again = dpsql("init", "--from", "wide.csv", "--out", "again.yaml", "--answers", "answers.yaml")
-    assert again.status == 0, again.err
-    assert Path("again.yaml").read_text() == Path("wide.yaml").read_text()

@@ -102,13 +102,6 @@ def test_the_whole_set_fits_or_nothing_runs(clinic: Clinic, dpsql: Run, epsilon:
         assert "analyst:research has epsilon 1 left" in outcome.err and not list(Path("out").glob("*.csv"))
 
 
-def test_one_refused_statement_stops_all(nightly: Clinic, dpsql: Run) -> None:
-    Path("other.sql").write_text("SELECT nope FROM patients;\n\nSELECT * FROM patients")
-    outcome = dpsql(*RUN[:4], "other.sql", *RUN[4:])
-    assert outcome.status == 1 and nightly.charges() == 0
-    assert "other.sql:1: 42703" in outcome.err and "other.sql:3: ZP001" in outcome.err, "all of them are told"
-
-
 @pytest.mark.parametrize("where", ["before commit", "before result", "in result", "after note"])
 def test_a_killed_run_goes_on_where_it_stopped_and_pays_nothing_twice(nightly: Clinic, dpsql: Run, where: str) -> None:
     child = process(where, *RUN, script=KILLED)
@@ -119,15 +112,6 @@ def test_a_killed_run_goes_on_where_it_stopped_and_pays_nothing_twice(nightly: C
     assert again.status == 0, again.err
     assert nightly.charges() == 3 and nightly.spent() <= 0.4 * UNIT, "nothing was paid twice"
     assert len(list(Path("out").glob("*.meta.json"))) == 5
-
-
-def test_killed_without_reuse_the_run_continues_without_a_second_charge(nightly: Clinic, dpsql: Run) -> None:
-    run = (*RUN, "--set", "dp.reuse=off")
-    child = process("before result", *run, script=KILLED)
-    child.communicate()
-    assert child.returncode == -9 and nightly.charges() == 2
-    again = dpsql(*run)
-    assert again.status == 0 and nightly.charges() == 4, "a kept request is answered again"
 
 
 def test_a_lost_answer_is_told_and_paid_again_only_on_request(nightly: Clinic, dpsql: Run) -> None:

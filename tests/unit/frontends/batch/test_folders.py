@@ -31,18 +31,6 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     return read
 
 
-def test_a_folder_stands_for_its_sql_files(clinic: Clinic, dpsql: Run) -> None:
-    Path("night/deeper").mkdir(parents=True)
-    for name in ("b.sql", "a.sql", "notes.txt", "deeper/c.sql"):
-        Path("night", name).write_text(COUNT)
-    assert dpsql(*run("night")).status == 0
-    assert results() == ["a-01.csv", "b-01.csv"] and clinic.charges() == 1
-    assert dpsql(*run("night/deeper/..", "night/a.sql")).status == 2, "a result has one file"
-    assert dpsql(*run("night", "night/deeper", "empty")).status == 2
-    Path("empty").mkdir()
-    assert "has no .sql files" in dpsql(*run("empty")).err
-
-
 def test_a_comment_names_the_result_of_the_statement_after_it(clinic: Clinic, dpsql: Run) -> None:
     Path("n.sql").write_text(
         f"-- name: first_one\n{COUNT};\n{COUNT} WHERE age > 1; -- name: no_line_of_its_own\n"
@@ -72,15 +60,6 @@ def test_what_reads_stops_only_itself_in_every_spelling(clinic: Clinic, dpsql: R
     outcome = dpsql(*run("n.sql", "--keep-going"))
     assert outcome.status == 1 and outcome.err.count("nothing was charged") == len(reading), outcome.err
     assert results() == ["n-10.csv"] and clinic.charges() == 1
-
-
-def test_what_can_be_answered_has_to_fit_as_a_whole(clinic: Clinic, dpsql: Run) -> None:
-    Path("n.sql").write_text(f"SELECT nope FROM patients; {COUNT}; {COUNT} WHERE age > 1")
-    outcome = dpsql(*run("n.sql", "--keep-going", "--json", "--analyst", "research", "--epsilon", "0.6"))
-    assert outcome.status == 3 and clinic.charges() == 0
-    read = summary(outcome)
-    assert read["error"]["slug"] == "batch_budget" and not read["error"]["charged"]
-    assert [entry["state"] for entry in read["statements"]] == ["refused", "priced", "priced"]
 
 
 def test_the_summary_says_what_became_of_each_statement(clinic: Clinic, dpsql: Run) -> None:

@@ -10,25 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.commands import read_command
-from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages, read_options
+from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages
 from dpsql.frontends.pgwire.rows import BATCH, ResultField, Rows
-from dpsql.sql.lexer import POSTGRESQL
-from dpsql.sql.split import read_script
 
 TEXT, CSV, BINARY = CopyOptions(), CopyOptions("csv", ",", ""), CopyOptions("binary")
 SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + b"\0\0\0\0" + b"\0\0\0\0"
 """The beginning of a file: signature, flags, length of the header's extension."""
-
-
-def options_of(text: str) -> CopyOptions:
-    """Return the options of a COPY as a connection reads them."""
-    (piece,) = read_script(f"COPY (SELECT 1) TO STDOUT {text}", POSTGRESQL).pieces
-    command = read_command(piece)
-    assert command is not None
-    return read_options(command.words)
 
 
 def rows_of(values: dict[str, list[Any]], oid: int = e.TEXT) -> Rows:
@@ -54,50 +42,6 @@ def copied(rows: Rows, options: CopyOptions) -> list[bytes]:
     assert (first, response) == (b"H", struct.pack(f"!bH{width}h", binary, width, *[binary] * width))
     assert (last, nothing) == (b"c", b"") and all(kind == b"d" for kind, _ in data)
     return [body for _, body in data]
-
-
-# --- options ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "options"),
-    [
-        ("", TEXT), ("()", TEXT), ("WITH (FORMAT text)", TEXT), ("(FORMAT csv)", CSV), ("WITH (format 'csv')", CSV),
-        ("CSV", CSV), ("WITH CSV", CSV), ("csv header", CopyOptions("csv", ",", "", True)), ("BINARY", BINARY),
-        ("(FORMAT binary)", BINARY), ("(FORMAT csv, HEADER)", CopyOptions("csv", ",", "", True)),
-        ("(HEADER, FORMAT csv)", CopyOptions("csv", ",", "", True)), ("(HEADER true)", CopyOptions(header=True)),
-        ("(HEADER on)", CopyOptions(header=True)), ("(HEADER 1)", CopyOptions(header=True)),
-        ("(HEADER 1, FORMAT csv)", CopyOptions("csv", ",", "", True)), ("(HEADER false)", TEXT),
-        ("(HEADER OFF)", TEXT), ("(HEADER 0, FORMAT csv)", CSV), ("DELIMITER ';'", CopyOptions(delimiter=";")),
-        ("DELIMITER AS '|' NULL AS ''", CopyOptions(delimiter="|", null="")), ("(NULL 'NA')", CopyOptions(null="NA")),
-        ("(FORMAT csv, DELIMITER ',', NULL '\\N')", CopyOptions("csv", ",", "\\N")),
-        ("CSV DELIMITER ';' NULL 'it''s'", CopyOptions("csv", ";", "it's")), ("(ENCODING 'utf8')", TEXT),
-        ("(ENCODING 'UTF-8')", TEXT), ("CSV QUOTE '\"' ESCAPE '\"'", CSV), ("(FORMAT binary, HEADER)", BINARY),
-        ("WITH DELIMITER AS '(' CSV", CopyOptions("csv", "(", "")),
-    ],
-)  # fmt: skip
-def test_options_are_read_in_brackets_and_in_the_old_way(text: str, options: CopyOptions) -> None:
-    assert options_of(text) == options
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("(FORMAT xml)", "format xml"), ("(FORMAT)", "FORMAT"), ("DELIMITER", "DELIMITER"), ("(FREEZE)", "FREEZE"),
-        ("(HEADER match)", "match"), ("(FORCE_QUOTE a)", "FORCE_QUOTE"), ("CSV HEADER ON ON", "ON"),
-        ("DELIMITER '::'", "delimiter, quote or encoding"), ("DELIMITER ''", "delimiter, quote or encoding"),
-        ("(ENCODING 'latin1')", "delimiter, quote or encoding"), ("CSV QUOTE ''''", "delimiter, quote or encoding"),
-        ("CSV ESCAPE '\\'", "delimiter, quote or encoding"),
-        ("DELIMITER 'n'", "delimiter or null"), ("DELIMITER 'N'", "delimiter or null"), ("DELIMITER '\\'", "delimiter or null"),
-        ("DELIMITER '\n'", "delimiter or null"), ("CSV DELIMITER '\"'", "delimiter or null"), ("CSV NULL ','", "delimiter or null"),
-        ("CSV NULL 'a\n'", "delimiter or null"),
-    ],
-)  # fmt: skip
-def test_options_that_are_not_supported_are_refused_by_name(text: str, problem: str) -> None:
-    with pytest.raises(Error) as caught:
-        options_of(text)
-    assert (caught.value.slug, caught.value.sqlstate) == ("copy_option", "0A000")
-    assert caught.value.message == f"COPY option {problem} is not supported"
 
 
 # --- text -------------------------------------------------------------------------------------------------------------

@@ -20,28 +20,6 @@ def slug_of(kind: bytes, body: bytes) -> str:
 # --- the first message ------------------------------------------------------------------------------------------------
 
 
-def test_a_startup_message_has_a_version_and_pairs_of_texts() -> None:
-    body = b"\0\3\0\2" + b"user\0ann\0database\0clinic\0options\0\0\0"
-    assert m.read_startup(body) == m.Startup(3, 2, {"user": "ann", "database": "clinic", "options": ""})
-    assert m.read_startup(b"\1\2\xff\xfe\0") == m.Startup(0x0102, 0xFFFE, {})
-
-
-@pytest.mark.parametrize(
-    ("code", "gss"), [(b"\x04\xd2\x16\x2f", False), (b"\x04\xd2\x16\x30", True)], ids=["tls", "gss"]
-)
-def test_requests_for_encryption_are_told_apart(code: bytes, gss: bool) -> None:
-    """The codes are 1234 in the upper half and 5679 or 5680 in the lower, which is not a protocol version."""
-    assert m.read_startup(code) == m.TlsRequest(gss)
-    with pytest.raises(Error, match="startup"):
-        m.read_startup(code + b"\0")
-
-
-def test_a_cancel_request_names_a_process_and_a_secret_of_any_length() -> None:
-    code = b"\x04\xd2\x16\x2e"
-    assert m.read_startup(code + b"\1\0\0\7" + b"\xff\0abc") == m.Cancel(0x01000007, b"\xff\0abc")
-    assert m.read_startup(code + b"\0\0\0\0") == m.Cancel(0, b"")
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -97,12 +75,6 @@ def test_messages_are_read(kind: bytes, body: bytes, read: m.Message) -> None:
     assert slug_of(kind, body + b"x") == "wire_message", "nothing may stand behind the last field"
 
 
-@pytest.mark.parametrize("body", [b"", b"anything", b"\xff\0"])
-def test_logins_and_copied_rows_are_handed_on_unread(body: bytes) -> None:
-    assert m.read_message(b"p", body) == m.Password(body)
-    assert [m.read_message(kind, body) for kind in (b"d", b"c", b"f")] == [m.CopyIn()] * 3
-
-
 @pytest.mark.parametrize(
     ("kind", "whole"),
     [
@@ -134,12 +106,6 @@ def test_an_unknown_type_is_refused_by_its_name(kind: bytes) -> None:
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_length_counts_itself_and_not_the_type() -> None:
-    assert m.message(b"Z", b"I") == b"Z\0\0\0\5I"
-    assert m.message(b"n") == b"n\0\0\0\4"
-    assert m.message(b"d", b"x" * 300)[:5] == b"d\0\0\1\x30"
 
 
 @pytest.mark.parametrize(

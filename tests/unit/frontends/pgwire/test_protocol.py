@@ -19,7 +19,6 @@ from support.raw_client import (
     kinds,
     parse,
     rows_of,
-    text,
 )
 from support.served_clinic import GROUPED, PASSWORD, Served
 
@@ -216,19 +215,6 @@ def test_columns_do_not_depend_on_values_that_are_not_known_yet(client: Client, 
     assert kinds(client.until(b"Z")) == "1tTZ"
 
 
-def test_copy_writes_text_csv_and_binary(client: Client) -> None:
-    rows = rows_of(client.query(GROUPED))
-    lines = [b"\t".join(cell or b"" for cell in row) + b"\n" for row in rows]
-    found = client.query(f"COPY ({GROUPED}) TO STDOUT")
-    assert kinds(found) == "HddcCZ"
-    assert [body for kind, body in found if kind == b"d"] == lines
-    csv = client.query(f"COPY ({GROUPED}) TO STDOUT WITH (FORMAT csv, HEADER)")
-    assert [body for kind, body in csv if kind == b"d"] == [b"sex,n\n", *(line.replace(b"\t", b",") for line in lines)]
-    binary = [body for kind, body in client.query(f"COPY ({GROUPED}) TO STDOUT (FORMAT binary)") if kind == b"d"]
-    assert binary[0].startswith(b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\0\2\0\0\0\6female")
-    assert binary[-1] == b"\xff\xff"
-
-
 def test_parameters_without_types_are_inferred(client: Client) -> None:
     client.send(parse("SELECT COUNT(*) FROM patients WHERE sex = $1 AND age > $2 AND bmi < $3"), describe(b"S"), SYNC)
     found = client.until(b"Z")
@@ -237,16 +223,6 @@ def test_parameters_without_types_are_inferred(client: Client) -> None:
     assert error_of(client.until(b"Z"))["C"] == "22P02"
     client.send(parse("SELECT COUNT(*) FROM patients WHERE age = $1"), bind((b"1e999999999",)), SYNC)
     assert error_of(client.until(b"Z"))["C"] == "22P02"
-
-
-def test_protocol_versions_and_unknown_options_are_negotiated(served: Served) -> None:
-    client = Client(served.port)
-    client.start("research", "nafld", version=(3 << 16) + 2, **{"_pq_.new": "on"})
-    found = client.until(b"R")
-    assert found[0] == (b"v", struct.pack("!II", 0, 1) + text("_pq_.new"))
-    old = Client(served.port)
-    old.start("research", "nafld", version=2 << 16)
-    assert error_of(old.until(b"E"))["C"] == "0A000"
 
 
 def test_logins_that_fail_do_not_tell_who_exists(served: Served) -> None:
@@ -303,14 +279,6 @@ def test_a_connection_may_name_its_project_and_options(served: Served) -> None:
         assert (found["S"], found["C"]) == ("FATAL", sqlstate)
 
 
-def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
-    """SQLAlchemy queries a table's options in this way; the setting is known only later."""
-    client.send(parse("SELECT relname, current_setting($1::VARCHAR) FROM pg_class LIMIT 1"), describe(b"S"), SYNC)
-    assert columns_of(client.until(b"Z")) == [("relname", 19), ("current_setting", 25)]
-    client.send(parse("SELECT current_setting($1)"), bind((b"server_version_num",)), execute(), SYNC)
-    assert rows_of(client.until(b"Z")) == [[b"160014"]]
-
-
 def test_a_setting_is_changed_by_a_function_as_by_set(served: Served) -> None:
     client = served.client()
 
@@ -334,26 +302,6 @@ def test_a_setting_is_changed_by_a_function_as_by_set(served: Served) -> None:
 
 
 # --- SQLSTATEs as in PostgreSQL ---------------------------------------------------------------------------------------
-
-
-def test_text_that_is_not_utf8_is_refused_and_the_connection_goes_on(client: Client) -> None:
-    client.send(framed(b"Q", b"SELECT '\xff'\0"))
-    found = client.until(b"Z")
-    assert error_of(found)["C"] == "22021" and kinds(found) == "EZ"
-    client.send(framed(b"P", b"\0SELECT '\xff'\0\0\0"), bind(), execute(), SYNC)
-    found = client.until(b"Z")
-    assert error_of(found)["C"] == "22021" and kinds(found) == "EZ"
-    assert rows_of(client.query("SELECT 1")) == [[b"1"]]
-    client.query("BEGIN")
-    client.send(framed(b"Q", b"SELECT '\xff'\0"))
-    assert client.until(b"Z")[-1] == (b"Z", b"E")
-    assert client.query("ROLLBACK")[-1] == (b"Z", b"I")
-
-
-@pytest.mark.parametrize("sql", ["SELEC COUNT(*) FROM patients", "SELEC 1", "FORM patients", "x", "explian select 1"])
-def test_a_misspelt_statement_is_a_syntax_error(client: Client, sql: str) -> None:
-    found = error_of(client.query(sql))
-    assert (found["C"], found["D"]) == ("42601", "nothing was charged")
 
 
 @pytest.mark.parametrize(

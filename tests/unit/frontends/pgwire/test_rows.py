@@ -3,12 +3,9 @@ values."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 import pytest
 
-from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.rows import (
     BATCH,
@@ -16,7 +13,6 @@ from dpsql.frontends.pgwire.rows import (
     ResultField,
     Rows,
     data_row,
-    formats_for,
     oid_of,
     writers,
 )
@@ -56,34 +52,6 @@ def test_every_type_of_an_answer_has_an_oid() -> None:
             assert OIDS[Type[f"{type_.name}_LIST"]] == e.ARRAY_OF[oid]
 
 
-@pytest.mark.parametrize(
-    ("requested", "width", "formats"),
-    [
-        ((), 0, ()), ((), 3, (0, 0, 0)), ((1,), 3, (1, 1, 1)), ((0,), 2, (0, 0)), ((1,), 1, (1,)), ((1,), 0, ()),
-        ((1, 0, 1), 3, (1, 0, 1)),
-    ],
-)  # fmt: skip
-def test_no_format_is_text_and_a_single_one_is_for_all(
-    requested: tuple[int, ...], width: int, formats: tuple[int, ...]
-) -> None:
-    assert formats_for(requested, width) == formats
-
-
-@pytest.mark.parametrize(
-    ("requested", "width", "slug"),
-    [
-        ((0, 0), 1, "wire_formats"), ((0, 0), 3, "wire_formats"), ((0, 0), 0, "wire_formats"), ((2,), 3, "wire_format"),
-        ((-1,), 1, "wire_format"), ((0, 7), 2, "wire_format"), ((7, 7), 3, "wire_formats"),
-    ],
-)  # fmt: skip
-def test_formats_that_cannot_be_are_refused(requested: tuple[int, ...], width: int, slug: str) -> None:
-    with pytest.raises(Error) as caught:
-        formats_for(requested, width)
-    assert caught.value.slug == slug
-    if slug == "wire_formats":
-        assert f"{len(requested)} result formats but query has {width} columns" in caught.value.message
-
-
 def test_values_are_written_as_text_or_binary() -> None:
     assert [write(258) for write in writers((NUMBER, NUMBER), (0, 1))] == [b"258", b"\0\0\1\2"]
     assert [write("é") for write in writers((TEXT, TEXT), (0, 1))] == ["é".encode()] * 2
@@ -102,19 +70,6 @@ def test_a_row_holds_lengths_and_values_and_null_is_not_empty() -> None:
 
 
 # --- fetching ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("most", [1, 2, 3, 7, 8, 100])
-def test_rows_come_in_order_and_each_once(most: int) -> None:
-    rows, fetched = numbers(7), list[Any]()
-    while rows.left:
-        expected = min(most, rows.left)
-        before = rows.left
-        piece = [row for batch in rows.fetch(most) for row in batch]
-        assert (len(piece), before - rows.left) == (expected, expected)
-        fetched += piece
-    assert fetched == [(number,) for number in range(7)]
-    assert list(rows.fetch(most)) == list(rows.fetch(None)) == [] and rows.left == 0
 
 
 def test_a_batch_counts_as_fetched_when_it_is_handed_out() -> None:

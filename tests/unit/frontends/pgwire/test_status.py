@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import socket
 import struct
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from dpsql.errors.audit_log import audit
 from dpsql.errors.custodian_log import LOST, AuditLog, CustodianLog, JsonLine
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
-from dpsql.frontends.pgwire.activity import BUCKETS, Activity
 from dpsql.frontends.pgwire.server import Server
 from dpsql.frontends.pgwire.status import StatusServer
 
@@ -105,27 +103,6 @@ def test_metrics_count_questions_by_outcome(ports: tuple[int, int, Server]) -> N
     assert lines["dpsql_questions_waiting"] == "0.0"
     assert float(lines["dpsql_memory_limit_bytes"]) == 1 << 30 and lines["dpsql_memory_refusals"] == "0.0"
     assert [lines[f"dpsql_memory_{kind}_bytes"] for kind in ("rows", "statements", "sent")] == ["0.0"] * 3
-
-
-def test_only_stored_answers_are_timed() -> None:
-    """The time of a measured answer could reveal something about the rows."""
-
-    class Receipt:
-        id, charged = "r", "rho 1"
-
-        def __init__(self, reused: bool) -> None:
-            self.reused = reused
-
-    class Released:
-        def __init__(self, reused: bool) -> None:
-            self.receipt = Receipt(reused)
-
-    activity = Activity()
-    activity.answered("ann", Released(False), 4.0)  # type: ignore[arg-type]
-    assert activity.stored_seconds() == ([(end, 0.0) for end in [*map(str, BUCKETS), "+Inf"]], 0.0)
-    activity.answered("ann", Released(True), 0.02)  # type: ignore[arg-type]
-    buckets, total = activity.stored_seconds()
-    assert total == 0.02 and dict(buckets)["0.01"] == 0 and dict(buckets)["0.025"] == dict(buckets)["+Inf"] == 1
 
 
 @contextmanager
@@ -267,25 +244,3 @@ def test_no_log_quotes_a_question_that_the_parser_warns_of(tmp_path: Path) -> No
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == "" and not list(tmp_path.rglob("*.log"))
-
-
-def test_silent_sockets_delay_no_page(ports: tuple[int, int, Server]) -> None:
-    _, port, _ = ports
-    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
-    try:
-        assert page(port, "/readyz")[0] == 200
-        open_still = [connection for connection in silent if _is_open(connection)]
-        assert len(open_still) <= 16, "those that have been silent longest are closed, long before their time is over"
-    finally:
-        for connection in silent:
-            connection.close()
-
-
-def _is_open(connection: socket.socket) -> bool:
-    connection.settimeout(0.05)
-    try:
-        return connection.recv(1) != b""
-    except TimeoutError:
-        return True
-    except OSError:
-        return False

@@ -78,14 +78,6 @@ def test_what_the_owner_did_is_written_down(clinic: Served, user: Run) -> None:
     assert "good password" not in (clinic.state / "audit.log").read_text()
 
 
-@pytest.mark.parametrize("word", ["remove", "disable", "enable", "password"])
-def test_only_a_login_that_is_there_is_changed(user: Run, word: str) -> None:
-    status, _, told = user(word, "nobody", password="whatever it is")
-    assert status == 2 and "user_unknown" in told
-    user("remove", "clinic")
-    assert "user_unknown" in user(word, "clinic", password="whatever it is")[2]
-
-
 def test_a_login_that_is_removed_while_its_password_is_asked_for_stays_removed(
     user: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,16 +90,6 @@ def test_a_login_that_is_removed_while_its_password_is_asked_for_stays_removed(
     monkeypatch.setattr("io.StringIO", lambda text: Slow() if text == "slow\n" else real(text))
     status, _, told = user("password", "clinic", password="slow")
     assert status == 2 and "user_unknown" in told and states(user)["clinic"] == "none"
-
-
-def test_the_hint_for_a_missing_login_lists_the_logins_that_exist(user: Run) -> None:
-    user("remove", "clinic")
-    told = user("password", "clinic", password="whatever it is")[2]
-    assert "logins: owner, research; dpsql user add makes one" in told
-    user("remove", "owner")
-    user("remove", "research")
-    for word in ("password", "remove", "disable", "enable"):
-        assert "logins: none; dpsql user add makes one" in user(word, "clinic", password="whatever it is")[2]
 
 
 def test_an_analyst_sees_their_own_part_of_the_policy_beside_one_who_sees_all(clinic: Served) -> None:

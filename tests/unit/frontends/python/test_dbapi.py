@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
-import pyarrow
 import pytest
 from support.clinic_folder import Clinic
 
@@ -74,16 +73,6 @@ def test_nothing_gives_budget_back(connection: dpsql.Connection) -> None:
     assert spent(connection) == paid
     connection.execute(BY_REGION)
     assert spent(connection) == paid, "a repeated question is answered from the stored release"
-
-
-def test_a_failed_statement_leaves_no_old_answer(connection: dpsql.Connection) -> None:
-    cursor = connection.execute(BY_REGION)
-    with pytest.raises(dpsql.ProgrammingError):
-        cursor.execute("SELECT nope FROM patients")
-    assert cursor.description is None and cursor.rowcount == -1
-    for fetch in (cursor.fetchone, cursor.fetchall, cursor.fetchmany, cursor.arrow):
-        with pytest.raises(dpsql.InterfaceError):
-            fetch()
 
 
 def test_closed_connections_and_cursors_refuse_every_use(clinic: Clinic) -> None:
@@ -152,18 +141,6 @@ def test_a_session_is_closed_where_what_is_called_before_fails() -> None:
     assert closed == ["session"]
 
 
-def test_errors_carry_their_place(connection: dpsql.Connection) -> None:
-    with pytest.raises(dpsql.Refusal) as caught:
-        connection.execute("SELECT nope FROM patients")
-    error = caught.value
-    assert (error.slug, error.sqlstate, error.position, error.charged) == ("unknown_column", "42703", 8, False)
-    connection.execute("SET dp.epsilon = 1")
-    connection.execute("SELECT COUNT(*) FROM patients WHERE age > 1")
-    with pytest.raises(dpsql.BudgetRefusal) as short:
-        connection.execute("SELECT COUNT(*) FROM patients WHERE age > 2")
-    assert set(short.value.remaining) == {"dataset", "analyst:research"}
-
-
 def test_threads_share_a_connection(connection: dpsql.Connection) -> None:
     answers: list[Any] = []
 
@@ -177,22 +154,6 @@ def test_threads_share_a_connection(connection: dpsql.Connection) -> None:
         thread.join()
     assert len(answers) == 6 and all(answer is not None for answer in answers)
     assert float(spent(connection)["dataset"]) == pytest.approx(0.6, rel=0.01)
-
-
-def test_a_table_of_arrow_can_be_the_source(clinic: Clinic, tmp_path: Any) -> None:
-    people = pyarrow.table({"id": list(range(500)), "age": [30] * 500})
-    policy = clinic.folder / "given.yaml"
-    policy.write_text(
-        "dataset: given\nprivacy_unit: row\nbudget: {epsilon: 5, delta: 0, accountant: pure}\n"
-        "ledger: sqlite:///given.db\n"
-        "tables:\n  people:\n    columns:\n      age: {type: integer, lower: 0, upper: 99}\n"
-    )
-    with pytest.raises(dpsql.Fault, match="no ledger"):
-        dpsql.connect(policy, source=people)
-    with dpsql.connect(policy, source=people, create_ledger=True) as connection:
-        connection.execute("SET dp.epsilon = 4")
-        row = connection.execute("SELECT COUNT(*) AS n, AVG(age) AS age FROM people").fetchone()
-    assert row is not None and abs(row[0] - 500) < 100 and abs(row[1] - 30) < 20
 
 
 def test_answers_and_plans_can_be_awaited_together(clinic: Clinic) -> None:
@@ -227,28 +188,6 @@ def test_a_cancelled_wait_interrupts_the_question(clinic: Clinic) -> None:
             assert (await opened.execute("SELECT 7 AS seven")).table.to_pylist() == [{"seven": 7}]
 
     asyncio.run(ask())
-
-
-def test_a_notebook_shows_error_bars_and_asks_cells(clinic: Clinic, capsys: pytest.CaptureFixture[str]) -> None:
-    registered: dict[str, Any] = {}
-
-    class Shell:
-        user_ns: dict[str, Any] = {}  # noqa: RUF012
-
-        def register_magic_function(self, function: Any, magic_kind: str, magic_name: str) -> None:
-            registered[f"{magic_kind} {magic_name}"] = function
-
-    dpsql.load_ipython_extension(Shell())
-    magic = registered["line_cell dpsql"]
-    assert magic("", "SELECT 1") is None and "has no connection yet" in capsys.readouterr().out
-    magic("clinic.yaml research")
-    release = magic("answer", BY_REGION)
-    html = release._repr_html_()
-    assert Shell.user_ns["answer"] is release and html.count("&plusmn;") == 4 and "<td>north</td>" in html
-    assert "charged epsilon 0.1" in html and "error bars hold in 95 %" in html
-    assert magic("", "SELECT nope FROM patients") is None and "unknown_column" in capsys.readouterr().out
-    assert "&lt;b&gt;" in magic("", "SELECT '<b>' AS t")._repr_html_()
-    magic.connection.close()
 
 
 def test_the_reason_of_an_incident_is_in_the_custodians_log_alone(clinic: Clinic) -> None:

@@ -81,10 +81,3 @@ def test_weights_find_the_answer_whose_noise_is_small(repeated: ModuleType) -> N
     noise = np.sqrt(random.exponential(size=(40, 1))) * random.normal(size=(40, 4000))
     mean, weighted = noise.mean(axis=0), repeated.weighted_mean(noise)
     assert np.abs(weighted).mean() < 0.6 * np.abs(mean).mean()
-
-
-def test_the_picture_of_repeats_is_in_the_page(repeated: ModuleType) -> None:
-    picture = (ROOT / "docs" / "comparison-correlated.svg").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "evidence" / "accuracy.md").read_text(encoding="utf-8")
-    assert "(../comparison-correlated.svg)" in page and picture.startswith("<svg")
-    assert all(way in picture and f"| {way} |" in page for way in repeated.WAYS)

@@ -81,11 +81,3 @@ def test_the_lead_of_the_worst_case_is_enough_and_hardly_more_than_needed() -> N
     missed = 1 - 1 / math.fsum(map(math.exp, scores))
     assert 0.02 < missed <= 0.05 and law(keys=1).count_error(0.05) == 0
     assert end_key_for(chosen.sensitivity, 50, True, PrivacyLoss(None, Fraction(0), Fraction(1, 32))).rows > 2 * lead
-
-
-@pytest.mark.parametrize(("epsilon_0", "keys", "rows"), [(0, 2, 1), (-1, 2, 1), (1, 0, 1), (1, 2, 0)])
-def test_what_is_no_choice_cannot_be_made(epsilon_0: int, keys: int, rows: int) -> None:
-    with pytest.raises(ValueError):
-        law(epsilon_0=Fraction(epsilon_0), keys=keys, rows=rows)
-    with pytest.raises(ValueError):
-        EndKey(Sensitivity(0, 0, 0, 0), Fraction(1), 2, 1, True)

@@ -168,13 +168,3 @@ def test_a_smallest_value_lies_outside_the_data_as_seldom_as_is_said() -> None:
     law = choice_for(rows(1), Fraction(0), cells, PrivacyLoss(HALF, Fraction(0), None))
     histogram = (*(0 for _ in range(cells - 1)), 2 * law.rank)
     assert 0.5 * float(OUTSIDE) < 1 - math.exp(log_law(law, histogram)[-1]) <= float(OUTSIDE)
-
-
-@pytest.mark.parametrize(
-    ("quantile", "epsilon", "rank"),
-    [(Fraction(2), 1, 0), (Fraction(-1, 2), 1, 0), (HALF, 0, 0), (HALF, 1, 1), (Fraction(0), 1, 0), (Fraction(1), 1, -1),
-     (Fraction(1, 10**7), 1, 0)],
-)  # fmt: skip
-def test_what_is_no_choice_cannot_be_made(quantile: Fraction, epsilon: int, rank: int) -> None:
-    with pytest.raises(ValueError):
-        Choice(rows(1), quantile, Fraction(epsilon), rank)

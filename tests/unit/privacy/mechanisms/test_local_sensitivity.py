@@ -27,13 +27,11 @@ from dpsql.noise.local_sensitivity import (
     rounded_laplace,
     smooth_medians,
 )
-from dpsql.noise.local_sensitivity import tested_numbers as numbers_of
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms, laid_out
 from dpsql.privacy.loss import PrivacyLoss, rho_of_pure
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import choice_for
 from dpsql.privacy.mechanisms.local_sensitivity import (
     REFUSED,
     LocalSensitivityPlan,
@@ -44,7 +42,6 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
 )
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, ln_upper
 from dpsql_audit import local_laws
-from dpsql_audit.mechanism_laws import check_local
 
 LAST = 5
 ROWS = range(8)
@@ -235,27 +232,10 @@ def test_groups_are_computed_together_as_each_by_itself(rows: int) -> None:
         assert released.tolist() == [local_laws.number(tested, cells, last) for cells in groups]
 
 
-def test_the_mean_of_more_rows_than_a_product_of_words_holds_is_exact() -> None:
-    cells, counts = np.array([1, (1 << 17) - 1]), np.array([1, 1 << 40])
-    (mean,) = means(Ranks(Histograms(1 << 17, np.array([0, 2]), cells, counts)), 12)
-    assert mean == ((1 + int(cells[1]) * (1 << 40)) << 12) // ((1 << 40) + 1)
-
-
 def test_values_that_cannot_differ_have_a_median_without_noise() -> None:
     law = smooth_for(ONE_ROW, part())
     one_cell = Histograms(1, np.array([0, 1, 1]), np.array([0]), np.array([7]))
     assert smooth_medians(one_cell, law, 8, KernelRandomness()).tolist() == [0, 0]
-
-
-def test_as_many_groups_as_a_question_may_have_take_no_loop_over_groups() -> None:
-    """65,536 groups, at an epsilon with tens of thousands of weights: a loop over groups would take minutes."""
-    count = 1 << 16
-    cells = Histograms(256, np.arange(count + 1), np.arange(count) % 256, np.full(count, 50_000))
-    law = smooth_for(ONE_ROW, part("1/50", "0.000000001"))
-    assert smooth_medians(cells, law, count, KernelRandomness()).shape == (count,)
-    tested = propose_for(ONE_ROW, part(), 3)
-    none = np.zeros(count, dtype=np.int64)
-    assert (numbers_of(cells, tested, none, none) == np.arange(count) % 256).all()
 
 
 def test_the_threshold_of_lecture_notes_is_passed_far_too_often() -> None:
@@ -293,16 +273,6 @@ def test_weights_that_fall_too_fast_and_noise_that_is_too_small_cost_more() -> N
     for wrong in (replace(law, fall=law.fall + law.fall // 50), replace(law, alpha=2 * law.alpha)):
         again = wrong.recomputed_loss()
         assert again.delta > law.delta_0 or (again.epsilon or 0) > law.epsilon_0
-
-
-@pytest.mark.parametrize("rows", [1, 4])
-def test_smooth_noise_is_known_in_ranks_where_values_are_even(rows: int) -> None:
-    """With one row per cell, the noise is as wide as this many rows, and wider than the error of the exponential mechanism."""
-    law = smooth_for(moved_rows(rows), part(1, "0.000001"))
-    cells = tuple(range(1, 4001))
-    width = largest_spread(ranks(cells, 4001), law) / law.alpha * math.log(20)
-    assert width == pytest.approx(law.rank_error(0.05), rel=0.01)
-    assert law.rank_error(0.05) > 3 * choice_for(moved_rows(rows), Fraction(1, 2), 4001, part()).rank_error(4001, 0.05)
 
 
 def test_too_little_epsilon_is_refused() -> None:
@@ -402,28 +372,6 @@ def test_each_value_has_a_scale_of_its_own() -> None:
     small, large = drawn[scales == 1], drawn[scales == 100]
     assert np.abs(small).mean() == pytest.approx(0.96, abs=0.03)
     assert np.abs(large).mean() == pytest.approx(100, abs=3)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("smooth", [True, False])
-def test_the_audit_finds_the_law_and_noise_that_is_too_small(smooth: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    law: Law = (
-        smooth_for(moved_rows(3), part(1, "0.001")) if smooth else propose_for(moved_rows(2), part(2, "0.001"), 4)
-    )
-    assert check_local(law).problem == ""
-    real = Gate.release_numbers
-    half = {"alpha": 2 * law.alpha} if isinstance(law, SmoothSensitivity) else {}
-
-    def smaller(gate: Gate, name: str, histograms: object, law: object, groups: Groups) -> np.ndarray:
-        changed = replace(law, **half) if half else halved(law)  # type: ignore[type-var, arg-type]
-        return real(gate, name, histograms, changed, groups)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Gate, "release_numbers", smaller)
-    assert "another law" in check_local(law).problem
-
-
-def halved(law: ProposeTestRelease) -> ProposeTestRelease:
-    return law_with(law, noise=replace(law.noise, s=2 * law.noise.s))
 
 
 def test_what_is_no_law_is_not_drawn() -> None:

@@ -107,11 +107,3 @@ def test_the_error_of_the_worst_case_holds_for_the_worst_case(cells: int) -> Non
     outside = 1 - math.exp(log_law(chosen, histogram)[0])
     assert 0.02 < outside <= 0.05
     assert law().count_error(1, 0.05) == 0
-
-
-@pytest.mark.parametrize("epsilon_0", [0, -1])
-def test_what_is_no_choice_cannot_be_made(epsilon_0: int) -> None:
-    with pytest.raises(ValueError):
-        law(epsilon_0=Fraction(epsilon_0))
-    with pytest.raises(ValueError):
-        MostFrequent(Sensitivity(0, 0, 0, 0), Fraction(1))

@@ -72,16 +72,6 @@ def test_the_law_is_that_of_asking_cells_in_a_random_order(seed: int) -> None:
     assert [math.exp(log) for log in found] == pytest.approx(in_every_order(chances), rel=1e-11)
 
 
-def test_a_wide_run_is_so_many_cells() -> None:
-    """Up to 2**26 cells: the probabilities of all cells add up to 1."""
-    weights = [0.0, -1.0, -7.0]
-    for widths in ([3, 2, 4], [1, 40, 1000], [1 << 16, 1 << 20, 1 << 26]):
-        found = flipped_log_chances(weights, widths)
-        assert math.fsum(w * math.exp(log) for w, log in zip(widths, found, strict=True)) == pytest.approx(1, rel=1e-9)
-    apart = flipped_log_chances([0.0] * 3 + [-1.0] * 2 + [-7.0] * 4, [1] * 9)
-    assert flipped_log_chances(weights, [3, 2, 4]) == pytest.approx([apart[0], apart[3], apart[5]], rel=1e-12)
-
-
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 def test_neighbours_are_as_alike_as_is_charged(law: AnyChoice, count: int) -> None:
@@ -180,13 +170,3 @@ def test_the_worst_case_of_ranks_counts_and_ends_holds_and_is_half_of_that_of_th
     mode = MostFrequent(moved(1), HALF, PERMUTE_AND_FLIP)
     lead = math.ceil(mode.count_error(cells, 0.05))
     assert 0.02 < 1 - math.exp(log_law(mode, cells, {7: lead}, list(range(cells)))[7]) <= 0.05
-
-
-def test_no_other_mechanism_can_be_made() -> None:
-    for wrong in ("", "gumbel", "Exponential"):
-        with pytest.raises(ValueError, match="no choice"):
-            Choice(moved(1), HALF, Fraction(1), mechanism=wrong)
-        with pytest.raises(ValueError, match="no choice"):
-            MostFrequent(moved(1), Fraction(1), wrong)
-        with pytest.raises(ValueError, match="no choice"):
-            EndKey(moved(1), Fraction(1), 2, 1, True, wrong)

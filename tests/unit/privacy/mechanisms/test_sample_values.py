@@ -10,7 +10,6 @@ from itertools import combinations_with_replacement
 import pyarrow as pa
 import pytest
 
-from dpsql.errors.exceptions import Fault
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.measurements import completed, released_sample_values
 from dpsql.noise.perturb import Gate
@@ -29,7 +28,6 @@ from dpsql_audit import choice_laws
 
 CELLS = 5
 MEDIAN = Fraction(1, 2)
-ONE = PrivacyLoss(Fraction(1), Fraction(0), None)
 
 
 def choice(groups: int = 1, epsilon: Fraction = Fraction(1)) -> Choice:
@@ -95,12 +93,6 @@ def test_samples_without_a_value_are_in_the_middle_of_every_group() -> None:
     assert whole.start.tolist() == [0, 3, 4, 5, 6]
     assert whole.cell.tolist() == [0, 2, 4, 2, 2, 2]
     assert whole.count.tolist() == [1, 2, 2, 5, 5, 5]
-
-
-def test_more_values_than_samples_are_a_fault_of_the_engine() -> None:
-    with pytest.raises(Fault, match="noise_answer") as caught:
-        completed(laid_out(table([(0, 4, 6)]), CELLS, groups(1)), plan(5))
-    assert caught.value.charged
 
 
 def distance(drawn: list[int], law: Choice, rows: dict[int, int]) -> float:

@@ -135,22 +135,7 @@ def test_private_keys_may_lack_groups(made: ReleasedBlock, sql: str) -> None:
     assert column_facts(remainder(sql, [private])).of_groups == {0}
 
 
-def test_error_functions_do_not_know_either(sandbox: Sandbox, made: ReleasedBlock) -> None:
-    sql = "SELECT count(*), DP_ERROR(count(*)), DP_INTERVAL_LOW(sum(m0)) FROM dp_0"
-    found = release(sandbox, sql, [made])
-    (row,) = found.rows()
-    assert row[:2] == (3, None)
-    assert row[2] is not None
-
-
 def test_one_group_of_all_rows_is_always_there() -> None:
     whole = counts([500.0], LAPLACE, "no keys")
     whole = replace(whole, keys=whole.keys.select([]))
     assert column_facts(remainder("SELECT count(*), min(m0) FROM dp_0", [whole])).noisy == (False, True)
-
-
-def test_outputs_that_name_outputs_are_computed_once_each(made: ReleasedBlock) -> None:
-    """Each alias stands twice in the next one: 2**60 expressions, if they were written out."""
-    items = ["m0 + m0 AS a0", *(f"a{number} * 2 + a{number} AS a{number + 1}" for number in range(60))]
-    facts = column_facts(remainder(f"SELECT {', '.join(items)} FROM dp_0", [made]))
-    assert facts.noisy == (True,) * 61 and facts.of_groups == frozenset()

@@ -155,13 +155,6 @@ def test_extremes_of_rows_that_noise_chooses_are_held(sandbox: Sandbox) -> None:
     assert np.mean(held) >= 0.95
 
 
-def test_extremes_of_rows_that_a_sure_condition_chooses_are_those_of_all_of_them(sandbox: Sandbox) -> None:
-    made = counts(180 + np.arange(40.0), laplace_noise("1/2"), "sure")
-    every = release(sandbox, "SELECT max(m0) FROM dp_0", [made])
-    sure = release(sandbox, f"SELECT max(m0) FROM {ROWS}", [made])
-    assert bar(every) == bar(sure)
-
-
 def test_extremes_by_keys_have_bars_of_their_own(sandbox: Sandbox) -> None:
     sizes = np.array([*np.full(10, 100.0), *np.full(10, 900.0)])
     made = counts(sizes, laplace_noise("1/2"), "by keys", keys=list(range(20)))

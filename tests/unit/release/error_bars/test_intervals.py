@@ -97,15 +97,6 @@ def test_what_holds_no_noise_has_a_bar_without_width_and_what_is_no_number_none(
         assert np.isnan([found.value, found.low, found.high]).all()
 
 
-def test_groups_are_those_requested_in_their_order(room: Room) -> None:
-    for sql in ("m0", "m1 / m0", "m0 * m0", "k1 * m0"):
-        every, some = bar(room, sql), bar(room, sql, groups(rows=[3, 0]))
-        assert some.value.tolist() == numbers(*every.value[[3, 0]])
-        for one, other in ((some.low, every.low), (some.high, every.high)):
-            assert one.tolist() == pytest.approx(other[[3, 0]].tolist(), rel=0.05, nan_ok=True)
-    assert bar(room, "m0", groups(rows=[])).value.tolist() == []
-
-
 # --- numbers that chose the groups ----------------------------------------------------------------------------------
 
 
@@ -178,12 +169,6 @@ def test_measured_ends_are_the_bar_up_to_the_confidence_that_they_were_measured_
         assert not found.unknown.any()
     found = bar(room, "m4", groups(CHOSEN, 0.950001))
     assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
-
-
-def test_measured_ends_are_those_of_the_requested_groups(room: Room) -> None:
-    found = bar(room, "((m4))", groups(CHOSEN, rows=[2, 1]))
-    assert (found.value.tolist(), found.low.tolist(), found.high.tolist()) == ([300, 200], [280, 190], [340, 220])
-    assert len(bar(room, "m4", groups(CHOSEN, 0.99, rows=[2])).value) == 1
 
 
 def test_a_measure_has_measured_ends_as_it_stands_alone() -> None:
