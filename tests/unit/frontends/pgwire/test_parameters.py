@@ -91,42 +91,12 @@ def test_a_cast_says_the_type(written: str, oid: int) -> None:
     assert inferred(f"SELECT $1::{written}") == inferred(f"SELECT CAST(-($1) AS {written})") == (oid,)
 
 
-@pytest.mark.parametrize(
-    "sql",
-    ["SELECT age FROM patients LIMIT $1", "SELECT age FROM patients OFFSET $1",
-     "SELECT age FROM patients FETCH FIRST $1 ROWS ONLY"],
-)  # fmt: skip
-def test_numbers_of_rows_are_integers(sql: str) -> None:
-    """A statement whose values are not known yet skips no rows, as Prisma's OFFSET $1 with 0 does."""
-    assert inferred(sql) == (e.INT8,)
-    assert dummies([e.INT8], parsed(sql)) == [[int("OFFSET" not in sql)]]
-
-
 @pytest.mark.parametrize("test", ["= ANY($1)", "= ANY(($1))", "= SOME($1)", "<> ALL($1)", "= all($1)", "= any($1)"])
 @pytest.mark.parametrize(
     ("column", "element"), [("age", e.INT8), ("weight", e.FLOAT8), ("day", e.DATE), ("region", e.TEXT), ("x", e.TEXT)]
 )
 def test_a_list_has_elements_of_the_type_of_its_column(test: str, column: str, element: int) -> None:
     assert where(f"{column} {test}", "patients, visits") == (LISTS[element],)
-
-
-def test_a_list_may_stand_on_the_left_and_needs_a_comparison() -> None:
-    assert where("ANY($1) = age") == (LISTS[e.INT8],)
-    assert inferred("SELECT ANY($1)") == inferred("SELECT f($1) = 3") == (e.TEXT,)
-
-
-@pytest.mark.parametrize(
-    "call",
-    ["QUANTILE_CONT(age, {})", "quantile(age, {})", "QUANTILE_DISC(age, {})", "APPROX_QUANTILE(age, {})",
-     "APPROX_PERCENTILE(age, {})", "PERCENTILE(age, {})", "PERCENTILE_CONT(age, {})", "PERCENTILE_APPROX(age, {})",
-     "PERCENTILE_DISC(age, {})",
-     "PERCENTILE_CONT({}) WITHIN GROUP (ORDER BY age)", "percentile_disc({}) WITHIN GROUP (ORDER BY age)"],
-)  # fmt: skip
-def test_which_quantile_is_a_real(call: str) -> None:
-    sql = f"SELECT {call.format('$1')} FROM patients"
-    assert inferred(sql) == (e.FLOAT8,)
-    if "WITHIN" not in call:
-        assert inferred(sql.replace("$1", "0.5").replace("age", "$1")) == (e.TEXT,), "the values are not"
 
 
 # --- columns of catalogs ----------------------------------------------------------------------------------------------
