@@ -135,19 +135,19 @@ def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
     return formula
 
 
-def _mean_of(place: int) -> Callable[[Basis, Measure], Formula]:
-    """Return the rule of the mean of one value, y (`place` 0) or x (1), over the rows that have both."""
+def _mean_of(index: int) -> Callable[[Basis, Measure], Formula]:
+    """Return the rule of the mean of one value, y (`index` 0) or x (1), over the rows that have both."""
 
     def formula(basis: Basis, measure: Measure) -> Formula:
         first, second = measure.arguments
         shared = basis.products((first, second), measure.filter)
         if shared is None:
             count = basis.count(None, _rows(measure))
-            total, centre = basis.sum(clamped(measure.arguments[place]), _rows(measure), True)
+            total, centre = basis.sum(clamped(measure.arguments[index]), _rows(measure), True)
         else:
-            count, total = shared.count, shared.totals[place]
-            centre = float(shared.centres[place])
-        bounds = measure.arguments[place].facts
+            count, total = shared.count, shared.totals[index]
+            centre = float(shared.centres[index])
+        bounds = measure.arguments[index].facts
         plug_in = within(float(centre) + total / greatest(count, 1), float(bounds.lower), float(bounds.upper))
         return Estimate(plug_in, mean(total, centre, count, bounds))
 

@@ -82,12 +82,12 @@ def flipped(
         total = near.copy()
         for group, cells_there in far.items():
             total[group] += len(cells_there)
-        place = uniform_below(total, draws, randomness)
-        run = np.searchsorted(through, through[ends[:-1]] + np.minimum(place, near - 1), side="right") - 1
+        index = uniform_below(total, draws, randomness)
+        run = np.searchsorted(through, through[ends[:-1]] + np.minimum(index, near - 1), side="right") - 1
         chosen[part] = runs.first[inside][run] + uniform_below(runs.width[inside][run], draws, randomness)
         for group, cells_there in far.items():
-            if place[group] >= near[group]:
-                chosen[part.start + group] = cells_there[int(place[group] - near[group])]
+            if index[group] >= near[group]:
+                chosen[part.start + group] = cells_there[int(index[group] - near[group])]
     return chosen
 
 
@@ -195,20 +195,20 @@ def _far_heads(runs: list[Run], rate: Fraction, begin: int, randomness: Randomne
     while len(dealt) < zeros:
         dealt.add(int(uniform_below(np.array([count]), 1, randomness)[0]))
     heads = []
-    for place in sorted(dealt):
-        first, distance = _far_cell(far, place)
+    for index in sorted(dealt):
+        first, distance = _far_cell(far, index)
         ((low, high),) = exp_bounds(rate, [distance])
         if _is_below(_long_word(3, randomness), 3 * 64, (low, high), EXACT_BITS - _FAR_BITS):
             heads.append(first)
     return heads
 
 
-def _far_cell(far: list[Run], place: int) -> tuple[int, int]:
-    """Return the `place`-th cell of the runs `far`, counted from 0, and its distance."""
+def _far_cell(far: list[Run], index: int) -> tuple[int, int]:
+    """Return the `index`-th cell of the runs `far`, counted from 0, and its distance."""
     for first, width, distance in far:
-        if place < width:
-            return first + place, distance
-        place -= width
+        if index < width:
+            return first + index, distance
+        index -= width
     raise AssertionError
 
 

@@ -72,10 +72,10 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = 
         return GroupLayout(Groups(pa.table({}), 1, True), np.arange(table.num_rows))
     domains = [key.values for key in keys]
     columns = [plain_column(table, key.name) for key in keys]
-    places = [None if key.values is None else _places(column, key) for column, key in zip(columns, keys, strict=True)]
+    indexes = [None if key.values is None else _places(column, key) for column, key in zip(columns, keys, strict=True)]
     if None in domains:
-        return _observed(keys, columns, places)
-    return _product(keys, [place for place in places if place is not None], table.num_rows, listed)
+        return _observed(keys, columns, indexes)
+    return _product(keys, [index for index in indexes if index is not None], table.num_rows, listed)
 
 
 def plain_column(table: Any, name: str) -> Any:
@@ -114,11 +114,11 @@ def _places(column: Any, key: KeyColumn) -> Places:
 
         return by_distance
     try:
-        places: NDArray[Any] = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(size).to_numpy()
+        indexes: NDArray[Any] = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(size).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # This depends on the column's type and the policy's values, not on rows.
         raise refuse("noise_answer", charged=True) from None
-    return places.__getitem__
+    return indexes.__getitem__
 
 
 @lru_cache(maxsize=_KEPT)
@@ -135,7 +135,7 @@ def _domain(key: KeyColumn) -> tuple[Any, int | None]:
 
 
 def _product(
-    keys: tuple[KeyColumn, ...], places: list[Places], row_count: int, listed: Positions | None
+    keys: tuple[KeyColumn, ...], indexes: list[Places], row_count: int, listed: Positions | None
 ) -> GroupLayout:
     """Return the layout of all combinations of the values of public keys, or of the `listed` ones."""
     sizes = [len(key.values) for key in keys if key.values is not None]
@@ -145,8 +145,8 @@ def _product(
     for rows in parts(row_count):
         numbers = np.zeros(rows.stop - rows.start, dtype=np.int64)
         nowhere = np.zeros(numbers.size, dtype=bool)
-        for place, size in zip(places, sizes, strict=True):
-            position = place(rows)
+        for index, size in zip(indexes, sizes, strict=True):
+            position = index(rows)
             numbers *= size
             numbers += position
             nowhere |= position == size
@@ -167,9 +167,9 @@ def _product(
 
 def among(listed: Positions, numbers: Positions) -> tuple[Positions, NDArray[np.bool_]]:
     """Return the places of `numbers` in `listed`, and which numbers are not listed."""
-    places = np.searchsorted(listed, numbers)
+    indexes = np.searchsorted(listed, numbers)
     padded = np.append(listed, -1)
-    return places, padded[places] != numbers
+    return indexes, padded[indexes] != numbers
 
 
 def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) -> Any:
@@ -177,8 +177,10 @@ def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) ->
     if listed is None:
         return _grid(keys)
     domains = [key.values for key in keys if key.values is not None]
-    places = positions(listed, [len(domain) for domain in domains])
-    columns = {key.name: domain.take(pa.array(place)) for key, domain, place in zip(keys, domains, places, strict=True)}
+    indexes = positions(listed, [len(domain) for domain in domains])
+    columns = {
+        key.name: domain.take(pa.array(index)) for key, domain, index in zip(keys, domains, indexes, strict=True)
+    }
     return pa.table(columns)
 
 
@@ -198,21 +200,21 @@ def _grid(keys: tuple[KeyColumn, ...]) -> Any:
 _kept_grid = lru_cache(maxsize=_KEPT)(_grid)
 
 
-def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Places | None]) -> GroupLayout:
+def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], indexes: list[Places | None]) -> GroupLayout:
     """Return the layout of the combinations that the engine returned, sorted."""
     inside = np.ones(len(columns[0]), dtype=bool)
-    key_places = [None if place is None else place(slice(0, inside.size)) for place in places]
-    for key, place in zip(keys, key_places, strict=True):
-        if place is not None:
-            inside &= place < len(key.values or ())
+    key_places = [None if index is None else index(slice(0, inside.size)) for index in indexes]
+    for key, index in zip(keys, key_places, strict=True):
+        if index is not None:
+            inside &= index < len(key.values or ())
     sources = inside.nonzero()[0]
-    public = any(place is not None for place in key_places)
+    public = any(index is not None for index in key_places)
     key_columns, ranks = {}, {}
-    for i, (key, column, place) in enumerate(zip(keys, columns, key_places, strict=True)):
-        if key.values is None or place is None:
+    for i, (key, column, index) in enumerate(zip(keys, columns, key_places, strict=True)):
+        if key.values is None or index is None:
             key_columns[key.name] = ranks[str(i)] = column.take(pa.array(sources)) if public else column
         else:
-            ranks[str(i)] = pa.array(place[sources])
+            ranks[str(i)] = pa.array(index[sources])
             key_columns[key.name] = key.values.take(ranks[str(i)])
     try:
         order = None if _ascending(list(ranks.values())) else _order(ranks)

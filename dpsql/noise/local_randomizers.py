@@ -167,10 +167,10 @@ def _marked_sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw,
     wanting = law.subset - included - marked.reshape(count, size).sum(axis=1, dtype=np.int16)
     unfinished, rounds = wanting.nonzero()[0], 0
     while unfinished.size:
-        places = below(unfinished.size, size, randomness)
+        indexes = below(unfinished.size, size, randomness)
         add = wanting[unfinished] > 0
-        cells = starts[unfinished] + places
-        changed = (marked[cells] != add) & (places != codes[unfinished])
+        cells = starts[unfinished] + indexes
+        changed = (marked[cells] != add) & (indexes != codes[unfinished])
         marked[cells[changed]] = add[changed]
         wanting[unfinished[changed]] -= np.where(add[changed], 1, -1)
         unfinished = unfinished[wanting[unfinished] != 0]
@@ -230,8 +230,8 @@ def padding_numbers(count: int, law: NumberLaw, randomness: Randomness) -> tuple
     law."""
     interval = _interval_coins(count, law, randomness)
     ends = below(count, law.ends.inside + law.ends.outside, randomness)
-    places = below(count, law.interval.inside + law.interval.outside, randomness)
-    return np.where(interval, places, ends).astype(np.int16), interval
+    indexes = below(count, law.interval.inside + law.interval.outside, randomness)
+    return np.where(interval, indexes, ends).astype(np.int16), interval
 
 
 def random_order(count: int, randomness: Randomness) -> Integers:
@@ -353,11 +353,11 @@ def randomise_rows(
     uniform choice of the exact rows."""
     order = random_order(max(written, rows.count), randomness)[:written]
     padding = order >= rows.count
-    columns, places = [], order
+    columns, indexes = [], order
     if written > rows.count:
-        places[padding] = 0
+        indexes[padding] = 0
     for column, values, missing in zip(plan.columns, rows.values, rows.missing, strict=True):
-        chosen = _taken(values, places)
+        chosen = _taken(values, indexes)
         law = column.law
         if isinstance(law, CategoryLaw):
             outputs = draw_categories(chosen, law, randomness)
@@ -366,13 +366,13 @@ def randomise_rows(
             continue
         assert column.term is not None
         most = int(column.term.magnitude) >> spare_bits(column)
-        nulls = _taken(missing, places) if law.missing else missing
+        nulls = _taken(missing, indexes) if law.missing else missing
         outputs, interval = draw_numbers(chosen, nulls, most, law, randomness)
         outputs[padding], interval[padding] = padding_numbers(int(padding.sum()), law, randomness)
         columns.append(RandomisedColumn(outputs, interval))
     return tuple(columns)
 
 
-def _taken(values: NDArray[Any], places: Integers) -> NDArray[Any]:
-    """Return the values at `places`; zeros if there are no rows."""
-    return values[places] if values.size else np.zeros(places.size, dtype=values.dtype)
+def _taken(values: NDArray[Any], indexes: Integers) -> NDArray[Any]:
+    """Return the values at `indexes`; zeros if there are no rows."""
+    return values[indexes] if values.size else np.zeros(indexes.size, dtype=values.dtype)

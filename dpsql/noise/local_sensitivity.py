@@ -115,8 +115,8 @@ class Ranks:
         """Return F_D(t) for each t of `steps`, in the group `group`."""
         rows = self.rows[group]
         rank = (rows + steps + 1) // 2
-        place = np.searchsorted(self._through[1:], self._before[group] + np.minimum(np.maximum(rank, 1), rows))
-        return np.asarray(np.where(rank <= 0, 0, np.where(rank > rows, self.last, self._cell[place])))
+        index = np.searchsorted(self._through[1:], self._before[group] + np.minimum(np.maximum(rank, 1), rows))
+        return np.asarray(np.where(rank <= 0, 0, np.where(rank > rows, self.last, self._cell[index])))
 
     def spread(self, distance: Integers, rows: int, group: Integers | int = 0) -> Integers:
         """Return W_D(k) for each k of `distance`, if a unit moves at most `rows` rows."""

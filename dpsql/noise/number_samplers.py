@@ -89,22 +89,22 @@ def end_keys(start: Integers, cell: Integers, count: Integers, law: EndKey) -> t
     first, last = through[start[:-1]][of_cell], through[start[1:]][of_cell]
     rows = law.end_counts(count, through[:-1] - first, last - first)
     inside = rows > 0
-    place = of_cell[inside] * law.keys + cell[inside] % law.keys
-    places, index = np.unique(place, return_inverse=True)
-    totals = np.zeros(places.size, dtype=np.int64)
+    numbered = of_cell[inside] * law.keys + cell[inside] % law.keys
+    different, index = np.unique(numbered, return_inverse=True)
+    totals = np.zeros(different.size, dtype=np.int64)
     np.add.at(totals, index, rows[inside])
-    starts = np.searchsorted(places, np.arange(groups + 1) * law.keys)
-    return starts.astype(np.int64), places % law.keys, totals
+    starts = np.searchsorted(different, np.arange(groups + 1) * law.keys)
+    return starts.astype(np.int64), different % law.keys, totals
 
 
 def exact_runs(cells: int, cell: list[int], count: list[int]) -> list[Run]:
     """Return all runs of one group in the order of cells: first cell, width and distance of each."""
     most, left = max(count, default=0), -1
     runs = []
-    for place, rows in zip(cell, count, strict=True):
-        runs.append((left + 1, place - left - 1, most))
-        runs.append((place, 1, most - rows))
-        left = place
+    for index, rows in zip(cell, count, strict=True):
+        runs.append((left + 1, index - left - 1, most))
+        runs.append((index, 1, most - rows))
+        left = index
     runs.append((left + 1, cells - left - 1, most))
     return [run for run in runs if run[1]]
 
@@ -147,7 +147,7 @@ def choose_leaning(
     of_runs[inner, 1] = distance.ravel()
 
     def runs_of(group: int) -> list[Run]:
-        return [(place, 1, int(far)) for place, far in enumerate(distance[group])]
+        return [(index, 1, int(far)) for index, far in enumerate(distance[group])]
 
     runs = near_runs(cells, groups, between, of_runs, tables)
     return CHOOSERS[law.mechanism](cells, runs, runs_of, law.rate / b, draws, randomness)

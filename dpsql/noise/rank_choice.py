@@ -108,8 +108,8 @@ def choose_in_spans(
             part = slice(int(start[begin + group]), int(start[begin + group + 1]))
             inside = np.repeat(np.arange(part.start, part.stop), width[part])
             starts = np.concatenate([[0], np.cumsum(width[part])])[inside - part.start]
-            places = (first[inside] + np.arange(inside.size) - starts).tolist()
-            return exact_runs(cells, places, count[inside].tolist(), int(targets[begin + group]), law.denominator)
+            indexes = (first[inside] + np.arange(inside.size) - starts).tolist()
+            return exact_runs(cells, indexes, count[inside].tolist(), int(targets[begin + group]), law.denominator)
 
         before = np.concatenate([[0], np.cumsum(rows)])
         runs = _near_runs(cells, portion, cell, before, sought, law)
@@ -159,9 +159,9 @@ def exact_runs(cells: int, cell: list[int], count: list[int], target: int, denom
     b = denominator
     left, e = -1, -target
     runs = []
-    for place, rows in zip(cell, count, strict=True):
-        runs.append((left + 1, place - left - 1, abs(e)))
-        runs.append((place, 1, max(0, e, -(e + b * rows))))
-        left, e = place, e + b * rows
+    for index, rows in zip(cell, count, strict=True):
+        runs.append((left + 1, index - left - 1, abs(e)))
+        runs.append((index, 1, max(0, e, -(e + b * rows))))
+        left, e = index, e + b * rows
     runs.append((left + 1, cells - left - 1, abs(e)))
     return [run for run in runs if run[1]]

@@ -76,16 +76,16 @@ def chosen_quantiles(
     Quantiles of one histogram never cross: the numbers of every group are sorted, which is post-processing.
     """
     histograms = sliced(whole, plan.slices)
-    places: dict[Fraction, NDArray[np.int64]] = {}
+    indexes: dict[Fraction, NDArray[np.int64]] = {}
     for choice in sorted(plan.quantiles, key=lambda choice: choice.search.level):
         search = choice.search
-        low = np.zeros(groups.count, dtype=np.int64) if search.low is None else places[search.low]
-        high = np.full(groups.count, histograms.cells) if search.high is None else places[search.high]
+        low = np.zeros(groups.count, dtype=np.int64) if search.low is None else indexes[search.low]
+        high = np.full(groups.count, histograms.cells) if search.high is None else indexes[search.high]
         searched = histograms if search.low is search.high is None else between(histograms, low, high)
         chosen = _chosen(choice.name, searched, search.relative, choice.law, groups, gate)
-        places[choice.quantile] = np.minimum(np.maximum(chosen, low), np.maximum(high - 1, low))
+        indexes[choice.quantile] = np.minimum(np.maximum(chosen, low), np.maximum(high - 1, low))
     ascending = sorted(plan.quantiles, key=lambda choice: choice.quantile)
-    drawn = np.array([places[choice.quantile] for choice in ascending], dtype=np.int64).reshape(
+    drawn = np.array([indexes[choice.quantile] for choice in ascending], dtype=np.int64).reshape(
         len(ascending), groups.count
     )
     ordered = np.sort(drawn // plan.slices, axis=0)
@@ -131,12 +131,12 @@ def with_rows(histograms: Histograms, cell: int, rows: NDArray[np.int64]) -> His
     groups = histograms.start.size - 1
     growing = np.flatnonzero(rows)
     group = np.concatenate([np.repeat(np.arange(groups), np.diff(histograms.start)), growing])
-    place = group * histograms.cells + np.concatenate([histograms.cell, np.full(growing.size, cell)])
-    places, index = np.unique(place, return_inverse=True)
-    count = np.zeros(places.size, dtype=np.int64)
+    numbered = group * histograms.cells + np.concatenate([histograms.cell, np.full(growing.size, cell)])
+    different, index = np.unique(numbered, return_inverse=True)
+    count = np.zeros(different.size, dtype=np.int64)
     np.add.at(count, index, np.concatenate([histograms.count, rows[growing]]))
-    start = np.searchsorted(places, np.arange(groups + 1) * histograms.cells)
-    return Histograms(histograms.cells, start, places % histograms.cells, count)
+    start = np.searchsorted(different, np.arange(groups + 1) * histograms.cells)
+    return Histograms(histograms.cells, start, different % histograms.cells, count)
 
 
 def sliced(histograms: Histograms, slices: int) -> Histograms:
@@ -168,13 +168,13 @@ def laid_out(table: Any, cells: int, groups: Groups) -> Histograms:
     group, cell, count = group[inside], cell[inside], count[inside]
     if (cell < 0).any() or (cell >= cells).any() or (count < 1).any():
         raise refuse("noise_answer", charged=True)
-    place = (
+    index = (
         group * cells + cell
     )  # below 2**63: the groups of an answer fit into memory, and a grid has at most 2**29 cells
-    if not (place[1:] > place[:-1]).all():
-        order = np.argsort(place)
-        group, cell, count, place = group[order], cell[order], count[order], place[order]
-        if (place[1:] == place[:-1]).any():
+    if not (index[1:] > index[:-1]).all():
+        order = np.argsort(index)
+        group, cell, count, index = group[order], cell[order], count[order], index[order]
+        if (index[1:] == index[:-1]).any():
             raise refuse("noise_answer", charged=True)
     return Histograms(cells, np.searchsorted(group, np.arange(groups.count + 1)).astype(np.int64), cell, count)
 
@@ -201,13 +201,13 @@ def _numbers(table: Any, groups: Groups) -> NDArray[np.int64]:
             if pa.types.is_integer(group_keys.type) and pa.types.is_integer(column.type):
                 group_keys, column = group_keys.cast(pa.int64()), column.cast(pa.int64())
             values = group_keys.unique()
-            places = pc.index_in(column, value_set=values.cast(column.type))
+            indexes = pc.index_in(column, value_set=values.cast(column.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             # This depends on the types of the column and of the keys, not on rows.
             raise refuse("noise_answer", charged=True) from None
-        nowhere |= places.is_null().to_numpy(zero_copy_only=False)
+        nowhere |= indexes.is_null().to_numpy(zero_copy_only=False)
         size = max(1, len(values))
-        of_rows = of_rows * size + places.fill_null(0).to_numpy()
+        of_rows = of_rows * size + indexes.fill_null(0).to_numpy()
         of_groups = of_groups * size + pc.index_in(group_keys, value_set=values).to_numpy()
         combinations, of_groups = np.unique(of_groups, return_inverse=True)
         position = np.minimum(np.searchsorted(combinations, of_rows), max(0, combinations.size - 1))

@@ -268,20 +268,20 @@ def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomnes
     look at its coin, and 32 or 64 bits for r and the sign."""
     begins, looks = words(2 * size, randomness, 16).reshape(2, size)
     bits = 32 if 2 * law.width <= 1 << 17 else 64
-    places: Any = words(size, randomness, bits)
+    indexes: Any = words(size, randomness, bits)
     share = (1 << bits) // (2 * law.width)
-    sided = places // places.dtype.type(share)
+    sided = indexes // indexes.dtype.type(share)
     j = law.blocks.draw(begins, randomness)
     y = j.astype(np.int64)
     y *= law.width
-    y += (sided >> places.dtype.type(1)).view(np.dtype(f"i{bits // 8}"))
+    y += (sided >> indexes.dtype.type(1)).view(np.dtype(f"i{bits // 8}"))
     # Discard words at the end of the range, which would make some r more likely than others.
-    accepted = places <= places.dtype.type(share * 2 * law.width - 1)
+    accepted = indexes <= indexes.dtype.type(share * 2 * law.width - 1)
     near = (accepted & (looks <= law.caps.take(j, mode="clip"))).nonzero()[0]
     accepted[near] = _survives(j[near], y[near], law, randomness)
     if divisor > 1:
         y //= divisor
-    sign = -(sided & places.dtype.type(1)).astype(np.int64)
+    sign = -(sided & indexes.dtype.type(1)).astype(np.int64)
     # Zero has two signs: reject one of them, or zero would be drawn twice as often as it should.
     accepted &= (y != 0) | (sign == 0)
     y ^= sign

@@ -85,8 +85,8 @@ class ExpTables:
         """Return exp(-rate d) for d in [0, `last`] in units of 2**-62, rounded down by at most `error`; exact for d = 0."""
         mask = (1 << _DIGIT_BITS) - 1
         value: Words = self.digits[0][distances & mask]
-        for place, table in enumerate(self.digits[1:], 1):
-            value = product(value, table[(distances >> (place * _DIGIT_BITS)) & mask])
+        for index, table in enumerate(self.digits[1:], 1):
+            value = product(value, table[(distances >> (index * _DIGIT_BITS)) & mask])
         return value
 
 
@@ -108,8 +108,8 @@ def exp_bounds(rate: Fraction, distances: Iterable[int]) -> list[tuple[int, int]
         if distance > last:
             low, high = 0, 1 << _SPARE_BITS
         else:
-            for place, (lows, highs) in enumerate(digits):
-                digit = distance >> (place * _DIGIT_BITS) & mask
+            for index, (lows, highs) in enumerate(digits):
+                digit = distance >> (index * _DIGIT_BITS) & mask
                 low, high = low * lows[digit] // spare, -(-high * highs[digit] // spare)
         bounds.append((low >> _SPARE_BITS, -(-high >> _SPARE_BITS)))
     return bounds
@@ -124,9 +124,9 @@ def _digits(rate: Fraction, bits: int) -> tuple[int, list[tuple[list[int], list[
     """Return the last d within the tables, beyond which exp(-rate d) < 2**-bits, and for each digit the bounds of its factors."""
     last = ceil((bits + 2) * _LN_2 / rate)
     guard(last < _MOST_DISTANCE)
-    places = max(1, -(-last.bit_length() // _DIGIT_BITS))
-    sizes = [min(1 << _DIGIT_BITS, (last >> (place * _DIGIT_BITS)) + 1) for place in range(places)]
-    return last, [_powers(rate * (1 << (place * _DIGIT_BITS)), size, bits) for place, size in enumerate(sizes)]
+    indexes = max(1, -(-last.bit_length() // _DIGIT_BITS))
+    sizes = [min(1 << _DIGIT_BITS, (last >> (index * _DIGIT_BITS)) + 1) for index in range(indexes)]
+    return last, [_powers(rate * (1 << (index * _DIGIT_BITS)), size, bits) for index, size in enumerate(sizes)]
 
 
 def _powers(rate: Fraction, count: int, bits: int) -> tuple[list[int], list[int]]:
@@ -291,10 +291,10 @@ def _longer(runs: list[Run], rate: Fraction, begin: int, randomness: Randomness)
     weights = [(width * low, width * high) for (_, width, _), (low, high) in zip(runs, bounds, strict=True)]
     total_low, total_high = sum(low for low, _ in weights), sum(high for _, high in weights)
     low = high = 0
-    for place, (less, more) in enumerate(weights):
+    for index, (less, more) in enumerate(weights):
         low, high = low + less, high + more
-        if (drawn + 1) * total_high <= low << bits or place == len(runs) - 1:
-            return runs[place][:2]
+        if (drawn + 1) * total_high <= low << bits or index == len(runs) - 1:
+            return runs[index][:2]
         guard(high << bits <= drawn * total_low)
     raise AssertionError
 

@@ -191,8 +191,8 @@ def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
     key_columns, below = {}, total
     for column, part, size in zip(columns, values, sizes, strict=True):
         below //= size
-        places = np.arange(min(total, _MOST_GROUPS + 1)) // below % size
-        key_columns[column.name] = part.take(pa.array(places))
+        indexes = np.arange(min(total, _MOST_GROUPS + 1)) // below % size
+        key_columns[column.name] = part.take(pa.array(indexes))
     return pa.table(key_columns)
 
 

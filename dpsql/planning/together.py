@@ -46,14 +46,14 @@ class Goal:
 def plan_together(planner: Planner, questions: Sequence[Planned], goal: Goal) -> tuple[JointPlan, ...]:
     """Return the measurement plans of the questions; a question that is in none is asked alone, as without plans."""
     alike: dict[Any, list[int]] = {}
-    for place, question in enumerate(questions):
+    for index, question in enumerate(questions):
         if not alone_because(question):
             options = question.options
-            alike.setdefault((options.project, options.mechanism, options.delta), []).append(place)
+            alike.setdefault((options.project, options.mechanism, options.delta), []).append(index)
     plans: list[JointPlan] = []
-    for places in alike.values():
-        joined = _priced(planner, questions, places, goal)
-        plans += [_measurement_plan(planner, questions, group, goal) for group in _joined(joined, places)]
+    for indexes in alike.values():
+        joined = _priced(planner, questions, indexes, goal)
+        plans += [_measurement_plan(planner, questions, group, goal) for group in _joined(joined, indexes)]
     return tuple(sorted(plans, key=lambda plan: plan.places))
 
 
@@ -75,35 +75,35 @@ def alone_because(question: Planned) -> str:
 NO_COMMON_TABLE = "no other table sums the same over the same rows by public keys, or more do than one plan can have"
 
 
-def _priced(planner: Planner, questions: Sequence[Planned], places: Sequence[int], goal: Goal) -> PriceTogether:
-    """Return the joint price of the questions at `places`; a block's name is the position of its question and its own name."""
+def _priced(planner: Planner, questions: Sequence[Planned], indexes: Sequence[int], goal: Goal) -> PriceTogether:
+    """Return the joint price of the questions at `indexes`; a block's name is the position of its question and its own name."""
     joint_questions = []
-    for place in places:
-        question = questions[place]
+    for index in indexes:
+        question = questions[index]
         policy = planner.bound_policy(question.statement)[0]
         blocks = planner.bounded_blocks(question.plan, question.options, policy)
-        named = tuple(replace(block, name=_name(place, block.name)) for block in blocks)
+        named = tuple(replace(block, name=_name(index, block.name)) for block in blocks)
         joint_questions.append(AskedTogether(named, question.options))
     weights = {
-        block.name: goal.weights[place]
-        for place, question in zip(places, joint_questions, strict=True)
-        if place in goal.weights
+        block.name: goal.weights[index]
+        for index, question in zip(indexes, joint_questions, strict=True)
+        if index in goal.weights
         for block in question.blocks
     }
     return price_together(joint_questions, Wishes(goal.objective, weights), planner.policy, planner.accountant)
 
 
-def _name(place: int, block: str) -> str:
-    return f"{place}.{block}"
+def _name(index: int, block: str) -> str:
+    return f"{index}.{block}"
 
 
 def _place(name: str) -> int:
     return int(name.partition(".")[0])
 
 
-def _joined(priced: PriceTogether, places: Sequence[int]) -> list[tuple[int, ...]]:
+def _joined(priced: PriceTogether, indexes: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the questions of each plan: those joined by a chain of workloads or common blocks that includes a workload."""
-    blocks: dict[int, list[str]] = {place: [] for place in places}
+    blocks: dict[int, list[str]] = {index: [] for index in indexes}
     for name, measured in priced.measured_as.items():
         blocks[_place(name)].append(measured)
     root = {name: name for name in priced.measured_as.values()}
@@ -119,25 +119,27 @@ def _joined(priced: PriceTogether, places: Sequence[int]) -> list[tuple[int, ...
             root[root_of(name)] = root_of(names[0])
     with_workload = {root_of(names[0]) for names in together}
     groups: dict[str, list[int]] = {}
-    for place, names in blocks.items():
+    for index, names in blocks.items():
         if root_of(names[0]) in with_workload:
-            groups.setdefault(root_of(names[0]), []).append(place)
+            groups.setdefault(root_of(names[0]), []).append(index)
     return [tuple(group) for group in groups.values()]
 
 
-def _measurement_plan(planner: Planner, questions: Sequence[Planned], places: tuple[int, ...], goal: Goal) -> JointPlan:
-    priced = _priced(planner, questions, places, goal)
+def _measurement_plan(
+    planner: Planner, questions: Sequence[Planned], indexes: tuple[int, ...], goal: Goal
+) -> JointPlan:
+    priced = _priced(planner, questions, indexes, goal)
     read_by: dict[str, list[int]] = {}
     for name, measured in priced.measured_as.items():
         read_by.setdefault(measured, []).append(_place(name))
     keys = tuple(release_key(block, planner.policy) for block in priced.price.blocks)
-    views = tuple(_view(questions[place], place, priced, keys, goal.objective) for place in places)
-    return JointPlan(places, views, priced.price, {name: tuple(read) for name, read in read_by.items()})
+    views = tuple(_view(questions[index], index, priced, keys, goal.objective) for index in indexes)
+    return JointPlan(indexes, views, priced.price, {name: tuple(read) for name, read in read_by.items()})
 
 
-def _view(question: Planned, place: int, priced: PriceTogether, keys: tuple[str, ...], objective: Objective) -> Planned:
+def _view(question: Planned, index: int, priced: PriceTogether, keys: tuple[str, ...], objective: Objective) -> Planned:
     """Return a question with the blocks of a whole plan: its own, with their names and formulas, and the others."""
-    own_blocks = {priced.measured_as[name]: priced.blocks[name] for name in priced.blocks if _place(name) == place}
+    own_blocks = {priced.measured_as[name]: priced.blocks[name] for name in priced.blocks if _place(name) == index}
     names = {
         block.block.name: own_blocks[block.block.name].name.partition(".")[2]
         if block.block.name in own_blocks

@@ -195,7 +195,7 @@ def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block
     )
     log = call("ln", ratio)
     wide = WIDE_CELLS * WIDE_DOUBLINGS
-    places = [
+    indexes = [
         call("add", literal(Fraction(first)), call("ceil", call("mul", literal(Fraction(steps / math.log(2))), behind)))
         for first, steps, behind in (
             (EMPTY_CELLS, 1 / WIDE_DOUBLINGS, log),
@@ -203,7 +203,7 @@ def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block
         )
     ]  # the larger number is the right one: each is the smaller where the other applies
     ends = (literal(Fraction(EMPTY_CELLS)), literal(Fraction(last_cell(cut))))
-    cell = call("to_integer", call("clamp", call("greatest", *places), *ends))
+    cell = call("to_integer", call("clamp", call("greatest", *indexes), *ends))
     nothing = literal(0)
     cell = call("coalesce", cell, nothing)  # a unit without values is above no cell
     lean = (literal(groups), literal(FALL))
@@ -270,7 +270,7 @@ def _choosing_values(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], ro
     """Return the block that chooses the cell of a large number of values. A number is in the first cell whose end is no
     smaller."""
     number = Facts(Type.INTEGER, Fraction(0), Fraction(rows), nullable=False)
-    names = tuple((f"g{place}", key) for place, key in enumerate(keys))
+    names = tuple((f"g{index}", key) for index, key in enumerate(keys))
     pairs = UnitAggregate(source, (*names, ("v", cut.value)), (("c", "count", cut.value, cut.filter, number),))
     present = call("gt", Column("c", number), literal(0))
     units = UnitAggregate(pairs, (), (("n", "count", None, present, number),))
@@ -289,5 +289,5 @@ def _choosing_values(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], ro
 def _places_of(cut: TotalCut) -> Result:
     """Return the result that computes the released number of places: `pricing.sum_terms.cut_at`, as SQL of the sandbox."""
     ends = places_up_to(int(cut.most))
-    cases = " ".join(f"WHEN {EMPTY_CELLS + place} THEN {end}" for place, end in enumerate(ends))
+    cases = " ".join(f"WHEN {EMPTY_CELLS + index} THEN {end}" for index, end in enumerate(ends))
     return _computed(cut, f"SELECT CAST(CASE m0 {cases} ELSE {ends[-1]} END AS BIGINT) AS c0", places_facts(cut))

@@ -187,11 +187,11 @@ class TermBasis:
         missing, except for arguments that get a set of their own (`apart`)."""
         self.pairs[*values, condition] = shared
         self.stars.setdefault(present(values, condition), shared)
-        for place, (value, other) in enumerate((values, values[::-1])):
+        for index, (value, other) in enumerate((values, values[::-1])):
             if can_be_missing(other) or not wide(value, self.rows, self.bounds):
                 continue
             if (value, condition) not in self.shared and (value, condition) not in apart:
-                self._follow(value, condition, shared.column(place, not can_be_missing(value)))
+                self._follow(value, condition, shared.column(index, not can_be_missing(value)))
 
     def _follow(self, value: Expr, condition: Expr | None, shared: Shared | SharedSquares) -> None:
         """Enter a set of terms. The count of its argument follows from it, and the count of all rows unless `shared.rows` is
@@ -233,15 +233,15 @@ class TermBasis:
         if bounded and (cut := self.cuts.get((value, condition, True))) is not None:
             return self._in_places(cut)
         most = self.bounds.max_values
-        places = Literal(most, literal_facts(most)) if bounded and most is not None and most < self.rows else None
-        return self._name(Term("", TermKind.DISTINCT, value, condition, 1, places=places))
+        slots = Literal(most, literal_facts(most)) if bounded and most is not None and most < self.rows else None
+        return self._name(Term("", TermKind.DISTINCT, value, condition, 1, places=slots))
 
     def _in_places(self, cut: TotalCut) -> Formula:
         """Return the number of distinct values where a unit brings at most l, released in an earlier step: l / b times a sum to
         which each value adds b / l. So the term, its sensitivity b and its noise do not depend on l (`planning.total_cuts`)."""
         whole = whole_share(cut)
-        places = ReleasedValue(cut.result, places_facts(cut))
-        term = Term("", TermKind.DISTINCT_SHARE, cut.value, cut.filter, whole, places=places)
+        slots = ReleasedValue(cut.result, places_facts(cut))
+        term = Term("", TermKind.DISTINCT_SHARE, cut.value, cut.filter, whole, places=slots)
         return ReleasedNumber(cut.result) * self._name(term) / Number(float(whole))
 
     def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:

@@ -142,10 +142,10 @@ def _text_of_pair(term: Term) -> str:
         return term_text("count", None, term.filter, False)
     assert isinstance(term.value, Call)
     factors: list[Expr] = []
-    for place, value in zip((term.place // 3, term.place % 3), term.value.arguments, strict=True):
+    for index, value in zip((term.place // 3, term.place % 3), term.value.arguments, strict=True):
         inside = clamped(value)
         above, below = distance(inside, value.facts.lower), call("sub", constant(value.facts.upper, value), inside)
-        factors.append(call("mul", below if place < 2 else above, above if place else below))
+        factors.append(call("mul", below if index < 2 else above, above if index else below))
     return term_text("sum", call("mul", *factors), term.filter, False)
 
 

@@ -165,7 +165,7 @@ def square_parts(value: Expr, condition: Expr | None) -> tuple[Term, ...]:
     if low.magnitude > 2**KEPT_BITS or abs(2 * low.grid) > MOST_GRID:
         return ()
     square = replace(low, kind=TermKind.SQUARE_PART, magnitude=low.magnitude**2, grid=2 * low.grid)
-    return tuple(replace(square, place=place) for place in range(3))
+    return tuple(replace(square, place=index) for index in range(3))
 
 
 @dataclass(frozen=True)
@@ -176,14 +176,14 @@ class SharedProducts:
     widths: tuple[Fraction, Fraction]
     lowers: tuple[Fraction, Fraction]
 
-    def column(self, place: int, everything: bool) -> Shared:
+    def column(self, index: int, everything: bool) -> Shared:
         """Return the sums of the first (0) or the second number (1) over the rows that have both.
 
         `everything`: all rows have both."""
         neither, first, second, both_ = self.parts
-        other = float(self.widths[1 - place])
-        above, below = (first, second) if place == 0 else (second, first)
-        width = Number(float(self.widths[place]))
+        other = float(self.widths[1 - index])
+        above, below = (first, second) if index == 0 else (second, first)
+        width = Number(float(self.widths[index]))
         return Shared((both_ + above) / other, -(neither + below) / other, width, None, everything)
 
     @property
@@ -217,15 +217,15 @@ class SharedPairs:
     widths: tuple[Fraction, Fraction]
     lowers: tuple[Fraction, Fraction]
 
-    def column(self, place: int, everything: bool = True) -> SharedSquares:
+    def column(self, index: int, everything: bool = True) -> SharedSquares:
         """Return the squares of the first (0) or the second number (1) over the rows that have both.
 
         `everything`: all rows have both."""
         grid = [self.parts[3 * number : 3 * number + 3] for number in range(3)]
-        lines = grid if place == 0 else list(zip(*grid, strict=True))
-        other = float(self.widths[1 - place] ** 2)
+        lines = grid if index == 0 else list(zip(*grid, strict=True))
+        other = float(self.widths[1 - index] ** 2)
         first, second, third = ((line[0] + line[1] + line[2]) / other for line in lines)
-        return SharedSquares((first, second, third), self.widths[place], self.lowers[place], None, everything)
+        return SharedSquares((first, second, third), self.widths[index], self.lowers[index], None, everything)
 
     @property
     def rows(self) -> Formula:
@@ -243,8 +243,8 @@ class SharedPairs:
     @property
     def pair_squares(self) -> PairSquares:
         """Return the sums around the midpoints: (q^2 - (V - q)^2) (r^2 - (W - r)^2) = 4 V W dy dx."""
-        first, second = (self.column(place).squares for place in (0, 1))
-        neither, of_second, of_first, both_ = (self.parts[place] for place in (0, 2, 6, 8))
+        first, second = (self.column(index).squares for index in (0, 1))
+        neither, of_second, of_first, both_ = (self.parts[index] for index in (0, 2, 6, 8))
         product = (both_ + neither - of_first - of_second) / float(4 * self.widths[0] * self.widths[1])
         centres = (first.centre, second.centre)
         return PairSquares(
@@ -265,7 +265,7 @@ def pair_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Term,
     too_large = max(first.magnitude, second.magnitude) > 2**KEPT_BITS or magnitude > 2 ** (4 * PAIR_BITS)
     if too_large or not magnitude or abs(grid) > MOST_GRID:
         return ()
-    return tuple(replace(part, magnitude=magnitude, grid=grid, place=place) for place in range(9))
+    return tuple(replace(part, magnitude=magnitude, grid=grid, place=index) for index in range(9))
 
 
 def _in_pair_bits(values: tuple[Expr, Expr]) -> tuple[Expr, ...]:
@@ -295,7 +295,7 @@ def product_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Te
     magnitude, grid = first.magnitude * second.magnitude, first.grid + second.grid
     if max(first.magnitude, second.magnitude) > 2**KEPT_BITS or not magnitude or abs(grid) > MOST_GRID:
         return ()
-    return tuple(replace(product, magnitude=magnitude, grid=grid, place=place) for place in range(4))
+    return tuple(replace(product, magnitude=magnitude, grid=grid, place=index) for index in range(4))
 
 
 def factors_of(term: Term) -> tuple[Term, Term]:

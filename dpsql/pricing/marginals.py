@@ -218,10 +218,10 @@ def _agreeing(
     """
     tile, measured = marginals.tiles[number], marginals.tiles[other]
     common = sorted(set(tile) & set(measured))
-    subsets = [tuple(key for place, key in enumerate(common) if bits >> place & 1) for bits in range(1 << len(common))]
+    subsets = [tuple(key for index, key in enumerate(common) if bits >> index & 1) for bits in range(1 << len(common))]
     weights = np.array([marginals.cells(part) * share[part] for part in subsets]) / marginals.cells(tile)
-    for place, key in enumerate(common):
-        by_key = weights.reshape(-1, 2, 1 << place)
+    for index, key in enumerate(common):
+        by_key = weights.reshape(-1, 2, 1 << index)
         without, having = by_key[:, 0], by_key[:, 1]
         size = marginals.sizes[key]
         weights = np.stack([without - having / size, without + having * (1 - 1 / size)], axis=1).reshape(-1)

@@ -293,10 +293,10 @@ class _Check:
 
     def expression(self, node: Expr, columns: Columns, rows: Columns | None = None) -> Type:
         """Return the type of an expression. `rows`: columns that statistics of samples read; None where there are none."""
-        place = (id(node), id(columns))
-        if place not in self._checked:
+        identity = (id(node), id(columns))
+        if identity not in self._checked:
             self._check_expression(node, columns, rows)
-            self._checked[place] = (node, columns)
+            self._checked[identity] = (node, columns)
         return node.facts.type
 
     def _check_expression(self, node: Expr, columns: Columns, rows: Columns | None) -> None:

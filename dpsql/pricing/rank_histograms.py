@@ -90,9 +90,9 @@ def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
     steps = steps_of(value)
     if values := periods(value):
         ends = [literal(_step(value, end)) for end in (values[0], values[-1])]
-        place = place_of(call("clamp", steps, *ends), tuple(_step(value, period) for period in values))
+        index = place_of(call("clamp", steps, *ends), tuple(_step(value, period) for period in values))
         last = len(values) - 1
-        return Term("", TermKind.SUM, place, condition, last, 0, 0, last, 0)
+        return Term("", TermKind.SUM, index, condition, last, 0, 0, last, 0)
     most = MOST_CELLS // max(1, groups)
     if most < LEAST_CELLS:
         raise refuse("many_cells", groups=groups, least=LEAST_CELLS, most=MOST_CELLS)
@@ -358,7 +358,7 @@ def _rank_error(plan: RankHistogramPlan, chosen: QuantileChoice, beta: float) ->
 
     def error(choice: QuantileChoice) -> float:
         assert isinstance(choice.law, Choice)
-        ends = [by_quantile[place] for place in (choice.search.low, choice.search.high) if place is not None]
+        ends = [by_quantile[index] for index in (choice.search.low, choice.search.high) if index is not None]
         return choice.law.rank_error(plan.cells, share) + max(map(error, ends), default=0.0)
 
     return error(chosen)

@@ -122,8 +122,8 @@ def is_ordered(key: Key) -> bool:
     values = key.values or ()
     if key.expression.facts.type not in (Type.INTEGER, Type.DATE) or None in values:
         return False
-    places = [_place(value) for value in values]
-    return places == list(range(places[0], places[0] + len(places)))
+    indexes = [_place(value) for value in values]
+    return indexes == list(range(indexes[0], indexes[0] + len(indexes)))
 
 
 def _place(value: Any) -> int:
@@ -184,12 +184,12 @@ def _errors(count: int, widths: Sequence[int], relative: Floats) -> tuple[float,
     of the ranges inside. So M**-1 = D**-1 - r r' / (v + s), r = D**-1 1, s = 1' r (Sherman and Morrison 1950), and the variances
     of one value and of the first values of a range follow from the same numbers of the ranges inside.
     """
-    places = np.arange(count)
+    indexes = np.arange(count)
     totals = np.full(count, relative[0])
     rows, single, first, first_of_all = (np.full(count, relative[0]) for _ in range(4))
     inner_width = 1
     for width, measured in zip(widths[1:], relative[1:], strict=True):
-        inside = places // inner_width
+        inside = indexes // inner_width
         ranges = np.arange(len(totals)) // (width // inner_width)
         earlier = np.cumsum(totals) - totals
         earlier = (earlier - earlier[ranges * (width // inner_width)])[inside]
@@ -200,7 +200,7 @@ def _errors(count: int, widths: Sequence[int], relative: Floats) -> tuple[float,
         single = single - rows**2 / more
         rows, first_of_all = rows * measured / more, first_of_all * measured / more
         totals, inner_width = sums * measured / (measured + sums), width
-    running = first + (np.cumsum(totals) - totals)[places // inner_width]
+    running = first + (np.cumsum(totals) - totals)[indexes // inner_width]
     return float(np.mean(running)), float(np.mean(single))
 
 

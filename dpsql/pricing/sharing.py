@@ -57,12 +57,14 @@ def assumed_value(term: Term) -> float:
         return _mean([_squares(term, value)[term.place] for (value,) in _rows(term)])
     if term.kind is TermKind.PRODUCT_PART:
         first, second = factors_of(term)
-        places = term.place & 1, term.place >> 1
-        return _mean([_ends(first, y)[places[0]] * _ends(second, x)[places[1]] for y, x in _rows(first, second)])
+        indexes = term.place & 1, term.place >> 1
+        return _mean([_ends(first, y)[indexes[0]] * _ends(second, x)[indexes[1]] for y, x in _rows(first, second)])
     if term.kind is TermKind.PAIR_PART:
         first, second = factors_of(term)
-        places = divmod(term.place, 3)
-        return _mean([_squares(first, y)[places[0]] * _squares(second, x)[places[1]] for y, x in _rows(first, second)])
+        indexes = divmod(term.place, 3)
+        return _mean(
+            [_squares(first, y)[indexes[0]] * _squares(second, x)[indexes[1]] for y, x in _rows(first, second)]
+        )
     return 0.0 if term.shares else 1.0  # a shared count is that of rows without a value
 
 
@@ -95,8 +97,8 @@ def _rows_of(values: tuple[_Bounded, ...]) -> list[tuple[float, ...]]:
     names = sorted(inputs.items())
     rows = []
     for row in range(_ROWS):
-        places = [((2 * index + 1) * row + 5 * index) % _ROWS for index in range(len(names))]
-        row_values = {name: _assumed(column, place) for (name, column), place in zip(names, places, strict=True)}
+        indexes = [((2 * index + 1) * row + 5 * index) % _ROWS for index in range(len(names))]
+        row_values = {name: _assumed(column, index) for (name, column), index in zip(names, indexes, strict=True)}
         rows.append(tuple(_value(*value, row_values) for value in values))
     return rows
 
@@ -109,12 +111,12 @@ def _value(expression: Expr, low: float, high: float, row: dict[str, float | int
     return min(max(float(value), low), high)
 
 
-def _assumed(column: Column | ReleasedValue, place: int) -> float | int | None:
+def _assumed(column: Column | ReleasedValue, index: int) -> float | int | None:
     """Return the value of a numeric column (or released value) with bounds in one of `_ROWS` rows."""
     lower, upper = column.facts.lower, column.facts.upper
     if column.facts.type not in (Type.INTEGER, Type.REAL) or lower is None or upper is None:
         return None
-    value = float(lower) + (float(upper) - float(lower)) * float(((place + 0.5) / _ROWS) ** (1 / _MEAN - 1))
+    value = float(lower) + (float(upper) - float(lower)) * float(((index + 0.5) / _ROWS) ** (1 / _MEAN - 1))
     return round(value) if column.facts.type is Type.INTEGER else value
 
 

@@ -98,8 +98,8 @@ def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
 def _marginals(of_tiles: Sequence[tuple[_Axis, ...]]) -> Marginals:
     """Return the tables by these keys, where keys are positions in the list of all keys."""
     axes = list(dict.fromkeys(axis for tile in of_tiles for axis in tile))
-    places = tuple(tuple(axes.index(axis) for axis in tile) for tile in of_tiles)
-    return Marginals(tuple(len(values) for _, values in axes), places)
+    indexes = tuple(tuple(axes.index(axis) for axis in tile) for tile in of_tiles)
+    return Marginals(tuple(len(values) for _, values in axes), indexes)
 
 
 def axes_of(block: BoundedBlock) -> tuple[_Axis, ...] | None:
@@ -273,8 +273,8 @@ def planned_laws_after(
     each block."""
     laws: dict[tuple[str, str], Noise] = {}
     for workload in workloads:
-        for place in range(len(workload.tiles[0].terms)):
-            names = [(tile.block, tile.terms[place]) for tile in workload.tiles]
+        for index in range(len(workload.tiles[0].terms)):
+            names = [(tile.block, tile.terms[index]) for tile in workload.tiles]
             planned_noise = [next(noise for noise in noises[block] if noise.name == name) for block, name in names]
             cells = [Cells(noise.noise, 1.0, 1, rounding(noise.noise, noise.whole)) for noise in planned_noise]
             laws |= dict(zip(names, laws_after(workload.marginals, cells), strict=True))

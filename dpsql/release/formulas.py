@@ -96,10 +96,10 @@ def _element_sql(element: Element) -> exp.Expr:
     """Return a list_extract call, whose index counts from 1."""
     values = [_LISTED[type(value)](value) for value in element.values]
     number = _cast(exp.Paren(this=_sql(element.number)), exp.DType.BIGINT)
-    place = exp.Add(
+    index = exp.Add(
         this=exp.Mod(this=number, expression=exp.Literal.number(len(values))), expression=exp.Literal.number(1)
     )
-    return exp.Anonymous(this="list_extract", expressions=[exp.Array(expressions=values), place])
+    return exp.Anonymous(this="list_extract", expressions=[exp.Array(expressions=values), index])
 
 
 def _operand(node: exp.Expr) -> exp.Expr:

@@ -102,8 +102,8 @@ def consistent_blocks(
     for workload in workloads:
         if not can_be_consistent(workload, blocks):
             continue
-        for place in range(len(workload.tiles[0].terms)):
-            terms = tuple(_term(named[tile.block], tile.terms[place]) for tile in workload.tiles)
+        for index in range(len(workload.tiles[0].terms)):
+            terms = tuple(_term(named[tile.block], tile.terms[index]) for tile in workload.tiles)
             joint = Joint(workload.marginals, terms, tuple(tile.block for tile in workload.tiles))
             after = joint.consistent() if values else [np.asarray(term.values) for term in terms]
             for number, law in enumerate(laws_after(joint.marginals, joint.cells)):

@@ -430,9 +430,9 @@ class _Derivation:
         for key, stored in zip(self.priced.block.keys, self.retained, strict=True):
             values = key_array(key)
             column = self._column(stored, values.type)
-            places = pc.index_in(column, value_set=values.cast(column.type), skip_nulls=False)
-            outside |= places.is_null().to_numpy(zero_copy_only=False)
-            codes = codes * len(values) + places.fill_null(0).to_numpy()
+            indexes = pc.index_in(column, value_set=values.cast(column.type), skip_nulls=False)
+            outside |= indexes.is_null().to_numpy(zero_copy_only=False)
+            codes = codes * len(values) + indexes.fill_null(0).to_numpy()
             count *= len(values)
         if self.priced.noise.listed is not None:
             codes, unlisted = among(self.priced.noise.listed, codes)

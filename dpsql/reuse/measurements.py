@@ -334,7 +334,7 @@ def _lean_facts(quantile: Quantile) -> dict[str, str]:
 
 
 def _search_facts(search: Search) -> dict[str, Any]:
-    ends = ((None if place is None else str(place)) for place in (search.low, search.high))
+    ends = ((None if index is None else str(index)) for index in (search.low, search.high))
     return {"level": search.level, "between": list(ends)}
 
 
@@ -342,7 +342,7 @@ def _search(quantile: Fraction, facts: Mapping[str, Any] | None) -> Search:
     """Return the search of a quantile; releases of versions that chose every quantile separately do not describe one."""
     if facts is None:
         return Search(quantile, 0)
-    low, high = (None if place is None else Fraction(place) for place in facts["between"])
+    low, high = (None if index is None else Fraction(index) for index in facts["between"])
     return Search(quantile, facts["level"], low, high)
 
 

@@ -63,12 +63,12 @@ class QuestionTexts:
     """The texts of the questions over one ledger. Thread-safe."""
 
     def __init__(self, ledger: Ledger, bounds: StorePolicy) -> None:
-        """Take the place beside the ledger."""
-        place = ledger.store.place
-        if place.path is not None:
-            path = place.path.with_name(f"{place.path.name}.questions")
-            place = Place(path, f"sqlite:///{path}", {})
-        self._store = Store(place, ledger.store.timeout_seconds, name="the store of questions", leaves=LEDGER_BYTES)
+        """Open the store beside the ledger."""
+        location = ledger.store.place
+        if location.path is not None:
+            path = location.path.with_name(f"{location.path.name}.questions")
+            location = Place(path, f"sqlite:///{path}", {})
+        self._store = Store(location, ledger.store.timeout_seconds, name="the store of questions", leaves=LEDGER_BYTES)
         self._bounds = bounds
         self._written, self._lost = 0, 0
         self._is_open = False

@@ -123,15 +123,15 @@ def counted_numbers(
     measurement: RankHistogram, plan: Any, counts: RankedCounts, confidence: float
 ) -> list[CountedNumber]:
     """Compute all numbers of a measurement from the counts of its values; `plan` is the plan of a fresh measurement."""
-    places: dict[str, Integers] = {}
+    indexes: dict[str, Integers] = {}
     numbers, beta = [], 1 - confidence
     ranks: dict[str, int] = {}
     ascending = sorted(measurement.quantiles, key=lambda quantile: quantile.quantile)
     for requested in ascending:
         most_off = counts.most_off(requested.quantile, beta)
         ranks[requested.name] = ceil(most_off) + 1 if requested.quantile in (0, 1) else 0
-        places[requested.name] = counts.chosen(requested.quantile, ranks[requested.name])
-    ordered = np.sort(np.array([places[requested.name] for requested in ascending]), axis=0)
+        indexes[requested.name] = counts.chosen(requested.quantile, ranks[requested.name])
+    ordered = np.sort(np.array([indexes[requested.name] for requested in ascending]), axis=0)
     of_quantile = {requested.quantile: ordered[index] for index, requested in enumerate(ascending)}
     text = expression_text(measurement.value)
     for requested in ascending:
@@ -143,9 +143,9 @@ def counted_numbers(
         numbers.append(CountedNumber(requested.name, cells, words, worst, worst / fresh))
     for end in measurement.ends:
         nearest = np.minimum if end.low else np.maximum
-        place = nearest(counts.ends(end.quantile, end.low, end.missed), of_quantile[end.quantile])
+        chosen = nearest(counts.ends(end.quantile, end.low, end.missed), of_quantile[end.quantile])
         words = f"{'low' if end.low else 'high'} end of the error bar from the same counts"
-        numbers.append(CountedNumber(end.name, counts.cells[place], words, 0.0, 0.0))
+        numbers.append(CountedNumber(end.name, counts.cells[chosen], words, 0.0, 0.0))
     return numbers
 
 
@@ -153,9 +153,9 @@ def ranked_counts(term: StoredTerm, released: Floats, cells: Integers, group: In
     """Return the `released` counts of `term` by group and cell, both given for each count. Counts with a negative cell are
     left out. Raises Impossible."""
     used = cells >= 0
-    ascending, place = np.unique(cells[used], return_inverse=True)
+    ascending, index = np.unique(cells[used], return_inverse=True)
     rows = np.zeros((groups, ascending.size))
-    np.add.at(rows, (group[used], place), released[used])
+    np.add.at(rows, (group[used], index), released[used])
     return RankedCounts(rows, ascending, term, int(np.bincount(group[used], minlength=1).max()))
 
 

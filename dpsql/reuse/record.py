@@ -171,8 +171,8 @@ def _in_one_order(term: Term) -> Term:
     if fingerprint(first) <= fingerprint(second):
         return term
     powers = {TermKind.PRODUCT_PART: 2, TermKind.PAIR_PART: 3}.get(term.kind, 1)
-    place = term.place % powers * powers + term.place // powers
-    return replace(term, value=replace(value, arguments=(second, first)), place=place)
+    index = term.place % powers * powers + term.place // powers
+    return replace(term, value=replace(value, arguments=(second, first)), place=index)
 
 
 def complete(key: Key, source: Relation) -> bool:

@@ -297,13 +297,13 @@ class ReleaseStore:
 def open_releases(ledger: Ledger, bounds: StorePolicy = DEFAULT_BOUNDS) -> ReleaseStore:
     """Return the store of releases that belongs to `ledger`; create it if it does not exist."""
 
-    place = ledger.store.place
-    if place.path is not None:
-        path = place.path.with_name(place.path.name + ".releases")
+    location = ledger.store.place
+    if location.path is not None:
+        path = location.path.with_name(location.path.name + ".releases")
         require_no_links(path)
         touch(path, "the store of releases")
-        place = Place(path, f"sqlite:///{path}", {})
-    store = Store(place, ledger.store.timeout_seconds, name="the store of releases", leaves=LEDGER_BYTES)
+        location = Place(path, f"sqlite:///{path}", {})
+    store = Store(location, ledger.store.timeout_seconds, name="the store of releases", leaves=LEDGER_BYTES)
     with _in_words():
         names = store.table_names()
         if "dpsql_answers" not in names:

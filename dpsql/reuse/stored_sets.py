@@ -84,12 +84,12 @@ def parts_of_pairs(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighte
         parts = {t.place: t for t in stored if t.shares == name}
         degree = 2 if len(parts) == 9 else 1
         factors = parts[0].factors
-        places = range(2) if term.value is None else [i for i in range(2) if factors[i].value == mark]
-        said = _of_factor(term, factors[places[0]], degree) if places else []
+        indexes = range(2) if term.value is None else [i for i in range(2) if factors[i].value == mark]
+        said = _of_factor(term, factors[indexes[0]], degree) if indexes else []
         if not said:
             continue
         by_factor = [[1 / factor.width**degree] * (degree + 1) for factor in factors]
-        by_factor[places[0]] = said
+        by_factor[indexes[0]] = said
         weights = [
             (a * b, parts[3 * first + second if degree == 2 else first + 2 * second])
             for first, a in enumerate(by_factor[0])
@@ -112,7 +112,7 @@ def _of_factor(term: Term, factor: StoredFactor, degree: int) -> list[Fraction]:
         return [power + moved * row for power, row in zip(powers, rows, strict=True)]
     if term.kind is TermKind.SQUARE_PART and degree == 2:
         width = Fraction(isqrt(term.magnitude)) / Fraction(2) ** (term.grid // 2)
-        return [(width / factor.width) ** 2 if place == term.place else Fraction(0) for place in range(3)]
+        return [(width / factor.width) ** 2 if index == term.place else Fraction(0) for index in range(3)]
     return []
 
 

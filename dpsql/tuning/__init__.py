@@ -335,10 +335,10 @@ class _Work:
         the question cannot use it."""
         session, question = self.tuning.session, self.tuning.question
         rows = max(rows_per_unit(self.tuning.block.source, self.tuning.policy), int(2 * self.rows.largest()))
-        place = session.over(_with_rows(session.policy, self.tuning.block, rows)).planner
+        planner = session.over(_with_rows(session.policy, self.tuning.block, rows)).planner
         try:
             options = replace(question.options, target_error=None, bounds=UNBOUNDED, cut_totals=True)
-            planned = place.priced(question.statement, question.plan, options)
+            planned = planner.priced(question.statement, question.plan, options)
         except Error:
             return None  # the question cannot be asked with it
         cuts = [cut for cut in planned.plan.cuts if (cut.value, cut.filter) == (summed.value, summed.filter)]

@@ -224,7 +224,7 @@ class NoisyHistogram:
     def with_hidden(self) -> NoisyHistogram:
         """Return the histogram with `least` units in the bin after the last one that is not empty: as many as noise can hide
         there."""
-        last = max((place for place, n in enumerate(self.units) if n), default=-1) + 1
+        last = max((index for index, n in enumerate(self.units) if n), default=-1) + 1
         if last == len(self.units):
             return self
         return replace(self, units=(*self.units[:last], self.least, *self.units[last + 1 :]))
@@ -450,8 +450,8 @@ def way_table(
     ways.append(auto.expected(measured))
     if best is None:
         return WayTable(totals.of, tuple(ways), auto.enough, totals.why)
-    least = min(range(len(ways)), key=lambda place: ways[place].hidden)
-    marked = (replace(candidate, recommended=place == least) for place, candidate in enumerate(ways))
+    least = min(range(len(ways)), key=lambda index: ways[index].hidden)
+    marked = (replace(candidate, recommended=index == least) for index, candidate in enumerate(ways))
     return WayTable(totals.of, tuple(marked), auto.enough)
 
 
@@ -462,8 +462,8 @@ def choice_chances(law: Choice, above: Floats) -> Floats:
     heads = np.exp(-float(law.rate) * (distances - distances.min()))
     if law.mechanism == EXPONENTIAL:
         return np.asarray(heads / heads.sum())
-    places, weights = np.polynomial.legendre.leggauss(_NODES)
-    tails = 1 - heads[:, np.newaxis] * (places + 1) / 2
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    tails = 1 - heads[:, np.newaxis] * (nodes + 1) / 2
     together = np.exp(np.log(tails).sum(axis=0))
     chances = heads * ((together / tails) @ weights) / 2
     return np.asarray(chances / chances.sum())

@@ -403,12 +403,12 @@ class _Fitted:
 
     def _is_whole(self, proposal: Proposal) -> bool:
         """Return whether a policy may say what is proposed: a lower bound only below an upper one, and neither alone."""
-        *place, name = proposal.place
+        *above, name = proposal.place
         if name not in ("lower", "upper"):
             return True
-        column = self.fitting.policy.tables[place[1]].columns[place[-1]]
+        column = self.fitting.policy.tables[above[1]].columns[above[-1]]
         ends: dict[str, Any] = {"lower": column.lower, "upper": column.upper}
-        ends |= {other.place[-1]: other.value for other in self.proposals if list(other.place[:-1]) == place}
+        ends |= {other.place[-1]: other.value for other in self.proposals if list(other.place[:-1]) == above}
         return None not in (ends["lower"], ends["upper"]) and bool(ends["lower"] < ends["upper"])
 
     def _rows(self, index: int, histogram: PersonHistogram) -> None:

@@ -226,10 +226,10 @@ class NumberLaw:
         law, half = self.interval, self.width / 2
         reach = self.places / 2
         everywhere, inside = law.outside_weight / law.total, (law.inside_weight - law.outside_weight) / law.total
-        places = float(self.interval_slope) ** 2 * (2 * everywhere * reach**3 / 3 + 2 * inside * half**3 / 3)
+        indexes = float(self.interval_slope) ** 2 * (2 * everywhere * reach**3 / 3 + 2 * inside * half**3 / 3)
         ends = float(self.end_reach) ** 2
         share = float(self.interval_share)
-        return sqrt(share * places + (1 - share) * ends)
+        return sqrt(share * indexes + (1 - share) * ends)
 
 
 LocalLaw = CategoryLaw | NumberLaw

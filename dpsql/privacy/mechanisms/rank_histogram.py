@@ -69,10 +69,10 @@ def recursion(
     middle = len(quantiles) // 2
     if quantiles[middle] in _ENDS and len(quantiles) > 1:
         middle -= 1
-    place = quantiles[middle]
-    below = recursion(quantiles[:middle], low, place, level + 1)
-    above = recursion(quantiles[middle + 1 :], place, high, level + 1)
-    return sorted([Search(place, level, low, high), *below, *above], key=lambda search: (search.level, search.quantile))
+    index = quantiles[middle]
+    below = recursion(quantiles[:middle], low, index, level + 1)
+    above = recursion(quantiles[middle + 1 :], index, high, level + 1)
+    return sorted([Search(index, level, low, high), *below, *above], key=lambda search: (search.level, search.quantile))
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ class RankHistogramPlan:
             if len(level_searches) == 1:
                 continue
             earlier = sorted(other.quantile for other in self.quantiles if other.search.level < search.level)
-            low = max((place for place in earlier if place < search.quantile), default=None)
-            high = min((place for place in earlier if place > search.quantile), default=None)
+            low = max((index for index in earlier if index < search.quantile), default=None)
+            high = min((index for index in earlier if index > search.quantile), default=None)
             same = [other for other in level_searches if (other.low, other.high) == (low, high)]
             if (search.low, search.high) != (low, high) or same != [search]:
                 raise ValueError(f"two quantiles of one level are chosen from the same rows: {search.quantile}")

@@ -121,7 +121,7 @@ class SquareRoot:
         sums = _sums_of_entries(min(touched, self.length), self.length)
         square = max(-(-touched * of_ones // ones) for ones, of_ones in enumerate(sums, 1))
         far = min(moved.l0, self.length) // 2
-        row = _entry(0, 0, self.length) + 2 * sum(_entry(0, place, self.length) for place in range(1, far + 1))
+        row = _entry(0, 0, self.length) + 2 * sum(_entry(0, index, self.length) for index in range(1, far + 1))
         l1 = moved.l1**2 * _entry(0, 0, self.length)
         least = min(moved.linf**2 * square, l1, moved.l2_squared * row)
         return PrivacyLoss.concentrated(Fraction(least) / self.sigma**2 / 2)
@@ -257,9 +257,9 @@ def factors(length: int) -> tuple[int, ...]:
     """Return c_m = 2**8 (2m choose m) / 4**m for m < `length`, rounded to whole numbers without using doubles."""
     numbers = []
     exact = ONE << _MORE_BITS
-    for place in range(length):
+    for index in range(length):
         numbers.append((exact + (1 << _MORE_BITS - 1)) >> _MORE_BITS)
-        exact = exact * (2 * place + 1) // (2 * place + 2)
+        exact = exact * (2 * index + 1) // (2 * index + 2)
     return tuple(numbers)
 
 
@@ -269,8 +269,8 @@ def inverse_factors(length: int) -> Floats:
     numbers = np.array(factors(length), dtype=np.float64) / ONE
     inverse = np.zeros(length)
     inverse[0] = 1.0
-    for place in range(1, length):
-        inverse[place] = -(numbers[1 : place + 1] @ inverse[place - 1 :: -1])
+    for index in range(1, length):
+        inverse[index] = -(numbers[1 : index + 1] @ inverse[index - 1 :: -1])
     return inverse
 
 
@@ -292,7 +292,7 @@ def _most_in_a_row(count: int, length: int) -> int:
     """Return a bound of the sum of any row of G over `count` places of a vector."""
     numbers = np.array(factors(length), dtype=np.int64)
     total = int(numbers @ numbers)
-    return total + 2 * sum(int(numbers[place:] @ numbers[: length - place]) for place in range(1, count // 2 + 1))
+    return total + 2 * sum(int(numbers[index:] @ numbers[: length - index]) for index in range(1, count // 2 + 1))
 
 
 def _entry(row: int, column: int, length: int) -> int:

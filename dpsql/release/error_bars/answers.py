@@ -84,10 +84,10 @@ def answer(
     Raises the refusals of the sandbox and Refusal interval_place.
     """
     run = _Run(sandbox, remainder, confidence)
-    table, place = run.directly() or run.in_sandbox(strict=rehearsal)
+    table, index = run.directly() or run.in_sandbox(strict=rehearsal)
     if run.pending and not rehearsal:
         by_position, _ = run.replicated(
-            table, place, [position for position in run.pending if position not in run.of_groups | run.chosen]
+            table, index, [position for position in run.pending if position not in run.of_groups | run.chosen]
         )
         nothing = Interval.nothing(len(table))
         for position, word in run.pending.items():
@@ -95,7 +95,7 @@ def answer(
             table = table.set_column(
                 position, table.field(position).with_type(pa.float64()), _nullable(_end(by_position[position], word))
             )
-    return Answer(remainder, table, run.noisy, place, confidence, run.extra, run.of_groups, run.chosen, simultaneous)
+    return Answer(remainder, table, run.noisy, index, confidence, run.extra, run.of_groups, run.chosen, simultaneous)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
@@ -214,7 +214,7 @@ class _Shape:
         # The value of a DP_ function is an exact number, but the error that it reports may not be known.
         inner = column_facts(remainder, self.tree) if self.pending else RelationFacts((), Level.EXACT)
         self.of_groups = facts.of_groups | (inner.of_groups & self.pending.keys())
-        self.empty = frozenset(place for place, column in enumerate(facts.columns) if column.level is Level.EMPTY)
+        self.empty = frozenset(index for index, column in enumerate(facts.columns) if column.level is Level.EMPTY)
         self.chosen = (facts.chosen | (inner.chosen & self.pending.keys())) - self._with_measured_bars(remainder)
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
@@ -332,7 +332,7 @@ class _Run:
         except (Unmatched, Error):
             return everything
 
-    def rowwise(self, positions: list[int], place: npt.NDArray[np.int64] | None) -> dict[int, Interval]:
+    def rowwise(self, positions: list[int], index: npt.NDArray[np.int64] | None) -> dict[int, Interval]:
         """Return, by position, intervals of those columns that are row-wise expressions over the groups shown."""
         parts = self.shape.parts
         traced_positions = [
@@ -341,9 +341,9 @@ class _Run:
         if not traced_positions:
             return {}
         if self.traced is not None:
-            return dict(zip(traced_positions, self._traced(self.traced, traced_positions, place), strict=True))
-        assert place is not None
-        branch, group = rowwise.place_in_branch(place)
+            return dict(zip(traced_positions, self._traced(self.traced, traced_positions, index), strict=True))
+        assert index is not None
+        branch, group = rowwise.place_in_branch(index)
         pieces_by_position: dict[int, list[tuple[npt.NDArray[np.bool_], Interval]]] = {
             position: [] for position in traced_positions
         }
@@ -372,9 +372,9 @@ class _Run:
         in `Room.query`."""
         result = self.sandbox.query(self.shape.sql, self.tables(), strict=strict)
         count = len(self.remainder.names)
-        place = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None
+        index = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None
         columns = [plain(values) for values in result.columns[:count]]
-        return pa.Table.from_arrays(columns, names=list(self.remainder.names)), place
+        return pa.Table.from_arrays(columns, names=list(self.remainder.names)), index
 
     def tables(self) -> dict[str, pa.Table]:
         """Return all tables that the remainder reads, by name."""
@@ -393,16 +393,16 @@ class _Run:
         return Rerun(self.remainder, again, self.extra, self.confidence, self.shape.extents)
 
     def replicated(
-        self, table: pa.Table, place: npt.NDArray[np.int64] | None, positions: list[int]
+        self, table: pa.Table, index: npt.NDArray[np.int64] | None, positions: list[int]
     ) -> tuple[dict[int, Interval], str]:
         """Return, by position, intervals from replicates of the whole remainder and an empty text; where they cannot be computed,
         empty intervals and the reason."""
         keys = tuple(
             position for position, noisy in enumerate(self.noisy) if not noisy and position not in self.pending
         )
-        if place is not None:
+        if index is not None:
             keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
-            table = table.append_column(ROW, pa.array(place))
+            table = table.append_column(ROW, pa.array(index))
         rerun = self.rerun(table.num_columns, keys)
         return replicated_intervals(self.sandbox, rerun, table, positions)
 

@@ -505,8 +505,8 @@ class _Select:
         if isinstance(node, (exp.Sum, exp.Avg)):
             whole = isinstance(node, exp.Sum) and self._form(inner) is Form.WHOLE
             return Form.WHOLE if whole else max(Form.LINEAR, self._form(inner))
-        places = self._form_of(part for part in node.iter_expressions() if part is not inner)
-        return self._form(inner) if places is Form.EXACT else Form.ANY
+        indexes = self._form_of(part for part in node.iter_expressions() if part is not inner)
+        return self._form(inner) if indexes is Form.EXACT else Form.ANY
 
 
 # --- groups without rows ----------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def rows_below(remainder: Remainder, tree: exp.Query, position: int) -> Traced |
     keys = list(group.iter_expressions()) if group is not None else []
     if any(isinstance(key, exp.Literal) for key in keys) or (group is not None and group.args.get("all")):
         return None
-    inner.set("expressions", [exp.alias_(part.copy(), f"v{place}") for place, part in enumerate([value.this, *keys])])
+    inner.set("expressions", [exp.alias_(part.copy(), f"v{index}") for index, part in enumerate([value.this, *keys])])
     for part in ("group", *_AFTER_GROUPS):
         inner.set(part, None)
     traced = trace(replace(remainder, tree=inner, written=""))
@@ -138,8 +138,8 @@ class ErrorTails:
         """Return the tails of the error of `term`, in the unit of its values. On a coarse noise grid the sum was rounded down by
         less than one step, which is included."""
         step, masses = tabled(term.noise)
-        places = np.arange(len(masses)) - len(masses) // 2
-        points = places * (step * term.noise_unit) + (term.noise_unit if term.noise.shift > 0 else 0.0)
+        indexes = np.arange(len(masses)) - len(masses) // 2
+        points = indexes * (step * term.noise_unit) + (term.noise_unit if term.noise.shift > 0 else 0.0)
         points = np.asarray(np.rint(points) if term.whole else points, dtype=np.float64)
         points, first = np.unique(points, return_index=True)
         return cls(points, np.concatenate((np.cumsum(masses[::-1])[::-1][first], np.zeros(1))))
@@ -163,8 +163,8 @@ def reach(tails: ErrorTails, noisy: Floats, missed: float) -> float:
         gaps = gaps - points[np.argmax(beyond <= too_small / len(noisy))]
     behind = tails.from_point(gaps)
 
-    def rejected(place: int) -> bool:
-        chances = np.where(gaps > points[place], behind, beyond[place])
+    def rejected(index: int) -> bool:
+        chances = np.where(gaps > points[index], behind, beyond[index])
         return bool(chances.sum() <= missed - too_small)
 
     least, most = 0, len(points) - 1
@@ -196,9 +196,9 @@ def moved(
     """Return noisy numbers moved by the `reach` of their set: down for the low end of a maximum (`side` -1), up for the high end
     of a minimum (1). `groups` are sets of places in `values`, each with an extreme of its own."""
     result = values + side * reach(tails, np.zeros(1), missed)
-    for places in groups:
-        if len(places) > 1:
-            result[places] = values[places] + side * reach(tails, -side * values[places], missed)
+    for indexes in groups:
+        if len(indexes) > 1:
+            result[indexes] = values[indexes] + side * reach(tails, -side * values[indexes], missed)
     return result
 
 
@@ -226,10 +226,10 @@ def bring_near(
     for kind, measure in sides:
         term = only_term(block, measure)
         if term is not None:
-            place, side = (4, -1) if kind is Extreme.HIGHEST else (5, 1)
+            index, side = (4, -1) if kind is Extreme.HIGHEST else (5, 1)
             ends_of_term = moved(terms[term.name], together, ErrorTails.of_term(term), (1 - confidence) / 2, side)
             near = Measures(block).values({measure}, terms | {term.name: ends_of_term})[measure]
-            ends[place][measure] = np.broadcast_to(near, block.rows)
+            ends[index][measure] = np.broadcast_to(near, block.rows)
 
 
 def _equal_rows(keys: Sequence[pa.ChunkedArray], numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:

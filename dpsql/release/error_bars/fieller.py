@@ -105,12 +105,12 @@ class Reader:
             return self._of_sums(operands[0], _without_guard(operands[1], in_measure), in_measure)
         if len(operands) != 2 or (constants[0] is None) is (constants[1] is None):
             return None
-        place = 0 if constants[0] is None else 1
-        map_ = _MAPS.get((formula.operator, place))
-        number = constants[1 - place]
+        index = 0 if constants[0] is None else 1
+        map_ = _MAPS.get((formula.operator, index))
+        number = constants[1 - index]
         if map_ is None or number is None:
             return None
-        return _mapped(self.quotient(operands[place], in_measure), *map_(number))
+        return _mapped(self.quotient(operands[index], in_measure), *map_(number))
 
     def inverse(self, formula: Formula) -> Inverse | None:
         """Return `formula` as an exact number by a sum of terms, else None. NULL_IF(sum, 0) counts as the sum."""
@@ -184,12 +184,12 @@ def _without_guard(below: Formula, in_measure: bool) -> Formula:
 
 def _weighed(form: Linear, laws: Mapping[str, TermLaw]) -> tuple[Weighed, ...] | None:
     """Return a sum with the positions of its laws; None if its weights differ between rows."""
-    places = {name: place for place, name in enumerate(laws)}
+    indexes = {name: index for index, name in enumerate(laws)}
     if any(np.ndim(number) for part in form for number in (part.factor, *part.weights.values())):
         return None
     return tuple(
         Weighed(
-            tuple((places[name], float(weight)) for name, weight in part.weights.items()),
+            tuple((indexes[name], float(weight)) for name, weight in part.weights.items()),
             float(part.factor),
             part.rounded,
         )
@@ -287,8 +287,8 @@ def _quantiles(
         weights = np.zeros((2, len(laws)))
         for number, side in enumerate(sides):
             for part in side:
-                for place, weight in part.weights:
-                    weights[number, place] += part.factor * weight * spreads[place]
+                for index, weight in part.weights:
+                    weights[number, index] += part.factor * weight * spreads[index]
         deviations = [max(float(size), tiny) for size in np.hypot.reduce(weights, axis=1)]
         correlation = float(np.prod(weights / np.array(deviations)[:, None], axis=0).sum())
         angles = np.linspace(-np.pi / 2, np.pi / 2, _FINE_ANGLES)

@@ -148,8 +148,8 @@ def values_given_shown(term: ReleasedTerm, released: Floats, shown_from: float, 
         admitted = above[first]
         share = np.where(admitted > 0, between / np.where(admitted > 0, admitted, 1.0), 1.0)
         share = np.maximum.accumulate(np.nan_to_num(share, nan=0.0))
-        place = np.searchsorted(share, uniform)
-        noise = np.where(place < len(steps), steps[np.minimum(place, len(steps) - 1)], math.inf)
+        index = np.searchsorted(share, uniform)
+        noise = np.where(index < len(steps), steps[np.minimum(index, len(steps) - 1)], math.inf)
         exact[rows] = released[rows, None] - noise * unit
     return np.maximum(exact, _LEAST_SHOWN)
 
@@ -197,14 +197,14 @@ def half_widths(form: Linear, terms: Mapping[str, ReleasedTerm], confidence: flo
     if len(weightings) > _MOST_WEIGHTINGS:
         return None
     laws = laws_of({name for part in form for name in part.weights}, terms)
-    places = {name: place for place, name in enumerate(laws)}
+    indexes = {name: index for index, name in enumerate(laws)}
     widths = []
     for weighting in weightings:
         row = iter(weighting.tolist())
         weighed = []
         for part in form:
             factor = next(row)
-            weighed.append(Weighed(tuple((places[name], next(row)) for name in part.weights), factor, part.rounded))
+            weighed.append(Weighed(tuple((indexes[name], next(row)) for name in part.weights), factor, part.rounded))
         widths.append(_drawn(tuple(weighed), tuple(laws.values()), confidence))
     return np.asarray(widths)[of_row.reshape(-1)]
 
@@ -242,13 +242,13 @@ def drawn_error(weighed: tuple[Weighed, ...], laws: tuple[TermLaw, ...], draws: 
     error = np.zeros(draws)
     for part in weighed:
         inner = np.zeros(draws)
-        for place, weight in part.weights:
-            inner = inner + weight * _noise(laws[place], place, draws)
+        for index, weight in part.weights:
+            inner = inner + weight * _noise(laws[index], index, draws)
         error = error + part.factor * (np.rint(inner) if part.rounded else inner)
     return error
 
 
 @lru_cache(maxsize=64)
-def _noise(law: TermLaw, place: int, draws: int) -> Floats:
-    """Return draws of the noise of the term at `place` of a sum, independent of those at other places."""
-    return deviates(law, stratified(f"half width/{place}", draws))
+def _noise(law: TermLaw, index: int, draws: int) -> Floats:
+    """Return draws of the noise of the term at `index` of a sum, independent of those at other places."""
+    return deviates(law, stratified(f"half width/{index}", draws))

@@ -139,13 +139,13 @@ class Variants:
     def table(self, part: range) -> pa.Table:
         """Return keys, measures, hidden columns and variant number for the variants in `part`."""
         rows = self.block.rows
-        places = pa.array(np.tile(np.arange(rows, dtype=np.int64), len(part)))
+        indexes = pa.array(np.tile(np.arange(rows, dtype=np.int64), len(part)))
         columns = self.block.table(self.extra)
-        columns = columns.select([name for name in columns.column_names if name not in self.terms]).take(places)
+        columns = columns.select([name for name in columns.column_names if name not in self.terms]).take(indexes)
         terms = {name: values[part.start : part.stop] for name, values in self.terms.items()}
         measures = Measures(self.block).values({name for name, _, _ in self.block.formulas}, terms)
-        for place, values in enumerate(self.appended):
-            if self.count + place in part:
+        for index, values in enumerate(self.appended):
+            if self.count + index in part:
                 measures = {name: np.concatenate((above, values[name][None])) for name, above in measures.items()}
         for name, _, type_ in self.block.formulas:
             flat = np.broadcast_to(measures[name], (len(part), rows)).reshape(-1)
@@ -429,7 +429,7 @@ def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tup
 
     Raises the refusals of `Room.query`, and Unmatched.
     """
-    keys = ", ".join(f'q."c{place}"' for place in rerun.query.keys)
+    keys = ", ".join(f'q."c{index}"' for index in rerun.query.keys)
     rows = f'SELECT COUNT(DISTINCT "{_DRAW}") AS draws FROM {{}} GROUP BY {keys}'
     sql = f"SELECT COUNT(*) FILTER (WHERE draws = {_CANDIDATE_DRAWS + 1}), COUNT(*) FROM ({rows})"
     always, ever = _replicated_rows(sandbox, rerun, sql, spread).to_pylist()[0].values()

@@ -272,9 +272,9 @@ class Branches:
     parts: tuple[Traced, ...]
 
 
-def place_in_branch(place: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def place_in_branch(index: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the branch numbers and the group numbers within the branches' blocks."""
-    return place // _BRANCH, place % _BRANCH
+    return index // _BRANCH, index % _BRANCH
 
 
 def trace_branches(remainder: Remainder) -> Branches | None:
