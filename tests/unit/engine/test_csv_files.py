@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 import pytest
 
 from dpsql.engine.csv_files import MOST_LINE, CsvFiles, dialect_of, header_of
-from dpsql.engine.structure import Broken
 from dpsql.errors.exceptions import Error
 from dpsql.policy.types import CsvDialect
 
@@ -38,33 +37,12 @@ def refusal_of(table: CsvFiles) -> str:
     return refused.value.slug
 
 
-def test_all_files_are_read_below_their_headers(tmp_path: Path) -> None:
-    paths = written(tmp_path, "id,name\n1,a\n2,b\n", "id,name\r\n3,\r\n", "id,name\n", "id,name\n4,d")
-    table = files(paths).dataset().scanner().to_reader().read_all()
-    assert table.to_pydict() == {"id": ["1", "2", "3", "4"], "name": ["a", "b", None, "d"]}
-
-
-def test_columns_are_read_under_the_policy_names(tmp_path: Path) -> None:
-    paths = written(tmp_path, "\ufeffNAME, Id ,other\na,1,x\n")
-    dataset = files(paths, columns={"patient": "ID", "who": "name"}).dataset()
-    assert dataset.schema.names == ["patient", "who"]
-    assert dataset.scanner().to_reader().read_all().to_pydict() == {"patient": ["1"], "who": ["a"]}
-    assert files(paths).names() == ["NAME", "Id", "other"]
-
-
 def test_a_scan_has_the_columns_and_rows_that_it_is_asked_for(tmp_path: Path) -> None:
     dataset = files(written(tmp_path, "id,name\n1,a\n2,b\n")).dataset()
     assert dataset.scanner(["name"]).to_reader().read_all().to_pydict() == {"name": ["a", "b"]}
     assert dataset.scanner([]).to_reader().read_all().to_pydict() == {"id": ["1", "2"]}
     assert dataset.scanner(["name"], pc.field("id") == "2").to_table().to_pydict() == {"name": ["b"]}
     assert dataset.scanner(["name", "id"]).to_reader().schema.names == ["name", "id"]
-
-
-def test_malformed_lines_are_counted_over_all_files(tmp_path: Path) -> None:
-    paths = written(tmp_path, "id,name\n1,a\n2\n", "id,name\n3,b,c\n4,d\n")
-    table = files(paths)
-    assert table.broken() == Broken(wrong_width=2)
-    assert table.dataset().scanner().to_reader().read_all().column("id").to_pylist() == ["1", "4"]
 
 
 def test_a_header_that_changed_under_a_dataset_stops_the_scan(tmp_path: Path) -> None:
@@ -92,20 +70,7 @@ def test_files_without_one_readable_header_are_refused(tmp_path: Path, contents:
     assert refusal_of(files(written(tmp_path, *contents))) == slug
 
 
-def test_a_file_that_is_gone_is_refused(tmp_path: Path) -> None:
-    assert refusal_of(files([tmp_path / "gone.csv"])) == "source_table_unreadable"
-    with pytest.raises(Error) as refused:
-        files([tmp_path / "gone.csv"]).names()
-    assert refused.value.slug == "source_table_unreadable"
-
-
 # --- compressed files, records of several lines -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("suffix", ["csv.gz", "csv.GZ"])
-def test_compressed_files_are_unpacked(tmp_path: Path, suffix: str) -> None:
-    paths = written(tmp_path, gzip.compress(b"id,name\n1,a\n"), suffix=suffix)
-    assert files(paths).dataset().scanner().to_reader().read_all().to_pydict() == {"id": ["1"], "name": ["a"]}
 
 
 def test_a_truncated_compressed_file_is_refused_before_it_is_scanned(tmp_path: Path) -> None:

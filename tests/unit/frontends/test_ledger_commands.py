@@ -149,16 +149,6 @@ def test_a_lost_amount_that_is_none_is_refused_before_anything_is_restored(
     assert status == 2 and "--lost" in told and not said
 
 
-def test_a_head_is_printed_and_compared(dpsql: Run, place: Path) -> None:
-    dpsql("check", "--create-ledger")
-    charge(place, 1)
-    head = dpsql("budget", "head")[1].strip()
-    charge(place, 2)
-    assert dpsql("budget", "verify", "--head", head)[0] == 0
-    status, _, told = dpsql("budget", "verify", "--head", f"99 {'0' * 64}")
-    assert status == 4 and "ledger_older" in told
-
-
 def test_a_ledger_is_adopted_only_with_the_owners_word(
     dpsql: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

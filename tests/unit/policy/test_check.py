@@ -8,7 +8,7 @@ import pytest
 from support.places import CLINIC
 
 from dpsql.errors.exceptions import PolicyRefusal
-from dpsql.policy import load_policy, parse_policy, policy_problems
+from dpsql.policy import load_policy, policy_problems
 
 
 def changed(old: str, new: str) -> list[tuple[str, str]]:
@@ -253,28 +253,6 @@ def test_a_mistake_with_consequences_names_its_own_place_too(old: str, new: str,
     assert len(found) == 2
 
 
-def test_everything_is_told_at_once_in_the_order_of_the_file() -> None:
-    text = (
-        CLINIC.replace("epsilon: 10,", "epsilon: -1,")
-        .replace("table: patients,", "table: 7,")
-        .replace("ledger: sqlite:///clinic-ledger.db", "ledgr: x")
-        .replace("lower: 0, upper: 120", "lower: 9, upper: 1")
-        .replace("type: boolean", "type: bolean")
-        .replace("visits.visit_id", "visit.visit_id")
-        .replace("neighbours: add_remove", "neighbours:")
-    )
-    assert [path for path, _ in policy_problems(text)] == [
-        "$.ledger",
-        "$.privacy_unit.table",
-        "$.neighbours",
-        "$.budget.epsilon",
-        "$.ledgr",
-        "$.tables.patients.columns.age.lower",
-        "$.tables.patients.columns.smoker.type",
-        "$.tables.labs.foreign_keys.visit_id",
-    ]
-
-
 def test_a_problem_names_the_line_that_it_is_on() -> None:
     [(_, sentence)] = changed("lower: 0, upper: 120", "lower: 0, upper: old")
     assert sentence.startswith("line 16: ")
@@ -314,20 +292,6 @@ def test_files_that_are_no_policy(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     with pytest.raises(PolicyRefusal, match="empty"):
         load_policy(tmp_path / "empty")
-
-
-def test_the_refusal_carries_all_problems() -> None:
-    text = CLINIC.replace("epsilon: 10,", "epsilon: -1,").replace("lower: 0, upper: 120", "lower: 9, upper: 1")
-    with pytest.raises(PolicyRefusal) as refused:
-        parse_policy(text, "clinic.yaml")
-    error = refused.value
-    assert error.slug == "policy_invalid"
-    assert not error.charged
-    assert error.path == "$.budget.epsilon"
-    assert [path for path, _ in error.problems] == ["$.budget.epsilon", "$.tables.patients.columns.age.lower"]
-    assert "clinic.yaml" in error.message
-    assert "$.budget.epsilon" in error.message
-    assert "1 more" in error.message
 
 
 def test_two_keys_of_one_table_to_two_units_are_ambiguous() -> None:

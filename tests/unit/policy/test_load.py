@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.places import CLINIC
@@ -117,23 +116,6 @@ def test_every_misshapen_value_is_answered_in_our_words() -> None:
         for path, sentence in policy_problems(text):
             assert path.startswith("$")
             assert sentence.startswith("line ") and "<" not in sentence, (place, sentence)
-
-
-@pytest.mark.parametrize(
-    ("timing", "path", "sentence"),
-    [
-        ("{constant_seconds: 0}", ".constant_seconds", "a time of response is from 0.01 to 3600 seconds"),
-        ("{constant_seconds: [1]}", ".constant_seconds", "a number of seconds is expected here, not a list"),
-        ("{}", ".constant_seconds", "is missing"),
-        ("{constant_second: 3}", ".constant_second", "unknown key constant_second; did you mean constant_seconds?"),
-        ("{constant_seconds: 1, x: 2}", ".x", "unknown key x"),
-        ("{constant_seconds: 1, Timing: 2}", ".Timing", "unknown key Timing"),
-        ("[1]", "", "one of plain, padded is expected here, not a list"),
-    ],
-)
-def test_a_mistake_inside_timing_is_named_with_its_place(timing: str, path: str, sentence: str) -> None:
-    line = CLINIC.count("\n") + 1
-    assert (f"$.timing{path}", f"line {line}: {sentence}") in policy_problems(f"{CLINIC}timing: {timing}\n")
 
 
 def test_members_and_tables_are_asked_for_by_what_they_list() -> None:

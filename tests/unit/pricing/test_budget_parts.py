@@ -16,7 +16,6 @@ from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_parts import (
     BudgetParts,
-    is_whole,
     mechanisms_of,
     noise_law,
     recomputed_loss,
@@ -137,13 +136,6 @@ def test_what_the_budget_does_not_allow_is_refused(
     with pytest.raises(Error) as refused:
         BudgetParts(blocks, options, PURE)
     assert refused.value.slug == slug
-
-
-def test_a_refusal_names_the_private_keys_alone() -> None:
-    mixed = block("count", replace(PUBLIC, expression=X), replace(PRIVATE, name="k1"))
-    with pytest.raises(Error) as refused:
-        BudgetParts((mixed,), options_for("auto", delta=Fraction(0)), PURE)
-    assert "private keys (k)" in refused.value.message
 
 
 @pytest.mark.parametrize(
@@ -310,13 +302,6 @@ def test_squares_are_shared_under_laplace_noise_that_is_paid_in_epsilon(
     mechanism: str, accountant: Accountant, shares: bool
 ) -> None:
     assert noise_law(options_for(mechanism), accountant).shares_squares is shares
-
-
-@pytest.mark.parametrize("kind", TermKind)
-@pytest.mark.parametrize("shares", ["", "t0"])
-def test_counts_of_their_own_are_whole_numbers(kind: TermKind, shares: str) -> None:
-    term = Term("t0", kind, X, None, 1, shares=shares)
-    assert is_whole(term) is (kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not shares)
 
 
 def test_a_set_is_charged_once_and_a_constant_never() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -77,32 +76,6 @@ EXACT: list[tuple[Column, list[Any]]] = [
     (reals("1.5", "1.5"), [1.5]),
 ]
 """Values of which each has a cell of its own, in ascending order."""
-
-
-def test_many_values_share_cells_and_none_is_moved_past_another() -> None:
-    """Values beyond the bounds have cells of their own at both ends."""
-    for value, values in (
-        (reals("-10", "10"), [-1e300, -10.001, -10, -9.9999, -1e-9, 0, 1e-9, 9.9999, 10, 11, math.inf]),
-        (integers(-(2**40), 2**40), [-(2**62), -(2**40), -1, 0, 1, 2**40 - 1, 2**40, 2**62]),
-        (
-            Column("v", Facts(Type.TIMESTAMP, datetime(2000, 1, 1), datetime(2030, 1, 1))),
-            [
-                datetime(1, 1, 1),
-                datetime(2000, 1, 1),
-                datetime(2015, 1, 1),
-                datetime(2029, 12, 31),
-                datetime(9999, 1, 1),
-            ],
-        ),
-    ):
-        measurement = entered(value)
-        cells = [cell(measurement, element, key) for element in values for key in ("a", "c")]
-        present = [found for found in cells if found is not None]
-        assert len(present) == len(cells) and [found % 3 for found in present] == [0, 2] * len(values)
-        places = [found // 3 for found in present[::2]]
-        assert places == sorted(places) and places == [found // 3 for found in present[1::2]]
-        assert places[0] == 0 and max(present) == measurement.cells - 1, "the ends are used, and nothing is beyond"
-        assert len(set(places)) >= 5
 
 
 # --- price ----------------------------------------------------------------------------------------------------------

@@ -283,19 +283,6 @@ def test_days_that_no_client_can_write_are_null(sandbox: Sandbox, type_: str) ->
     assert [None if day is None else day.year for day in plain(days).to_pylist()] == [9999, None, 1, None, None, None]
 
 
-@pytest.mark.parametrize("type_", [pa.int64(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.bool_()])
-def test_nothing_remains_under_null(type_: pa.DataType) -> None:
-    """The engine leaves old memory under its NULLs; Arrow formats would transmit it to anyone who reads the answer."""
-    remains = pa.py_buffer(b"\x06\0\0\0" * 6)
-    array = pa.Array.from_buffers(type_, 3, [pa.py_buffer(b"\x02"), remains])
-    found = plain(pa.chunked_array([array]))
-    assert found.type == type_ and found.is_null().to_pylist() == [True, False, True] and found[1] == array[1]
-    width = 0 if pa.types.is_boolean(type_) else type_.bit_width // 8
-    data = found.chunk(0).buffers()[1].to_pybytes()
-    left = bytes([data[0] & 0b101]) if width == 0 else data[:width] + data[2 * width : 3 * width]
-    assert set(left) == {0}
-
-
 @pytest.mark.parametrize(
     ("sql", "text"),
     [

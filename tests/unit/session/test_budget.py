@@ -147,15 +147,6 @@ def test_a_charge_must_fit_the_analyst_the_project_and_the_session() -> None:
     assert {scope.accountant.kind for scope in every[1:]} == {"zcdp"}
 
 
-def test_a_limit_without_a_delta_has_that_of_the_data_set() -> None:
-    deltas = [scope.accountant.delta for scope in scopes(policy(), "bi", "flu")[1:]]
-    assert deltas == [Fraction(5, 10**7), Fraction(1, 10**6), Fraction(1, 10**6)]
-
-
-def test_the_owner_has_the_data_set_alone() -> None:
-    assert [scope.name for scope in scopes(policy(session=""))] == ["dataset"]
-
-
 @pytest.mark.parametrize(
     ("analyst", "project", "slug"),
     [
@@ -169,11 +160,6 @@ def test_strangers_have_no_scopes(analyst: str | None, project: str | None, slug
     with pytest.raises(Error) as error:
         scopes(policy(), analyst, project)
     assert error.value.slug == slug
-
-
-@pytest.mark.parametrize(("analyst", "project"), [(None, "flu"), ("bi", "flu"), ("research", "open")])
-def test_members_and_the_owner_may_charge_a_project(analyst: str | None, project: str) -> None:
-    assert f"project:{project}" in [scope.name for scope in scopes(policy(), analyst, project)]
 
 
 def test_in_a_window_every_limit_but_the_sessions_begins_anew() -> None:

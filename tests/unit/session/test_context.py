@@ -68,17 +68,6 @@ def names(opened: Accounts, project: str | None = None) -> list[str]:
 # --- accounts ---------------------------------------------------------------------------------------------------------
 
 
-def test_accounts_are_opened_with_the_limits_of_the_policy_when_they_are_needed(ledger: Ledger) -> None:
-    opened = accounts(ledger)
-    assert ledger.accounts() == {}
-    assert names(opened) == ["dataset", "analyst:research", "session:s1"]
-    stored = ledger.accounts()
-    assert {name: account.limits for name, account in stored.items()} == {
-        scope.name: scope.accountant.limit_units() for scope in opened.scopes(None)
-    }
-    assert {account.accountant for account in stored.values()} == {"zcdp"}
-
-
 @pytest.mark.parametrize(("text", "limit"), [(MONTHLY, 10), (LIFETIME, 40)], ids=["without a limit", "with one"])
 def test_a_window_is_opened_with_the_limits_below_it(ledger: Ledger, clock: Clock, text: str, limit: int) -> None:
     """Without a limit over all windows, the data set may spend at most what the window still allows."""
@@ -90,18 +79,6 @@ def test_a_window_is_opened_with_the_limits_below_it(ledger: Ledger, clock: Cloc
         f"{OCTOBER}:analyst:research": 3,
         "session:s1": 1,
     }
-
-
-def test_the_next_window_has_accounts_of_its_own(ledger: Ledger, clock: Clock) -> None:
-    opened = accounts(ledger, MONTHLY)
-    opened.scopes(None)
-    clock.days = [date(2026, 11, 1)]
-    assert names(opened) == ["dataset", NOVEMBER, f"{NOVEMBER}:analyst:research", "session:s1"]
-    assert {NOVEMBER, f"{NOVEMBER}:analyst:research"} <= ledger.accounts().keys()
-    clock.days = [date(2026, 10, 31)]
-    with pytest.raises(Error) as error:
-        accounts(ledger, MONTHLY).scopes(None)  # a clock that is behind
-    assert error.value.slug == "window_closed"
 
 
 def failing(slug: str, times: int) -> tuple[list[int], Callable[[], str]]:

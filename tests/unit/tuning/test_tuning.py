@@ -202,23 +202,6 @@ def test_the_noise_of_tuning_has_the_claimed_scale(kind: str) -> None:
     assert abs(found - 1) < 6 * spread < 1 - 0.8**2
 
 
-@pytest.mark.parametrize(("name", "sql", "slug"), [
-    ("hospital_rows", "SELECT COUNT(*) FROM visits", "fit_rows"),
-    ("hospital", "SELECT COUNT(*) FROM patients", "fit_nothing"),
-    ("hospital", "SELECT (SELECT COUNT(*) FROM visits), (SELECT COUNT(*) FROM labs)", "fit_blocks"),
-    ("hospital", "SELECT region FROM regions", "fit_blocks"),
-    ("hospital", "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits) AS v", "fit_distinct"),
-    ("hospital", "SELECT SUM(cost) FROM visits WHERE cost IN (SELECT 1.0)", "fit_results"),
-    ("hospital", "SHOW dp.budget", "not_a_query"),
-])  # fmt: skip
-def test_refused_questions_cannot_be_tuned(name: str, sql: str, slug: str) -> None:
-    world = World(policy(name))
-    world.load(database({}))
-    with pytest.raises(Error) as refusal:
-        Tuning(world.session, sql)
-    assert refusal.value.slug == slug and not refusal.value.charged
-
-
 @pytest.mark.parametrize(
     "aggregates",
     ["SUM(cost), SUM(cost * 2), SUM(cost - cost), COUNT(*)", "SUM(cost - cost)", "SUM(cost) FILTER (WHERE cost < -1)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,61 +10,22 @@ from support.plain_duckdb import plain_duckdb
 
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.columns import (
-    columns_of,
     content_of,
     group_key,
     in_domain,
-    in_groups,
 )
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
-    BoundedBlock,
-    Caps,
     Column,
-    Distinct,
-    Filter,
-    Join,
     Key,
     Literal,
-    Project,
-    Relation,
     ReleasedRows,
     Scan,
-    SemiJoin,
-    Union_,
-    UnitAggregate,
-    UnitWindow,
-    Window,
-    combinations,
-    types_of,
 )
 
 A, B, C = (Column("a", Facts(Type.INTEGER)), Column("b", Facts(Type.REAL)), Column("c", Facts(Type.TEXT)))
 VISITS, WARDS = Scan("visits", (A, B)), ReleasedRows("wards", (C,), (), "")
 TRUE = Literal(True, Facts(Type.BOOLEAN))
-
-RANK = Window("rank", "rank", None, None, 0, (), (), Facts(Type.INTEGER))
-PER_UNIT = UnitAggregate(VISITS, (("k", C),), (("n", "sum", B, None, Facts(Type.INTEGER)),))
-RELATIONS: list[tuple[Relation, dict[str, Type | None]]] = [
-    (VISITS, {"a": Type.INTEGER, "b": Type.REAL}),
-    (WARDS, {"c": Type.TEXT}),
-    (Filter(VISITS, TRUE), {"a": Type.INTEGER, "b": Type.REAL}),
-    (Distinct(WARDS), {"c": Type.TEXT}),
-    (Project(VISITS, (("x", B), ("y", TRUE))), {"x": Type.REAL, "y": Type.BOOLEAN}),
-    (Join(VISITS, WARDS, "inner", (), False), {"a.a": Type.INTEGER, "a.b": Type.REAL, "b.c": Type.TEXT}),
-    (SemiJoin(VISITS, WARDS, (), False, False, True), {"a": Type.INTEGER, "b": Type.REAL}),
-    (Union_((WARDS, VISITS)), {"c": Type.TEXT}),
-    (UnitWindow(VISITS, (RANK,)), {"a": Type.INTEGER, "b": Type.REAL, "rank": Type.INTEGER}),
-    (PER_UNIT, {"u": None, "k": Type.TEXT, "n": Type.INTEGER}),
-]
-
-
-@pytest.mark.parametrize(("relation", "types"), RELATIONS, ids=lambda part: type(part).__name__)
-def test_a_relation_has_the_columns_that_its_definition_gives_it(
-    relation: Relation, types: dict[str, Type | None]
-) -> None:
-    assert types_of(relation) == types
-    assert columns_of(relation) == list(types)
 
 
 def test_rows_are_told_apart_by_every_column_and_the_signs_of_reals() -> None:
@@ -121,37 +81,3 @@ def inside(condition: str, values: list[Any]) -> list[Any]:
 )
 def test_rows_outside_the_domain_of_a_key_belong_to_no_group(values: tuple[Any, ...], expected: list[Any]) -> None:
     assert inside(in_domain(key(values), DUCKDB), [0, 1, 2, 3, 4, None]) == expected
-
-
-def block_of(keys: tuple[Key, ...], numbers: list[int] | None = None, *, whole: bool = False) -> BoundedBlock:
-    listed = None if numbers is None else combinations(np.array(numbers, dtype=np.int64), whole)
-    return BoundedBlock("", VISITS, keys, (), (), None, Caps(1, 1), combinations=listed)
-
-
-TWO = (key((1, None)), key(("x", "y", "z"), "k1"))
-
-
-def groups_inside(block: BoundedBlock) -> list[tuple[Any, Any]]:
-    grid = list(product((1, 2, None), ("x", "y", "z", "w", None)))
-    rows = ", ".join(
-        f"({'NULL' if k is None else DUCKDB.constant(k)}, {'NULL' if j is None else DUCKDB.constant(j)})"
-        for k, j in grid
-    )
-    condition = in_groups(block, DUCKDB)
-    sql = f"SELECT k0, k1 FROM (VALUES {rows}) AS t(k0, k1)" + (f" WHERE {condition}" if condition else "")
-    return plain_duckdb().execute(sql).fetchall()
-
-
-def test_rows_are_in_groups_where_every_public_key_is_in_its_domain() -> None:
-    assert groups_inside(block_of(TWO)) == list(product((1, None), ("x", "y", "z")))
-    assert groups_inside(block_of((TWO[0], key(None, "k1")))) == list(product((1, None), ("x", "y", "z", "w", None)))
-    assert in_groups(block_of((key(None), key(None, "k1"))), DUCKDB) == ""
-    assert in_groups(block_of(()), DUCKDB) == ""
-
-
-@pytest.mark.parametrize(
-    ("numbers", "expected"),
-    [([0, 4], [(1, "x"), (None, "y")]), ([5], [(None, "z")]), ([], []), ([1, 2, 3], [(1, "y"), (1, "z"), (None, "x")])],
-)
-def test_combinations_that_having_left_out_are_no_groups(numbers: list[int], expected: list[tuple[Any, Any]]) -> None:
-    assert groups_inside(block_of(TWO, numbers)) == expected

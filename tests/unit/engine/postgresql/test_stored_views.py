@@ -282,22 +282,6 @@ def test_a_copy_is_of_the_roles_that_fill_and_read_it(
         each.close()
 
 
-def test_names_of_copies_are_of_a_length_that_the_server_keeps(
-    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
-) -> None:
-    """Longer names are truncated and could not be found again. Tables in the format without marks are dropped."""
-    index, engine = opened(server, url, tmp_path)
-    index.prepare()
-    (name, *_) = names = copies(reader)
-    assert all(len(each) == 63 for each in names)
-    earlier = f"{name[:13]}{'a' * 40}"
-    reader.execute(f'CREATE TABLE "{SCHEMA}"."{earlier}" ()')
-    reader.execute(f'ALTER TABLE "{SCHEMA}"."{earlier}" OWNER TO copy_writer')
-    index.prepare()
-    assert copies(reader).keys() == names.keys()
-    engine.close()
-
-
 def test_without_the_right_to_write_nothing_is_left_and_questions_go_on(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
@@ -364,14 +348,3 @@ def test_a_server_that_prepares_by_itself_says_nothing_of_it(
     told.prepare()
     assert told.notes(["visits"]) == () and index.notes(["visits"]) != ()
     engine.close()
-
-
-POLICY = """
-dataset: clinic
-source: {source}
-privacy_unit: row
-budget: {{epsilon: 1, delta: 1e-6}}
-ledger: sqlite:///l.db
-{more}
-tables: {{visits: {{columns: {{age: {{type: integer}}}}}}}}
-"""

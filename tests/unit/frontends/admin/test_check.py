@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.clinic_folder import process
-from support.places import CLINIC
 from support.postgres_source import Server, server
 from support.spark_source import needs_spark
 
@@ -166,33 +165,6 @@ def test_what_java_said_is_in_the_report(tmp_path: Path, monkeypatch: pytest.Mon
     said = checking.communicate(timeout=300)[1]
     assert checking.returncode == 4
     assert said.startswith("Spark could not be started") and "UnsupportedClassVersionError: a JDK of long ago" in said
-
-
-def _findings(tmp_path: Path, *changes: tuple[str, str]) -> tuple[Path, Findings]:
-    text = CLINIC
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    place = tmp_path / "policy.yaml"
-    place.write_text(text)
-    return place, check_policy_file(place)
-
-
-@pytest.mark.parametrize(
-    ("condition", "sentence"),
-    [
-        ("count(*) > 1", "COUNT cannot hold an aggregate here"),
-        ("a =", "this is not SQL that dpsql reads: EQ lacks a part"),
-        ("1", "a condition must be boolean, this is integer"),
-        ("test", 'column "test" does not exist'),
-        ("value IN (SELECT 1)", "this subquery cannot stand in a condition or expression over protected rows"),
-    ],
-)
-def test_a_wrong_row_filter_is_a_problem_at_its_line(tmp_path: Path, condition: str, sentence: str) -> None:
-    filters = f'analysts:\n  research:\n    epsilon: 3\n    where:\n      labs: "{condition}"\n  bi: {{epsilon: 5}}'
-    place, findings = _findings(tmp_path, ("analysts: {research: {epsilon: 3}, bi: {epsilon: 5}}", filters))
-    assert findings.problems == [f"{place}:12: $.analysts.research.where.labs: {sentence}", f"1 problem in {place}"]
-    assert findings.status == Exit.REFUSAL
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes are files of POSIX systems")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import pexpect
 import pytest
 from support.clinic_folder import Clinic, Outcome
 from support.places import ROOT
@@ -217,76 +214,6 @@ def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic)
 
 
 # --- typed answers ----------------------------------------------------------------------------------------------------------
-
-
-NEW = ("--from", "clinic.duckdb", "--out", "typed.yaml")
-
-
-def _terminal(clinic: Clinic, *arguments: str) -> pexpect.spawn:
-    environment = os.environ | {"TERM": "dumb", "PROMPT_TOOLKIT_NO_CPR": "1", "LANG": "C.UTF-8", "COLUMNS": "200"}
-    return pexpect.spawn(
-        sys.executable,
-        ["-m", "dpsql", "init", *(arguments or NEW)],
-        cwd=clinic.folder,
-        encoding="utf-8",
-        timeout=60,
-        dimensions=(50, 200),
-        env=environment,
-    )
-
-
-def _type(child: pexpect.spawn, question: str, *answers: str) -> None:
-    for answer in answers:
-        child.expect_exact(f"{question}")
-        child.expect_exact(": ")
-        child.send(f"{answer}\r")
-
-
-def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
-    with _terminal(bare_clinic) as child:
-        child.expect_exact("1. Whose privacy is it?")
-        _type(child, "unit", "patients.nobody")
-        child.expect_exact("write TABLE.COLUMN of the source, or row")
-        _type(child, "unit", "patients.patient_id")
-        child.expect_exact("Is numbers about persons?")
-        child.send("\r")
-        child.expect_exact("patients.repeats: ")
-        child.sendintr()
-        child.expect_exact("The answers are kept in typed.answers.yaml")
-        child.expect(pexpect.EOF)
-        child.close()
-        assert child.exitstatus == 130
-    assert not Path("typed.yaml").exists()
-    assert read_answers(Path("typed.answers.yaml").read_text(), "") == {
-        "unit": "patients.patient_id", "numbers": "protected",
-    }  # fmt: skip
-    with _terminal(bare_clinic) as child:
-        child.expect_exact("Going on with the answers in typed.answers.yaml")
-        for question, answer in (
-            ("patients.repeats", "no"), ("numbers.link [patient_id]", ""), ("numbers.max_rows", "5"), ("patients.region", "north, south"),
-            ("patients.age", "0 to 120"), ("patients.income", "-"), ("patients.missing", "nobody"),
-            ("patients.missing", "age"), ("numbers.n", "0 to 9"), ("numbers.missing", "-"), ("people", "300"), ("budget [1]", ""),
-            ("per_query [0.03]", "0.25"), ("max_epsilon [-]", "1"), ("analysts [-]", "back"), ("max_epsilon [-]", ""),
-            ("analysts [-]", ""), ("prepare [manual]", "auto"), ("finish [yes]", "again"), ("budget [1]", "2"), ("per_query [0.06]", ""),
-            ("max_epsilon [-]", ""), ("analysts [-]", "ann 1"),
-        ):  # fmt: skip
-            child.expect_exact(f"{question}: ")
-            child.send(f"{answer}\r")
-        child.expect_exact("would be known to about")
-        child.expect_exact("finish [yes]: ")
-        child.send("\r")
-        child.expect_exact("typed.yaml is written, with 2 tables")
-        child.expect(pexpect.EOF)
-    with _terminal(bare_clinic, "--add", "patients", "typed.yaml") as child:
-        child.expect_exact("init_table")
-        assert "Enter takes" not in child.before
-    policy = load_policy("typed.yaml")
-    assert (policy.budget.epsilon, "income" in policy.tables["patients"].columns) == (2, False)
-    assert policy.prepare.automatic
-    columns = {**policy.tables["patients"].columns, **policy.tables["numbers"].columns}
-    assert [name for name in ("region", "age", "n") if columns[name].nullable] == ["age"]
-    assert not Path("typed.answers.yaml").exists()
-    assert dpsql("check", "typed.yaml", "--create-ledger").status == 0
 
 
 def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) -> None:

@@ -31,18 +31,6 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     return read
 
 
-def test_a_comment_names_the_result_of_the_statement_after_it(clinic: Clinic, dpsql: Run) -> None:
-    Path("n.sql").write_text(
-        f"-- name: first_one\n{COUNT};\n{COUNT} WHERE age > 1; -- name: no_line_of_its_own\n"
-        f"--name:old\n  -- name: third-1  \nSET dp.epsilon = 0.05;\n{COUNT} WHERE age > 2;\n"
-        f"SELECT '\n-- name: text\n' AS t, COUNT(*) AS n FROM patients WHERE age > 3"
-    )
-    assert dpsql(*run("n.sql")).status == 0
-    assert results() == ["first_one.csv", "n-02.csv", "n-04.csv", "third-1.csv"]
-    assert json.loads(Path("out/third-1.meta.json").read_text())["options"]["dp.epsilon"] == "0.05"
-    assert dpsql(*run("n.sql")).err.count("answered by an earlier run") == 4
-
-
 @pytest.mark.parametrize("name", ["../a", "a b", "a.csv", "run", "RUN", ".hidden", "-f", "é", "x" * 101])
 def test_a_name_that_is_no_plain_file_name_is_refused(clinic: Clinic, dpsql: Run, name: str) -> None:
     assert name_before(f"-- name: {name}\nSELECT", 0, 200) == name and name_problem(name)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import click
-import pexpect
 import pytest
-from support.clinic_folder import Clinic, Outcome
-from support.effort import slow
+from support.clinic_folder import Outcome
 from support.places import ROOT
 
 from dpsql.errors.exceptions import REGISTER, Error
@@ -75,24 +70,3 @@ def test_no_link_of_a_page_leads_nowhere_at_a_terminal(topic: str) -> None:
     assert "\x1b" not in drawn and max(map(len, drawn.splitlines())) <= 90
     assert set(re.findall(r"\(dpsql help (\w+)\)", drawn)) <= set(topics())
     assert not re.findall(r"\]\([\w.#]+\)", drawn)
-
-
-@pytest.mark.parametrize("arguments", [["help", "glossary"], slow(["-p", "clinic.yaml"])])
-def test_a_terminal_shows_a_page_through_the_pager(clinic: Clinic, tmp_path: Path, arguments: list[str]) -> None:
-    pager = tmp_path / "pager"  # a program without arguments: not every version of click passes arguments on
-    pager.write_text("#!/bin/sh\nsed s/^/paged:/\n")
-    pager.chmod(0o755)
-    environment = {"PAGER": str(pager), "TERM": "xterm", "LANG": "C.UTF-8"}
-    with pexpect.spawn(
-        sys.executable,
-        ["-m", "dpsql", *arguments],
-        cwd=clinic.folder,
-        encoding="utf-8",
-        timeout=240,
-        dimensions=(24, 90),
-        env=os.environ | environment,
-    ) as child:
-        if "-p" in arguments:
-            child.expect("helps, ")
-            child.send("help glossary\r")
-        child.expect("paged:.*Glossary")

@@ -56,29 +56,6 @@ def test_statements_that_cannot_be_compared_are_told_before_anything_is_charged(
     assert clinic.charges() == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "sentence"),
-    [
-        (("--threshold", "nan"), 1, "nan is not a value of dp.threshold"),
-        (("--threshold", "5", "--hits", "0"), 2, "--hits"),
-        (("--threshold", "5", "--name", "a b"), 1, "a b is not a value of dp.watch"),
-        (("--threshold", "5", "--every", "nan"), 2, "not a finite number"),
-        ((), 2, "--threshold"),
-    ],
-)
-def test_bad_arguments_are_refused_with_a_reason_and_charge_nothing(
-    clinic: Clinic,
-    statements: Path,
-    words: tuple[str, ...],
-    status: int,
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run(clinic, statements, *words) == status
-    assert sentence in capsys.readouterr().err
-    assert clinic.charges() == 0
-
-
 def test_a_batch_refuses_to_compare(clinic: Clinic, statements: Path, capsys: pytest.CaptureFixture[str]) -> None:
     statements.write_text("SET dp.threshold = 5;\nSELECT COUNT(*) FROM patients;\n")
     out = str(clinic.folder / "out")

@@ -95,19 +95,6 @@ def test_psycopgs_own_parameters_are_read() -> None:
     assert psycopg.__version__
 
 
-@pytest.mark.parametrize(
-    ("oid", "text"),
-    [
-        (e.INT4, "2147483648"), (e.INT2, "1.5"), (e.NUMERIC, "1e999999999"), (e.NUMERIC, "one"), (e.BOOL, "2"),
-        (e.DATE, "2026-02-30"), (e.UUID, "zz"), (1007, "1,2"), (1007, "{a}"),
-    ],
-)  # fmt: skip
-def test_wrong_parameters_have_sqlstate_22p02(oid: int, text: str) -> None:
-    with pytest.raises(Error) as caught:
-        e.read_parameter(oid, 0, text.encode(), 1)
-    assert caught.value.sqlstate == "22P02"
-
-
 def test_a_sum_beyond_64_bits_does_not_wrap() -> None:
     for write in (e.codec(e.INT8).write, e.codec(e.INT8).send):
         with pytest.raises(Error) as caught:

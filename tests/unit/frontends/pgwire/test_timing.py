@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
-from support.gated_engine import PATIENCE, Gated, gated
-from support.raw_client import Client, error_of, framed, rows_of, text
+from support.gated_engine import Gated, gated
+from support.raw_client import Client, error_of, rows_of
 from support.served_clinic import PASSWORD, Served, build_clinic
 
 DEAR = " AND ".join([f"NOT concat(sex, '{'x' * 4_000}') ~ 'a.{{480}}z'"] * 8)
@@ -44,33 +43,3 @@ def test_the_attack_is_refused_before_data(clinic: Served, monkeypatch: pytest.M
         assert found["C"] == "54001" and "one person's row" in found["M"] and found["D"] == "nothing was charged"
         assert Gated.scans == 0
     assert clinic.charges() == before
-
-
-def test_an_answer_that_is_there_at_the_step_is_given_in_spite_of_the_timeout(
-    clinic: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The timeout is not a threshold that the analyst chooses: between two response times it reveals nothing."""
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
-    with gated(clinic, timed(clinic, "{constant_seconds: 6}")) as port:
-        client = logged_in(port, options="-c statement_timeout=2s")
-        client.send(framed(b"Q", text("SELECT COUNT(*) FROM patients WHERE age > 21")))
-        assert Gated.begun.wait(PATIENCE)
-        time.sleep(2.2)
-        Gated.go_on.set()
-        assert len(rows_of(client.until(b"Z"))) == 1
-
-
-def test_a_scan_beyond_the_constant_time_is_a_fault_and_is_not_stored(
-    clinic: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
-    before = clinic.charges()
-    sql = "SELECT COUNT(*) FROM patients WHERE age > 22"
-    with gated(clinic, timed(clinic, "{constant_seconds: 2}")) as port:
-        client = logged_in(port)
-        found = error_of(client.query(sql))
-        assert (found["C"], found["D"]) == ("57014", "the charge stays")
-        assert all(limit is not None and limit <= 2 for limit in Gated.limits)
-        Gated.go_on.set()
-        assert len(rows_of(client.query(sql))) == 1
-        assert (clinic.charges(), Gated.scans) == (before + 2, 2)

@@ -156,22 +156,6 @@ def test_threads_share_a_connection(connection: dpsql.Connection) -> None:
     assert float(spent(connection)["dataset"]) == pytest.approx(0.6, rel=0.01)
 
 
-def test_answers_and_plans_can_be_awaited_together(clinic: Clinic) -> None:
-    import asyncio
-
-    async def ask() -> None:
-        async with await dpsql.aconnect(clinic.policy, analyst="research") as opened:
-            release, plan = await asyncio.gather(
-                opened.execute(BY_REGION), opened.explain("SELECT SUM(age) FROM patients")
-            )
-            assert len(release) == 2 and plan.outputs
-            assert (await opened.budget()).spent["dataset"]["epsilon"] == "0.1"
-            with pytest.raises(dpsql.ProgrammingError):
-                await opened.execute("SELECT nope FROM patients")
-
-    asyncio.run(ask())
-
-
 def test_a_cancelled_wait_interrupts_the_question(clinic: Clinic) -> None:
     import asyncio
 

@@ -13,18 +13,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from support.written_release import WrittenBars, written_release
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.rendering.formats import (
-    FORMATS,
     as_object,
     left_text,
     row_objects,
     unique_names,
-    with_bars,
     write_csv,
     write_file,
     write_json,
@@ -138,27 +135,6 @@ def test_repeated_names_get_numbers(names: list[str], unique: list[str]) -> None
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bars", [False, True])
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_file_has_bars_where_they_were_asked_for(tmp_path: Path, name: str, bars: bool) -> None:
-    place = tmp_path / "answer"
-    release = written_release([("n", Type.INTEGER, [10]), ("t", Type.TEXT, ["é\r\n"])], {0: [2.0]})
-    write_file(release, place, name, bars)
-    table = with_bars(release) if bars else release.table
-    if name == "parquet":
-        assert pq.read_table(place) == table
-    elif name == "arrow":
-        assert pa.ipc.open_stream(place.read_bytes()).read_all() == table
-    elif name == "csv":
-        assert place.read_bytes().decode() == (
-            'n,n_low,n_high,t\n10,8.0,12.0,"é\r\n"\n' if bars else 'n,t\n10,"é\r\n"\n'
-        )
-    elif name == "json":
-        assert json.loads(place.read_text(encoding="utf-8"))["low"] == [{"n": 8.0}]
-    else:
-        assert "10 ± 2" in place.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["csv", "parquet"])

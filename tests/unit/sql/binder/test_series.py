@@ -65,36 +65,3 @@ def test_values_are_those_of_the_engine(function: str, arguments: str) -> None:
     text = f"{function}({arguments})"
     engine_arguments = arguments.replace("DATE", "TIMESTAMP")
     assert values_of(text) == column_of(f"{function}({engine_arguments})")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("generate_series(3, 1)", "it has no row"),
-        ("range(1, 1)", "it has no row"),
-        ("generate_series(1, 3, -1)", "it has no row"),
-        ("range(3, 3, -1)", "it has no row"),
-        ("generate_series(1, 3, 0)", "its step is 0"),
-        ("generate_series(DATE '2024-01-01', DATE '2024-01-05', INTERVAL 0 DAY)", "its step is 0"),
-        ("generate_series(1, 1000000000000000)", "it has more rows"),
-        ("generate_series(1.5, 3)", "are literals"),
-        ("generate_series(1, 3.5)", "are literals"),
-        ("generate_series(1, 3, 0.5)", "are literals"),
-        ("generate_series(1, '3')", "are literals"),
-        ("generate_series(1, 1 + 2)", "are literals"),
-        ("generate_series(1, x)", "are literals"),
-        ("generate_series(1, -(-2))", "are literals"),
-        ("generate_series(NULL, 3)", "are literals"),
-        ("generate_series(1, 3, INTERVAL 1 DAY)", "are literals"),
-        ("generate_series(DATE '2024-01-01', DATE '2024-01-05')", "a step of dates is an INTERVAL"),
-        ("generate_series(DATE '2024-01-01', DATE '2024-01-05', 1)", "a step of dates is an INTERVAL"),
-        ("generate_series(1, DATE '2024-01-05')", "start and end are both numbers"),
-        ("generate_series(DATE '2024-01-01', 5, INTERVAL 1 DAY)", "start and end are both numbers"),
-        ("generate_series(DATE '9999-01-01', DATE '9999-12-31', INTERVAL 1 YEAR)", "it leaves the years"),
-        ("generate_series(DATE '0001-06-01', DATE '0001-01-01', INTERVAL '-1' YEAR)", "it leaves the years"),
-    ],
-)
-def test_what_is_no_short_series_is_refused(text: str, reason: str) -> None:
-    error = refused(text)
-    assert error.slug == "series"
-    assert reason in error.message
