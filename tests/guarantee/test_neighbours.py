@@ -159,6 +159,28 @@ def test_a_full_join_of_people_has_the_rows_of_both_sides(seed: int, on: str) ->
                 same_as_plain(place, Question(text, text, keys))
 
 
+UNIONS = (
+    "SELECT {} FROM visits UNION SELECT {} FROM visits WHERE nights > 2",
+    "SELECT {} FROM visits UNION SELECT {} FROM patients JOIN visits USING (patient_id) UNION SELECT {} FROM visits",
+    "SELECT DISTINCT {} FROM visits UNION SELECT {} FROM visits WHERE diagnosis = 'flu'",
+    "SELECT DISTINCT {} FROM visits WHERE ward = 'er' UNION SELECT DISTINCT {} FROM visits WHERE nights < 3",
+)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("columns", ["ward, nights", "patient_id, ward, nights", "nights, ward, patient_id % 3"])
+def test_a_union_has_the_different_rows_of_its_sides(seed: int, columns: str) -> None:
+    place = Place(seed)
+    for union in UNIONS:
+        source = f"({union.format(columns, columns, columns)}) AS t"
+        whole = f"SELECT COUNT(*), SUM(CASE WHEN nights > 3 THEN 1 ELSE 0 END) FROM {source}"
+        by_ward = f"SELECT ward, COUNT(*) FROM {source} WHERE ward IN ('er', 'icu', 'day') GROUP BY ward"
+        for text, keys in ((whole, []), (by_ward, [["er", "icu", "day"]])):
+            bounded(place, text)
+            if not place.heavy:
+                same_as_plain(place, Question(text, text, keys))
+
+
 def columns_of(table: Table) -> list[str]:
     return [f'"{name}"' for name in table.columns]
 

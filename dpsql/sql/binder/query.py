@@ -304,14 +304,20 @@ class QueryBinder:
         return self.results[text]
 
     def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
-        """Return the distinct rows of SELECT DISTINCT a, b FROM rows below an aggregate; None for any other query.
+        """Return the distinct rows of SELECT DISTINCT a, b FROM rows below an aggregate, or of UNIONs of such; None for any other
+        query.
 
         With the unit's key among the columns, or an order's, it is an aggregation by unit, whose rows still belong to a unit:
         None as well.
         """
+        clauses = ("group", "having", "qualify", "order", "limit", "offset", "with_", "by_name")
+        if isinstance(node, exp.Union) and node.args.get("distinct") and not any(map(node.args.get, clauses)):
+            queries = (node.this, node.expression)
+            sides = [self._distinct_rows(query, environment) or self.query(query, environment) for query in queries]
+            rows = [side for side in sides if isinstance(side, Protected)]
+            return protected_sets(node, rows) if len(rows) == len(sides) else None
         if not isinstance(node, exp.Select) or not isinstance(node.args.get("distinct"), exp.Distinct):
             return None
-        clauses = ("group", "having", "qualify", "order", "limit", "offset", "with_")
         if any(node.args.get(clause) is not None for clause in clauses) or node.args["distinct"].args.get("on"):
             return None
         plain = exp.Select(**{name: value for name, value in node.args.items() if name != "distinct"})
@@ -458,6 +464,11 @@ class QueryBinder:
         only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset", "by_name")
         environment = self.environment(node, outer)
         sides = [self.query(side, environment) for side in (node.this, node.expression)]
+        if (
+            any(isinstance(side, Protected) for side in sides)
+            and (rows := self._distinct_rows(node, outer)) is not None
+        ):
+            return rows
         if all(isinstance(side, Protected) for side in sides):
             return protected_sets(node, [side for side in sides if isinstance(side, Protected)])
         copy = type(node)()

@@ -1,7 +1,8 @@
-"""Set operations of protected relations: UNION ALL of any rows; UNION, INTERSECT and EXCEPT of the privacy unit's keys.
+"""Set operations of protected relations: UNION of any rows; INTERSECT and EXCEPT of the privacy unit's keys.
 
 Whether a unit is in a set of keys depends on its own rows alone: INTERSECT (EXCEPT) has one row for each unit of the first
-side for which the other side has a row (has none). So adding a unit changes one row.
+side for which the other side has a row (has none). So adding a unit changes one row. UNION has the different rows of UNION ALL:
+with the unit's key among the columns they are the unit's own, otherwise nobody's, as those of SELECT DISTINCT.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import WrongArguments, call, common_type
 from dpsql.plan.intervals import Type, hull
-from dpsql.plan.plan import Column, Expr, Relation, SemiJoin, Union_, UnitAggregate
+from dpsql.plan.plan import Column, Distinct, Expr, SemiJoin, Union_, UnitAggregate
 from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.per_unit_aggregation import UNIT_KEY
 from dpsql.sql.binder.scope import Kind, Protected, same_unit
@@ -26,22 +27,35 @@ def protected_sets(node: exp.SetOperation, sides: list[Protected]) -> Protected:
     for clause in ("order", "limit", "offset", "by_name"):
         if node.args.get(clause):
             raise refuse("rows_clause", what=clause.upper(), position=place(node))
-    if isinstance(node, exp.Union) and not node.args.get("distinct"):
-        return stacked(node, sides)
+    if isinstance(node, exp.Union):
+        return _different(node, sides) if node.args.get("distinct") else stacked(node, sides)
     keys = [_unit_key(side) for side in sides]
     if any(key is None for key in keys) or not node.args.get("distinct"):
-        hint = "use UNION ALL, aggregate each side first, or select the privacy unit's key alone on both sides"
-        raise refuse("set_of_rows", reason="only UNION ALL is, and sets of units", way=hint, position=place(node))
+        hint = "aggregate each side first, or select the privacy unit's key alone on both sides"
+        raise refuse("set_of_rows", reason="only UNION is, and sets of units", way=hint, position=place(node))
     first, second = sides
-    if isinstance(node, exp.Union):
-        rows: Relation = stacked(node, sides).relation
-    else:
-        pairs = tuple((a, b) for a, b in [keys] if a is not None and b is not None)
-        negated = isinstance(node, exp.Except)
-        rows = SemiJoin(first.relation, second.relation, pairs, on_unit=True, negated=negated, in_list=False)
+    pairs = tuple((a, b) for a, b in [keys] if a is not None and b is not None)
+    negated = isinstance(node, exp.Except)
+    rows = SemiJoin(first.relation, second.relation, pairs, on_unit=True, negated=negated, in_list=False)
     label, column = first.columns[0]
     units = Protected(UnitAggregate(rows, (), ()), (), frozenset({UNIT_KEY}))
     return project(units, [(label, Column(UNIT_KEY, column.facts))])
+
+
+def _different(node: exp.Union, sides: list[Protected]) -> Protected:
+    """Return the different rows of all sides. Repetitions within a side are left to the union."""
+    opened = [replace(s, relation=s.relation.source) if isinstance(s.relation, Distinct) else s for s in sides]
+    rows = stacked(node, opened)
+    if not any(same_unit(column, rows.unit_names) for _, column in rows.columns):
+        columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in rows.columns)
+        return Protected(Distinct(rows.relation), columns)
+    own = [column for _, column in rows.columns if not same_unit(column, rows.unit_names)]
+    units = Protected(
+        UnitAggregate(rows.relation, tuple((column.name, column) for column in own), ()), (), frozenset({UNIT_KEY})
+    )
+    return project(
+        units, [(label, column if column in own else Column(UNIT_KEY, column.facts)) for label, column in rows.columns]
+    )
 
 
 def _unit_key(side: Protected) -> Column | None:

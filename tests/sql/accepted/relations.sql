@@ -288,3 +288,16 @@ SELECT DISTINCT upper((SELECT zone FROM regions AS r WHERE r.region = p.region))
 -- rows: refused join
 -- loose: 0.9 (laboratory values belong to a visit, which is then no row of its own)
 SELECT COUNT(*) FROM labs AS l FULL JOIN visits AS v ON l.visit_id = v.visit_id
+
+-- query: union_of_values
+-- keys: none
+-- l1: 21
+-- rows: 2
+SELECT COUNT(*) FROM (SELECT ward FROM visits UNION SELECT city FROM patients) AS t
+
+-- query: union_of_rows_with_the_unit
+-- keys: public
+-- l1: 3
+-- rows: 2
+SELECT sex, COUNT(*) FROM (SELECT patient_id, ward AS sex FROM visits UNION SELECT patient_id, sex FROM patients) AS t
+WHERE sex IN ('f', 'm', 'er') GROUP BY sex

@@ -1,8 +1,3 @@
--- query: union_distinct
--- sqlstate: ZP010
--- at: ward
-SELECT COUNT(*) FROM (SELECT ward FROM visits UNION SELECT city FROM patients) AS t
-
 -- query: except
 -- sqlstate: ZP010
 -- at: patient_id
