@@ -93,10 +93,12 @@ def _preparation(stated: Stated | str) -> Preparation:
 def _analyst(stated: Stated, tables: Mapping[str, Table]) -> Analyst:
     """Return an analyst with their access: None if nothing is hidden. Names that the policy lacks are problems (see `check`)."""
     listed, columns, where = stated.get("tables"), stated.get("columns", {}), stated.get("where", {})
+    people = {name: _limit(SessionLimit, limit) for name, limit in stated.get("people", {}).items()}
     if listed is None and not columns and not where:
-        return _limit(Analyst, stated)
+        return _limit(Analyst, stated, people=people)
     names = [name for name in tables if listed is None or name in listed]
-    return _limit(Analyst, stated, access={name: TableAccess(columns.get(name), where.get(name)) for name in names})
+    access = {name: TableAccess(columns.get(name), where.get(name)) for name in names}
+    return _limit(Analyst, stated, people=people, access=access)
 
 
 def _per_query(stated: Stated, budget: DatasetBudget) -> PerQuery:

@@ -58,6 +58,8 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
         _check_limits(policy, problems)
     _check_case(("analysts",), names.below("analysts"), problems)
     _check_owner(names.below("analysts"), problems)
+    for name in names.below("analysts"):
+        _check_case(("analysts", name, "people"), names.below("analysts", name, "people"), problems)
     _check_case(("projects",), names.below("projects"), problems)
     _check_case(("tables",), names.below("tables"), problems)
     _check_schemas(policy, problems)
@@ -179,6 +181,8 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
         problems.add(("per_query", "mechanism"), f"{mechanism.word} noise needs a delta, and the budget has none")
     limits: list[tuple[Place, Any]] = [(("analysts", name), limit) for name, limit in policy.analysts.items()]
     limits += [(("projects", name), limit) for name, limit in policy.projects.items()]
+    shared = [(("analysts", name, "people"), limit.people) for name, limit in policy.analysts.items()]
+    limits += [((*place, name), limit) for place, people in shared for name, limit in people.items()]
     for name, project in policy.projects.items():
         for number, member in enumerate(project.members or ()):
             if member not in policy.analysts:

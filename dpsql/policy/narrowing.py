@@ -118,6 +118,8 @@ def _members(place: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _access(place: str, old: Any, new: Any) -> Iterator[str]:
+    yield from (f"{place}.people.{name}" for name in old.people.keys() - new.people.keys())
+    yield from _named(f"{place}.people", old.people, new.people, lambda *_: iter(()))
     if old.access is None:
         return
     if new.access is None or not new.access.keys() <= old.access.keys():

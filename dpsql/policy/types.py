@@ -98,9 +98,6 @@ def _keys(*names: str) -> dict[str, PolicyKey]:
     return {name: declared for name, declared in keys_of(ContributionBounds).items() if name in names}
 
 
-# --- The owner's policy as frozen values: protected tables, the privacy unit, bounds of values, and budgets ---
-
-
 Value = values.Value
 COLUMN_TYPES = ("integer", "real", "text", "boolean", "date", "timestamp")
 DEFAULT_SCHEMAS = ("main", "public")
@@ -206,10 +203,19 @@ class TableAccess:
 
 
 @dataclass(frozen=True)
+class SessionLimit:
+    """The budget of one session (one connection), or of one person for whom the client of an analyst says that it asks."""
+
+    epsilon: Fraction = field(metadata=key(values.EPSILON))
+    delta: Fraction | None = field(metadata=key(values.DELTA, optional=True))
+
+
+@dataclass(frozen=True)
 class Analyst:
     """The part of the dataset's budget that one analyst may spend; with `delta` None, only the dataset's delta is the limit.
 
-    `access`: the tables that exist for the analyst; None for all tables, with all columns and rows.
+    `access`: the tables that exist for the analyst; None for all tables, with all columns and rows. `people`: those who share the
+    login and have a limit of their own.
     """
 
     epsilon: Fraction = field(metadata=key(values.EPSILON))
@@ -231,6 +237,9 @@ class Analyst:
                 default=(),
             ),
         ),
+    )
+    people: Mapping[str, SessionLimit] = option(
+        {}, Entries(values.LOGIN, KeysOf(SessionLimit)), "limits of persons whom clients name", left_out=True
     )
 
 
@@ -265,14 +274,6 @@ class StorePolicy:
     answers_mb: int = option(2048, values.COUNT, "most megabytes of stored answers in all")
     question_days: int = option(90, values.COUNT, "how many days the texts of questions stay")
     questions_mb: int = option(64, values.COUNT, "most megabytes of the texts of questions")
-
-
-@dataclass(frozen=True)
-class SessionLimit:
-    """The budget of one session (one connection)."""
-
-    epsilon: Fraction = field(metadata=key(values.EPSILON))
-    delta: Fraction | None = field(metadata=key(values.DELTA, optional=True))
 
 
 @dataclass(frozen=True)

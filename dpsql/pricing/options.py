@@ -61,7 +61,7 @@ class Options:
     counted privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`.
     `bars`: a server answers with columns for the ends of error bars. `correlation`: correlation between consecutive groups for
     correlated noise. `dialect`: how a text is read where DuckDB and PostgreSQL differ. `on_behalf_of`: the person whom a client
-    that serves many people claims to ask for; only the owner's texts of questions say so."""
+    that serves many people claims to ask for, who may have a limit of their own."""
 
     epsilon: Fraction
     delta: Fraction

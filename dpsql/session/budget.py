@@ -108,9 +108,10 @@ class Budget:
         return [scope for scope in self.scopes if scope.is_limited]
 
     def without(self, names: Iterable[str]) -> Budget:
-        """Return this budget without the scopes of these accounts, in whichever window."""
+        """Return this budget without the scopes of these accounts and of the persons behind them, in whichever window."""
         left_out = set(names)
-        return replace(self, scopes=tuple(scope for scope in self.scopes if parts(scope.name)[1] not in left_out))
+        logins = {scope.name: parts(scope.name)[1].partition("/")[0] for scope in self.scopes}
+        return replace(self, scopes=tuple(scope for scope in self.scopes if logins[scope.name] not in left_out))
 
     def share_left(self, scope: str) -> Fraction:
         """Return the fraction of a scope's budget that is left, taken from the dimension with the smallest such fraction."""
@@ -207,11 +208,13 @@ def budget_of_everybody(policy: Policy, accounts: Mapping[str, Account]) -> Budg
     of the policy. Scopes of which the ledger has no account yet have spent nothing."""
     budget, window = policy.budget, window_of(policy)
     dataset = make_accountant(budget.accountant, budget.epsilon, budget.delta)
-    askers = [(None, None), *((name, None) for name in policy.analysts), *((None, name) for name in policy.projects)]
+    askers: list[tuple[str | None, str | None, str | None]] = [(None, None, None)]
+    askers += [(name, None, person) for name, limit in policy.analysts.items() for person in (None, *limit.people)]
+    askers += [(None, project, None) for project in policy.projects]
     scopes = {
         scope.name: scope
-        for analyst, project in askers
-        for scope in scopes_of(policy, analyst, project, "", dataset, window.start if window else None)
+        for analyst, project, person in askers
+        for scope in scopes_of(policy, analyst, project, "", dataset, window.start if window else None, person)
         if not scope.name.startswith("session:")
     }
     return Budget(
@@ -308,6 +311,13 @@ def _lifetime(budget: DatasetBudget) -> Accountant | None:
     return None if limit is None else make_accountant(budget.accountant, limit.epsilon, limit.delta)
 
 
+def listed_person(policy: Policy, analyst: str | None, claimed: str | None) -> str | None:
+    """Return the person with a limit whom an analyst's client names, whatever the case of letters; None if there is none."""
+    if analyst is None or analyst not in policy.analysts or claimed is None:
+        return None
+    return next((name for name in policy.analysts[analyst].people if name.lower() == claimed.lower()), None)
+
+
 def scopes_of(
     policy: Policy,
     analyst: str | None,
@@ -315,8 +325,10 @@ def scopes_of(
     session: str,
     dataset: Accountant,
     start: str | None = None,
+    person: str | None = None,
 ) -> tuple[BudgetScope, ...]:
     """Return the scopes whose limits a charge must respect, in the window that begins on `start` if the policy has windows.
+    `person`: for whom the analyst's client says that it asks.
 
     Raises analyst_unknown, project_unknown and project_member.
     """
@@ -325,6 +337,8 @@ def scopes_of(
         if analyst not in policy.analysts:
             raise refuse("analyst_unknown", name=analyst)
         limits.append((f"analyst:{analyst}", policy.analysts[analyst]))
+        if (listed := listed_person(policy, analyst, person)) is not None:
+            limits.append((f"analyst:{analyst}/{listed}", policy.analysts[analyst].people[listed]))
     if project is not None:
         if project not in policy.projects:
             raise refuse("project_unknown", name=project)

@@ -29,6 +29,7 @@ from dpsql.ledger import ChargeRequest
 from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.records import charge_id
 from dpsql.plan.plan import Promise
+from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.reuse.lookup import OWNER
 from dpsql.session.background_work import GOES_ON, Work
@@ -76,16 +77,18 @@ class Charge:
         self._versions = {table: context.engine.data_version((table,)) for table in tables}
         context.room.breaker.require_open(self._versions)
 
-    def reserve(self, receipt_id: str, loss: PrivacyLoss, project: str | None, question: str) -> Reservation:
-        """Charge `loss` durably, unless the asker has stopped waiting. `question`: its fingerprint."""
+    def reserve(self, receipt_id: str, loss: PrivacyLoss, options: Options, question: str) -> Reservation:
+        """Charge `loss` durably to the accounts that `options` name, unless the asker has stopped waiting. `question`: its
+        fingerprint."""
         context = self._context
 
         def reserved() -> Reservation:
+            scopes = context.accounts.scopes(options.project, options.on_behalf_of)
             request = ChargeRequest(
                 id=charge_id(context.analyst, receipt_id),
                 analyst=context.analyst or OWNER,
                 session=context.id,
-                scopes=tuple(scope.name for scope in context.accounts.scopes(project)),
+                scopes=tuple(scope.name for scope in scopes),
                 charge=context.planner.accountant.units(loss),
                 what=question,
                 policy_version=context.policy.version,

@@ -21,12 +21,13 @@ from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql.pricing.options import Options
 from dpsql.pricing.plan_check import require_public
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import MeasurementQueue, Work
-from dpsql.session.budget import Budget, BudgetScope, scopes_of, window_of, windows_in_words
+from dpsql.session.budget import Budget, BudgetScope, listed_person, scopes_of, window_of, windows_in_words
 from dpsql.session.stages import Stages
 from dpsql.session.watch_register import Watches
 
@@ -40,15 +41,16 @@ class Accounts:
         """`session`: the id of the session, which has its own account if the policy limits sessions."""
         self._policy, self._accountant, self._ledger = policy, planner.accountant, ledger
         self._analyst, self._session = analyst, session
-        self._opened: dict[tuple[str | None, str | None], tuple[BudgetScope, ...]] = {}
+        self._opened: dict[tuple[str | None, ...], tuple[BudgetScope, ...]] = {}
         self._in_a_year = windows_in_words(policy.budget)
 
-    def scopes(self, project: str | None) -> tuple[BudgetScope, ...]:
-        """Return the scopes of questions for `project`, in the present budget window if the policy has windows.
+    def scopes(self, project: str | None, person: str | None = None) -> tuple[BudgetScope, ...]:
+        """Return the scopes of questions for `project` and for the person whom a client names, in the present budget window if
+        the policy has windows.
 
         Raises analyst_unknown, project_unknown, and window_closed if the clock is behind the ledger.
         """
-        return self.in_present_window(lambda: self._present_scopes(project))
+        return self.in_present_window(lambda: self._present_scopes(project, person))
 
     def in_present_window(self, step: Callable[[], _Result]) -> _Result:
         """Return the result of `step`, which is called again if it raised window_closed because midnight passed: another process
@@ -68,29 +70,31 @@ class Accounts:
                 raise
         return self.in_present_window(step)
 
-    def _present_scopes(self, project: str | None) -> tuple[BudgetScope, ...]:
+    def _present_scopes(self, project: str | None, person: str | None) -> tuple[BudgetScope, ...]:
         window = window_of(self._policy)
         start = None if window is None else window.start
-        if (project, start) not in self._opened:
-            scopes = self._scopes(project, start)
+        listed = listed_person(self._policy, self._analyst, person)
+        if (project, listed, start) not in self._opened:
+            scopes = self._scopes(project, listed, start)
             if window is not None:
                 self._ledger.open_window(window)
             for scope in scopes:
                 if start is None or scope.name not in ("dataset", window_scope(start)):
                     self._ledger.open_account(scope.name, scope.accountant.kind, scope.accountant.limit_units())
-            self._opened[project, start] = scopes
-        return self._opened[project, start]
+            self._opened[project, listed, start] = scopes
+        return self._opened[project, listed, start]
 
-    def _scopes(self, project: str | None, start: str | None) -> tuple[BudgetScope, ...]:
-        return scopes_of(self._policy, self._analyst, project, self._session, self._accountant, start)
+    def _scopes(self, project: str | None, person: str | None, start: str | None) -> tuple[BudgetScope, ...]:
+        return scopes_of(self._policy, self._analyst, project, self._session, self._accountant, start, person)
 
-    def budget(self, project: str | None, accounts: Mapping[str, Account] | None = None) -> Budget:
-        """Return the spent and the remaining budget. `accounts` is the state after a reservation; without it the ledger is
-        read."""
+    def budget(self, options: Options, accounts: Mapping[str, Account] | None = None) -> Budget:
+        """Return the spent and the remaining budget of questions under `options`. `accounts` is the state after a reservation;
+        without it the ledger is read."""
+        project, person = options.project, options.on_behalf_of
         if accounts is None:
-            return Budget(self.scopes(project), self._ledger.accounts(), self._in_a_year)
+            return Budget(self.scopes(project, person), self._ledger.accounts(), self._in_a_year)
         # Use the window of the charge, because the clock may already be in the next one.
-        return Budget(self._scopes(project, present_start(accounts)), accounts, self._in_a_year)
+        return Budget(self._scopes(project, person, present_start(accounts)), accounts, self._in_a_year)
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ def _measured(
         context.planner.require_least(loss)
     receipt_id = request.id or uuid.uuid4().hex
     measurement = MissingBlocks(context, planned, stored, request, missing, receipt_id)
-    reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))
+    reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))
     planned = measurement.run(charge)
     charge.commit()
     released = tuple(part for part in stored if part is not None)
@@ -306,7 +306,7 @@ def _release(
 
     `accounts` is the state of the ledger after the charge.
     """
-    budget = context.accounts.budget(planned.options.project, accounts)
+    budget = context.accounts.budget(planned.options, accounts)
     empty = planned.plan.empty
     blocks = blocks_without_rows(planned) if empty else tuple(part.block for part in stored)
     question = NoticedQuestion(context, planned, stored=stored)

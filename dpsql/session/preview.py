@@ -62,7 +62,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
     else:
         columns, bars = answered.columns, _released_bars(answered)
-    budget = context.accounts.budget(planned.options.project)
+    budget = context.accounts.budget(planned.options)
     price = budget.price(context.planner.accountant.units(charged))
     question = NoticedQuestion(context, planned, columns)
     rows = notices(question, Shown.EXPLAIN)

@@ -105,16 +105,16 @@ class RowExport:
 
     def _written(self, file: NewFile, work: Work[ExportReceipt]) -> ExportReceipt:
         """Charge the export and write its rows to `file`, which is not published yet."""
-        context, plan, project = self._context, self.plan, self._session.options.project
+        context, plan, options = self._context, self.plan, self._session.options
         with charged(context, work) as charge:
             charge.look_at((plan.table,))
             query = exported_rows(context.emitter(context.index.views()), plan)
             context.engine.rehearse(query)
             receipt_id, names = uuid.uuid4().hex, tuple(column.name for column in plan.columns)
             question = fingerprint(("rows", plan.table, names, context.policy.meaning))
-            reservation = charge.reserve(receipt_id, plan.loss, project, question)
+            reservation = charge.reserve(receipt_id, plan.loss, options, question)
             charge.check_promises(plan.promises)
             rows = rows_table(plan, randomise(charge.run(query), plan, context.gate))
             file.write(rows)
-        budget = context.accounts.budget(project, reservation.accounts)
+        budget = context.accounts.budget(options, reservation.accounts)
         return ExportReceipt(receipt_id, self.price, rows.num_rows, Remaining(budget))

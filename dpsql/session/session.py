@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 from math import sqrt
@@ -44,7 +45,7 @@ from dpsql.session.rehearsal import rehearse
 from dpsql.session.response_times import Pace
 from dpsql.session.statements import answer_statement, statement_columns
 from dpsql.session.watch_register import Watches
-from dpsql.sql.lexer import SqlText, as_piece
+from dpsql.sql.lexer import SqlText, as_piece, person_in_comment
 from dpsql.sql.parse import Parameters, Statement
 
 # Faults of the source, for analysts to whom the policy shows only a part of it: messages name nothing that is hidden.
@@ -211,7 +212,7 @@ class Session:
     @registering()
     def answer(self, planned: Planned, request_id: str | None = None, pace: Pace | None = None) -> Release:
         """Answer a planned question, like `execute`. `pace`: the response times of a question that arrived earlier."""
-        with self._failure_noted(planned.statement.sql):
+        with self._failure_noted(planned.statement.sql, planned.options.on_behalf_of):
             release = self._answer(planned, request_id, pace or Pace(self.policy))
         if self._questions is not None:
             receipt, options = release.receipt, planned.options
@@ -245,19 +246,25 @@ class Session:
     @registering()
     def parse(self, sql: SqlText, parameters: Parameters = None) -> Statement:
         """Return the statement of a text. Raises the refusals of the parser."""
-        with self._failure_noted(as_piece(sql).sql):
-            return self.planner.parse(sql, parameters)
+        claimed = person_in_comment(as_piece(sql)) if self.options.on_behalf_of is None else None
+        with self._failure_noted(as_piece(sql).sql, claimed):
+            statement = self.planner.parse(sql, parameters)
+        return replace(statement, claimed_user=claimed) if claimed else statement
 
     @contextmanager
-    def _failure_noted(self, sql: str) -> Iterator[None]:
-        """Keep the text of a question that is refused or fails, for the owner."""
+    def _failure_noted(self, sql: str, claimed: str | None) -> Iterator[None]:
+        """Keep the text of a question that is refused or fails, for the owner. `claimed`: whom its comment names."""
         try:
             yield
         except Error as error:
             if self._questions is not None:
                 options = self.options
                 self._questions.note(
-                    self.analyst or OWNER, sql, error.slug, project=options.project, claimed_user=options.on_behalf_of
+                    self.analyst or OWNER,
+                    sql,
+                    error.slug,
+                    project=options.project,
+                    claimed_user=claimed or options.on_behalf_of,
                 )
             raise
 
@@ -295,9 +302,12 @@ class Session:
     ) -> Planned:
         """Return the priced plan of a statement under `options`, the session's by default. Refuses (no_rows, no_groups) an answer
         that is about nothing whatever the data are, unless `any_rows`."""
-        with self._failure_noted(statement.sql):
+        with self._failure_noted(statement.sql, statement.claimed_user):
             with naming_nothing_hidden(self.policy):
-                planned = self.planner.plan(statement, options or self.options, cacheable=not parameters)
+                options = options or self.options
+                if statement.claimed_user is not None:
+                    options = replace(options, on_behalf_of=statement.claimed_user)
+                planned = self.planner.plan(statement, options, cacheable=not parameters)
             self._check_project(planned.options)
             if not any_rows:
                 planned.require_rows()
@@ -317,7 +327,7 @@ class Session:
         if statement.kind != "query":
             return statement_columns(self, statement)
         planned = self.plan(statement, parameters, any_rows=True)
-        with self._failure_noted(statement.sql):
+        with self._failure_noted(statement.sql, statement.claimed_user):
             return self.rehearse(planned)
 
     @registering()
@@ -372,10 +382,10 @@ class Session:
     @registering()
     def budget(self) -> Budget:
         """Return the spent and remaining loss of every scope to which charges under the current options count."""
-        return self.context.accounts.budget(self.options.project)
+        return self.context.accounts.budget(self.options)
 
     def _budget_of(self, planned: Planned) -> Budget:
-        return self.context.accounts.budget(planned.options.project)
+        return self.context.accounts.budget(planned.options)
 
     def left_text(self) -> str:
         """Return what each account has left, in questions at the epsilon of the policy's `per_query`."""

@@ -140,7 +140,7 @@ def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
         epsilon=None if law.loss.epsilon is None else float(law.loss.epsilon),
         rho=None if law.loss.rho is None else float(law.loss.rho),
     )  # fmt: skip
-    budget = context.accounts.budget(options.project)
+    budget = context.accounts.budget(options)
     charged = law.loss if run is None else PrivacyLoss.nothing()
     price = budget.price(context.planner.accountant.units(charged))
     left = _most_comparisons(context, law.loss)
@@ -179,7 +179,7 @@ def answer(context: SessionContext, planned: Planned, pace: Pace) -> Release:
 def watch_of(context: SessionContext, options: Options) -> NamedWatch:
     """Return the watch that options name for this asker, project and policy, and for this session if sessions have a budget."""
     session = None if context.policy.session is None else context.id
-    return context.watches.named(context.analyst, options.project, options.watch, context.policy.version, session)
+    return context.watches.named(context.analyst, _accounts(options), options.watch, context.policy.version, session)
 
 
 def _in_turn(context: SessionContext, question: WatchedQuestion, work: Work[Release]) -> Release:
@@ -205,7 +205,7 @@ def _begun(
     options, run = question.planned.options, watch.run
     if run is not None:
         _require_comparable(question, run)
-        remaining = Remaining(context.accounts.budget(options.project))
+        remaining = Remaining(context.accounts.budget(options))
         charge.resume(run.reservation)
         watch.run = None
         return run, Receipt(_receipt(options, run.number), PrivacyLoss.nothing(), remaining, "nothing", price="nothing")
@@ -214,7 +214,7 @@ def _begun(
     secret = noisy_threshold(law, context.gate)
     number, reservation = _reserve(context, question.planned, law.loss, charge)
     run = ThresholdRun(law, secret, question.compared.term.grid, question.compared.direction, left, number, reservation)
-    budget = context.accounts.budget(options.project, reservation.accounts)
+    budget = context.accounts.budget(options, reservation.accounts)
     price = budget.price(context.planner.accountant.units(law.loss))
     part = "nothing" if price is None else price.after()
     receipt_id, paid = _receipt(options, number), describe_loss(law.loss)
@@ -275,9 +275,14 @@ def _most_comparisons(context: SessionContext, loss: PrivacyLoss) -> int | None:
 # --- the numbers of runs in the ledger --------------------------------------------------------------------------------
 
 
+def _accounts(options: Options) -> str:
+    """Return a word for the accounts that options name: each of them has runs of its own."""
+    names = [name for name in (options.project, options.on_behalf_of) if name is not None]
+    return "" if not names else hashlib.sha256("/".join(names).encode()).hexdigest()[:12] + "-"
+
+
 def _receipt(options: Options, number: int) -> str:
-    project = "" if options.project is None else hashlib.sha256(options.project.encode()).hexdigest()[:12] + "-"
-    return f"watch-{project}{options.watch}-{number}"
+    return f"watch-{_accounts(options)}{options.watch}-{number}"
 
 
 def _is_reserved(context: SessionContext, options: Options, number: int) -> bool:
@@ -306,7 +311,7 @@ def _reserve(context: SessionContext, planned: Planned, loss: PrivacyLoss, charg
     while number <= options.hits:
         try:
             receipt_id = _receipt(options, number)
-            return number, charge.reserve(receipt_id, loss, options.project, fingerprint(tuple(planned.keys)))
+            return number, charge.reserve(receipt_id, loss, options, fingerprint(tuple(planned.keys)))
         except Error as error:
             if error.slug != "request_repeated":
                 raise

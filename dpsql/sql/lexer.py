@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 
 DIALECT = "duckdb"
 """Dialect of analysts' queries."""
@@ -76,6 +76,30 @@ SqlText = str | Piece
 def as_piece(text: SqlText) -> Piece:
     """Return a text as a piece; a piece is returned unchanged."""
     return text if isinstance(text, Piece) else Piece(text)
+
+
+_CLAIMS = (
+    (re.compile(r"(?:/\*.*\*/ )?Metabase:: userID: (\d{1,18})\b"), "metabase-"),
+    (re.compile(r"Looker Query Context '\{\"user_id\":(\d{1,18})\b"), "looker-"),
+    (re.compile(r"Username: ([\w.@+-]{1,100}),"), ""),  # Redash
+    (re.compile(r"\[SQL LAB\] ([\w.@+-]{1,100}) "), ""),  # the SQL_QUERY_MUTATOR that Superset's configuration suggests
+    (re.compile(r"dp\.on_behalf_of\s*[=:]\s*([\w.@+-]{1,100})\s*$"), ""),
+)
+"""Comments with which BI tools begin the texts that they send, and what stands before the names of their people."""
+
+
+def person_in_comment(piece: Piece) -> str | None:
+    """Return the person for whom a BI tool says, in the first comment of a text, that it asks; None if it does not say so."""
+    if not piece._lexed and "--" not in piece.sql and "/*" not in piece.sql:
+        return None
+    try:
+        comments = next((token.comments for token in piece.tokens()[:1]), [])
+    except Error:
+        return None
+    for form, prefix in _CLAIMS if comments else ():
+        if match := form.match(comments[0].strip()):
+            return prefix + match[1]
+    return None
 
 
 def lexed_piece(text: str, tokens: Sequence[Token]) -> Piece:

@@ -42,6 +42,7 @@ class Statement:
     `query`: the parsed tree of a query or of an explained query; `kinds`: the node types of the text as written. `name` and
     `value` belong to set, reset, show and describe; for EXPLAIN VERBOSE, `name` is "verbose". `options`: those of
     SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), as texts. A query without a tree is SUMMARIZE of the table `value`.
+    `claimed_user`: for whom a comment at the beginning says that the client asks.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Statement:
     value: str = ""
     options: tuple[tuple[str, str], ...] = ()
     kinds: frozenset[type[exp.Expr]] = frozenset()
+    claimed_user: str | None = None
 
     def has(self, *types: type[exp.Expr]) -> bool:
         """Return whether the text has a node of one of these types, without a walk through the tree."""

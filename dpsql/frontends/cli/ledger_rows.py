@@ -193,9 +193,10 @@ def _epsilon(policy: Policy, account: Account) -> tuple[float | None, float | No
     start, of_scope = parts(account.scope)
     kind, _, name = of_scope.partition(":")
     in_all = budget if start is not None or budget.lifetime is None else budget.lifetime
-    limit: Any = {"dataset": in_all, "session": policy.session, "project": policy.projects.get(name)}.get(
-        kind, policy.analysts.get(name)
-    )
+    login, _, person = name.partition("/")
+    analyst = policy.analysts.get(login)
+    limit: Any = analyst if analyst is None or not person else analyst.people.get(person)
+    limit = {"dataset": in_all, "session": policy.session, "project": policy.projects.get(name)}.get(kind, limit)
     if limit is None or (start is not None and budget.every is None):
         return None, None
     delta = budget.delta if limit.delta is None else limit.delta

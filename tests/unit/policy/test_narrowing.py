@@ -12,7 +12,7 @@ from dpsql.policy.narrowing import same_for, widened
 
 TEXT = (
     CLINIC.replace("bi: {epsilon: 5}", "bi: {epsilon: 5, delta: 1e-7, tables: [patients, labs], "
-                   "columns: {patients: [age, region]}, where: {patients: age > 5}}")
+                   "columns: {patients: [age, region]}, where: {patients: age > 5}, people: {ann: {epsilon: 1}}}")
     .replace("per_query: {epsilon: 0.1,", "per_query: {epsilon: 0.1, min_epsilon: 0.01, delta: 1e-9, min_units: 10,")
     + "projects: {flu: {epsilon: 2, members: [bi]}}\nreuse: {shared: false}\ntiming: padded\nmechanisms: [samples]\n"
 )  # fmt: skip
@@ -41,8 +41,10 @@ WIDER = [
     ("session: {epsilon: 1}", "session: {epsilon: 2}", "session.epsilon"),
     ("research: {epsilon: 3}", "research: {epsilon: 4}", "analysts.research.epsilon"),
     ("delta: 1e-7, ", "", "analysts.bi.delta"),
+    (", people: {ann: {epsilon: 1}}", "", "analysts.bi.people.ann"),
+    ("ann: {epsilon: 1}", "ann: {epsilon: 2}", "analysts.bi.people.ann.epsilon"),
     ("tables: [patients, labs]", "tables: [patients, labs, visits]", "analysts.bi.tables"),
-    ("tables: [patients, labs], columns: {patients: [age, region]}, where: {patients: age > 5}", "", "analysts.bi.tables"),
+    ("tables: [patients, labs], columns: {patients: [age, region]}, where: {patients: age > 5}, ", "", "analysts.bi.tables"),
     ("[age, region]", "[age, weight]", "analysts.bi.columns.patients"),
     ("columns: {patients: [age, region]}, ", "", "analysts.bi.columns.patients"),
     ("age > 5", "age > 4", "analysts.bi.where.patients"),

@@ -12,14 +12,16 @@ from click.testing import CliRunner
 from support.hospital_file import write_policy
 
 import dpsql
-from dpsql.errors.exceptions import Error
+from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.frontends.cli.budget import budget
+from dpsql.frontends.cli.ledger_rows import account_rows, question_rows
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.policy.types import StorePolicy
 from dpsql.reuse.questions import QuestionTexts, days_before
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
+from dpsql.sql.split import read_script
 
 SUM = "SELECT kind, SUM(cost) FROM visits GROUP BY kind"
 COUNT = "SELECT COUNT(*) FROM patients WHERE city = 'Linz'"
@@ -69,6 +71,57 @@ def test_the_person_behind_a_shared_login_is_shown_as_claimed_and_trusted_in_not
     assert [row["claimed_user"] for row in history(policy)] == ["", "bob Ω"]
     assert [row["claimed_user"] for row in history(policy, "--column", "visits.cost")] == ["", "bob Ω"]
     assert [row["count"] for row in history(policy, "--refusals", "--claimed-user", "bob Ω")] == [1]
+
+
+COMMENTS = {
+    "-- Metabase:: userID: 7 queryType: native queryHash: 00ff\n{}": "metabase-7",
+    '-- /* partner: "metabase", {{"dashboard_id":null}} */ Metabase:: userID: 7 queryType: MBQL\n{}': "metabase-7",
+    '-- Looker Query Context \'{{"user_id":6,"history_slug":"a"}}\'\n{}': "looker-6",
+    "/* Username: ann@example.org, query_id: 3, Queue: queries */ {}": "ann@example.org",
+    "-- [SQL LAB] ann 2026-11-28T10:00:00\n{}": "ann",
+    "/* dp.on_behalf_of = Ann */ {}": "Ann",
+    "-- mine\n-- dp.on_behalf_of: ann\n{}": "",
+    "{} -- Metabase:: userID: 7 queryType: native": "",
+}
+"""Texts as BI tools send them, by the person whom the owner sees; what stands behind the first comment is the asker's own."""
+
+
+def test_the_person_that_a_tool_names_in_a_comment_is_shown(policy: Path) -> None:
+    questions = [f"SELECT COUNT(*) FROM patients WHERE city = '{number}'" for number in range(len(COMMENTS))]
+    texts = [comment.format(question) for comment, question in zip(COMMENTS, questions, strict=True)]
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        ask(session, *texts, texts[0].replace("patients", "nothing"))
+        for piece in read_script(f"{texts[0]};\n{texts[4]};{COUNT}").pieces:  # as a server reads a text
+            session.execute(piece)
+        session.set_option("on_behalf_of", "said")
+        session.execute(texts[0])
+    shown = [row["claimed_user"] for row in history(policy, "--all")]
+    assert shown == [*COMMENTS.values(), "metabase-7", "metabase-7", "ann", "", "said"]
+
+
+def test_a_person_behind_a_shared_login_has_the_limit_that_the_policy_lists(policy: Path) -> None:
+    """Besides that of the login, in each window and through the ledger's own sums; whoever is not listed has none."""
+    policy.write_text(policy.read_text().replace("ann: {", "ann: {people: {eve: {epsilon: 3}}, ", 1))
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        session.set_option("on_behalf_of", "EVE")
+        assert "analyst ann/eve 3" in session.left_text() and session.questions_left() == 3
+        for number in range(3):
+            session.execute(f"SELECT COUNT(*) FROM patients WHERE city = '{number}'")
+        with pytest.raises(BudgetRefusal, match="analyst:ann/eve"):
+            session.execute(SUM)
+        assert not session.execute("SELECT COUNT(*) FROM patients WHERE city = '0'").receipt.is_paid
+        session.set_option("on_behalf_of", "bob")
+        assert session.execute(SUM).receipt.is_paid and "eve" not in session.left_text()
+        session.execute("/* dp.on_behalf_of: bob */ RESET dp.on_behalf_of")
+        with pytest.raises(BudgetRefusal, match="analyst:ann/eve"):
+            session.execute(f"-- dp.on_behalf_of: eve\n{COUNT}")
+        assert session.execute(COUNT).receipt.is_paid
+    loaded = load_policy(policy)
+    with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+        assert ledger.verify().sound
+        rows = {row[0]: row[1] for row in question_rows(loaded, ledger)[1]}
+        assert rows["analyst ann/eve"] == 0 < rows["analyst ann"]
+        assert {row[0]: row[3] for row in account_rows(loaded, ledger)[1]}["analyst:ann/eve"] == 3
 
 
 def test_the_owner_sees_who_asked_what_at_which_price(asked: Path) -> None:

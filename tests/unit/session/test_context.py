@@ -18,6 +18,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger import open_ledger, windows
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy.load import parse_policy
+from dpsql.pricing.options import Options
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.session.context import Accounts, SessionContext
 from dpsql.session.opening import open_session
@@ -25,6 +26,7 @@ from dpsql.session.opening import open_session
 POLICY = CLINIC.replace("session: {epsilon: 1}", "session: {epsilon: 1}\nprojects: {flu: {epsilon: 2}}")
 MONTHLY = POLICY.replace("accountant: zcdp", "accountant: pure, every: month")
 LIFETIME = POLICY.replace("accountant: zcdp", "accountant: pure, every: month, lifetime: {epsilon: 40, delta: 2e-6}")
+ASKED = Options.of_policy(parse_policy(POLICY))
 UNIT = 10**18
 OCTOBER, NOVEMBER = "window:2026-10-01", "window:2026-11-01"
 
@@ -126,12 +128,17 @@ def test_other_failures_are_raised_at_once(ledger: Ledger, clock: Clock, slug: s
 
 def test_the_budget_is_read_from_the_ledger_or_from_a_reservation(ledger: Ledger) -> None:
     opened = accounts(ledger, POLICY.replace("zcdp", "pure"))
-    assert opened.budget("flu").spent.keys() == {"dataset", "analyst:research", "project:flu", "session:s1"}
-    assert opened.budget(None).spent["dataset"]["epsilon"] == "0" and opened.budget(None).in_a_year == ""
+    assert opened.budget(replace(ASKED, project="flu")).spent.keys() == {
+        "dataset",
+        "analyst:research",
+        "project:flu",
+        "session:s1",
+    }
+    assert opened.budget(ASKED).spent["dataset"]["epsilon"] == "0" and opened.budget(ASKED).in_a_year == ""
     reserved = {
         name: replace(account, spent={"epsilon": UNIT // 4, "delta": 0}) for name, account in ledger.accounts().items()
     }
-    assert opened.budget(None, reserved).spent["dataset"]["epsilon"] == "0.25"
+    assert opened.budget(ASKED, reserved).spent["dataset"]["epsilon"] == "0.25"
 
 
 def test_the_budget_after_a_charge_is_that_of_its_window_even_past_midnight(ledger: Ledger, clock: Clock) -> None:
@@ -139,9 +146,9 @@ def test_the_budget_after_a_charge_is_that_of_its_window_even_past_midnight(ledg
     opened.scopes(None)
     reserved = ledger.accounts()
     clock.days = [AFTER]
-    assert OCTOBER in opened.budget(None, reserved).spent
-    assert NOVEMBER in opened.budget(None).spent
-    assert opened.budget(None).in_a_year.startswith("each month (UTC) has a budget of its own")
+    assert OCTOBER in opened.budget(ASKED, reserved).spent
+    assert NOVEMBER in opened.budget(ASKED).spent
+    assert opened.budget(ASKED).in_a_year.startswith("each month (UTC) has a budget of its own")
 
 
 # --- the context ------------------------------------------------------------------------------------------------------
