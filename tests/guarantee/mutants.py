@@ -380,10 +380,10 @@ for outcome in outcomes:
     else:
         writer.append(outcome.kind, {'resolves': outcome.resolves, 'note': outcome.note})""", 'unit/ledger/test_outcomes.py', 'refused_charge and sqlite'),
     Mutant("an outcome is written again", "ledger/ledger.py", "Ledger._write_transaction", "self._outcomes.written(noted)", "pass", 'unit/ledger/test_outcomes.py', 'in_one_transaction and sqlite'),
-    Mutant("data before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))", """_ = [context.engine.run(query) for named in measurement._queries.values() for query in named.values()]
-reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))""", SESSION, 'recorded_before_data'),
-    Mutant("promises are looked at before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))", """[charge.check_promises(blocks[index].block.promises) for index in missing]
-reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))""", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
+    Mutant("data before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))", """_ = [context.engine.run(query) for named in measurement._queries.values() for query in named.values()]
+reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))""", SESSION, 'recorded_before_data'),
+    Mutant("promises are looked at before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))", """[charge.check_promises(blocks[index].block.promises) for index in missing]
+reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))""", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
     Mutant("data is read without a charge", "session/charged.py", "Charge._require_reserved", "self.reservation is None", "False", 'unit/session/test_charged.py', 'under_a_charge_alone'),
     Mutant("a failure after the charge says that nothing was charged", "session/background_work.py", "Work._run", "registered(error, charged=self.is_charged)", "registered(error, charged=False)", 'unit/session/test_charged.py', 'after_the_charge'),
     Mutant("what fails while an answer is shown was not charged", "errors/custodian_log.py", "registering", "registered(error, charged=charged)", "registered(error, charged=False)", 'unit/frontends/test_failures.py', 'format or wire'),
@@ -584,7 +584,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     Mutant("a union has the rows of one side", "sql/binder/combined_rows.py", "united_rows", "sum((side.most_rows for side in sides))", "max((side.most_rows for side in sides))", REFUSALS, 'unions_that_double'),
     Mutant("a rollup has one row for each key", "sql/binder/result_facts.py", "over_block", "{frozenset((key.name for key in keys))} if sets == 1 else set()", "{frozenset((key.name for key in keys))}", REFUSALS, 'join-rollup'),
     Mutant("any result is one value", "sql/binder/query.py", "QueryBinder.value", "not bound.unique | promised >= results.ONE_ROW", "bound.unique is None", REFUSALS, 'several_rows'),
-    Mutant("of no rows a count is missing", "sql/binder/correlated_subqueries.py", "Inner.value", "exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])", "column", 'unit/session/test_stages.py', 'of_no_rows'),
+    Mutant("of no rows a count is missing", "sql/binder/correlated_subqueries.py", "CorrelatedSubquery.value", "exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])", "column", 'unit/session/test_stages.py', 'of_no_rows'),
     Mutant("tests in expressions look at other people's rows", "sql/binder/subquery_tests.py", "_counted", "not correlated or not all((_ties(part, inner, bound) for part in correlated))", "False", 'sql/test_refused.py', 'subquery_in_rows or correlated'),
     Mutant("IN that may be NULL is FALSE", "sql/binder/subquery_tests.py", "_counted", "not (_keeps_rows(test) or (_never_null(outer, bound) and (on_unit or _never_null(value, inner))))", "False", 'sql/test_refused.py', 'subquery_in_rows'),
     Mutant("released rows have no part in the name", "session/stages.py", "Stages._with_released", "digest(self._tables[part.name])", "''", 'unit/session/test_stages.py', 'rows_of_another_stage'),
@@ -616,7 +616,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     Mutant("one column of a composite key names its unit", "sql/binder/equal_keys.py", "naming_unit", "names.issuperset(declared)", "not names.isdisjoint(declared)", 'unit/sql/binder/test_equal_keys.py', ''),
     Mutant("columns of two scans are one key", "sql/binder/equal_keys.py", "naming_unit", "columns.setdefault(read.scan, (table, set()))[1].add(read.column)", "columns.setdefault((), (table, set()))[1].add(read.column)", 'unit/sql/binder/test_equal_keys.py', ''),
     Mutant("a count without partners is NULL", "sql/binder/aggregates.py", "counts_rows", "entry[0].counts", "False", 'answers/test_suite.py', ''),
-    Mutant("a value without partners is NULL before its function", "sql/binder/correlated_subqueries.py", "Inner.value", "call.replace(column)", "value = exp.Paren(this=column)", 'answers/test_suite.py', ''),
+    Mutant("a value without partners is NULL before its function", "sql/binder/correlated_subqueries.py", "CorrelatedSubquery.value", "call.replace(column)", "value = exp.Paren(this=column)", 'answers/test_suite.py', ''),
     Mutant("a join meets one row of a unit's result whatever its keys", "plan/stability.py", "_most_with_equal_keys", "rows_in_group(source, tuple(_keys_of_side(relation, side)), policy)", "1", REPLAY, 'test_one_entity_moves_sums_within_the_claim and cte_over_rows_twice'),
     Mutant("names of a subquery over a subquery stand for its names", "plan/origins.py", "_unnamed", "_over(expression, below)", "expression", 'unit/plan/test_projections.py', ''),
     Mutant("any function of the key is a private key", "sql/binder/unit_keys.py", "_kind", "Kind.OTHER if REGISTRY[node.function].coarse else Kind.MIXED", "Kind.OTHER", REFUSALS, 'unit_expression'),
