@@ -19,7 +19,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
 
-RANK = '"#rank"'
+RANK, ROWS_OF_UNIT = '"#rank"', '"#rows of unit"'
 _COUNT, _HASH, _HEAVY = '"#count"', '"#hash"', '"#heavy unit"'
 
 
@@ -109,6 +109,11 @@ class BoundedView:
         same = f"{rows} JOIN {heavy} ON {unit} = {_HEAVY} WHERE {_COUNT} > 0 AND {row_hash} = {_HASH}"
         equal = self.dialect.derived(f"SELECT *, {position} AS {RANK} FROM {same}")
         return f"{below} UNION ALL SELECT {columns} FROM {equal} WHERE {RANK} <= {_COUNT}"
+
+    def row_counts(self) -> str:
+        """Return a SELECT of the number of rows of each unit within max_rows: whichever rows stay, they are as many."""
+        unit, counted = self.dialect.identifier(UNIT), f"least(count(*), {self.dialect.constant(self.most)})"
+        return f"SELECT {counted} AS {ROWS_OF_UNIT} FROM {self.dialect.derived(self.rows)} GROUP BY {unit}"
 
     def _within(self, ranked: str, hidden: tuple[str, ...]) -> str:
         columns = ", ".join([*self.names, *hidden])

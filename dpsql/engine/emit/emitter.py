@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from dpsql.engine.dialect import Dialect, parametrised
-from dpsql.engine.emit.bounded_view import rank
+from dpsql.engine.emit.bounded_view import ROWS_OF_UNIT, rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.columns import RowsOf, in_groups, sent_key, strict
 from dpsql.engine.emit.quantization import (
@@ -111,6 +111,8 @@ class Emitter(RelationText):
         block = self._of_groups(block)
         if _clips(block):
             self.dialect.require_clipping()
+        if (counted := self._counted_by_unit(block)) is not None:
+            return counted
         rows, values = self._rows(block)
         keys = [key.name for key in block.keys]
         names = [term.name for term in block.terms]
@@ -122,6 +124,26 @@ class Emitter(RelationText):
             # Rows are released in key order (`cells` ensures it); the engine's cores sort a million of them faster.
             statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
         return EngineQuery(statement, tuple(keys), tuple(names), self.unchanged(block.source))
+
+    def _counted_by_unit(self, block: BoundedBlock) -> EngineQuery | None:
+        """Return the query that counts rows and units of a whole bounded view that is not prepared, or None for other blocks.
+
+        The rows are read once and none is chosen, so that no window, threshold or second reading is needed.
+        """
+        source = block.source
+        while isinstance(source, Project):
+            source = source.source
+        sums = {TermKind.COUNT: f"coalesce({self.dialect.exact_sum(ROWS_OF_UNIT)}, 0)", TermKind.UNITS: "count(*)"}
+        whole = all(
+            term.kind in sums and term == Term(term.name, term.kind, None, None, term.magnitude) for term in block.terms
+        )
+        if not whole or not block.terms or block.keys or block.caps.bounds.drops_rows_by_group:
+            return None
+        if not isinstance(source, Scan) or not self._has_unit_column(source) or self.view(source.table).prepared:
+            return None
+        counts = self.dialect.derived(self._bounded_view(source.table).row_counts())
+        statement = _grouped([], [f"{sums[term.kind]} AS {term.name}" for term in block.terms], counts)
+        return EngineQuery(statement, (), tuple(term.name for term in block.terms))
 
     def _of_groups(self, block: BoundedBlock) -> BoundedBlock:
         """Return the block over the columns that it reads, without rows of which a public key reads a value outside a domain."""

@@ -25,7 +25,9 @@ MOST = 4
 FEW = "SELECT 'p' || n // 3 AS patient_id, n AS visit_id, 1.0 AS cost, 'a' AS ward, DATE '2024-01-02' AS day FROM range(30) r(n)"
 MANY = FEW.replace("n // 3", "least(n // 3, 7)").replace("range(30)", "range(60)")
 ADDED = FEW.replace("n // 3", "1").replace("range(30)", "range(30, 100030)")
-COUNTED = "SELECT count(*) AS n FROM visits"
+WHOLE = "SELECT count(*) AS n FROM visits"
+"""A question whose text chooses no rows: it needs no thresholds."""
+COUNTED = f"{WHOLE} WHERE visit_id >= 0"
 POLICY = """
 dataset: clinic
 privacy_unit: {{table: visits, column: patient_id}}
@@ -78,9 +80,9 @@ def source(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Ses
         yield session, write
 
 
-def counted(session: Session) -> int:
+def counted(session: Session, sql: str = COUNTED) -> int:
     """Return the exact number of rows of a question asked now."""
-    (row,) = engine_of(session).run(query := written(session, COUNTED)).unseal().to_pylist()
+    (row,) = engine_of(session).run(query := written(session, sql)).unseal().to_pylist()
     return int(row[query.terms[0]])
 
 
@@ -103,10 +105,12 @@ def test_units_are_counted_by_the_first_question_after_its_charge(
 
 def test_a_person_who_had_few_rows_and_gets_many_is_bounded(source: tuple[Session, Write]) -> None:
     session, write = source
-    assert counted(session) == 7 * 3 + MOST
+    assert counted(session) == counted(session, WHOLE) == 7 * 3 + MOST
+    late = written(session, WHOLE)
     write(f"{MANY} UNION ALL {ADDED}")
     engine_of(session).check_readable(("visits",))
-    assert counted(session) == 6 * 3 + 2 * MOST
+    assert counted(session) == counted(session, WHOLE) == 6 * 3 + 2 * MOST
+    assert not late.unchanged and engine_of(session).run(late).unseal().column(0).to_pylist() == [6 * 3 + 2 * MOST]
 
 
 @pytest.mark.parametrize("moment", ["counting", "reading"])
@@ -221,7 +225,7 @@ def test_rows_that_differ_at_each_reading_are_bounded(tmp_path: Path, kind: str,
         if is_file:
             connection.close()
         with open_clinic(policy, None if is_file else connection) as session:
-            assert [counted(session) for _ in range(10)] == [7 * 3 + MOST] * 10
+            assert [counted(session, sql) for sql in (COUNTED, WHOLE) for _ in range(8)] == [7 * 3 + MOST] * 16
 
 
 @pytest.fixture
@@ -252,13 +256,13 @@ def test_rows_that_are_added_to_a_connection_are_bounded(
     adding = threading.Thread(target=add_and_remove)
     adding.start()
     try:
-        counts = {counted(session) for _ in range(6)}
+        counts = {counted(session, sql) for sql in (COUNTED, WHOLE) for _ in range(6)}
     finally:
         has_ended.set()
         adding.join()
     assert counts <= {7 * 3 + MOST, 6 * 3 + 2 * MOST}
     connection.execute(f"INSERT INTO visits {ADDED}")
-    assert counted(session) == 6 * 3 + 2 * MOST
+    assert counted(session) == counted(session, WHOLE) == 6 * 3 + 2 * MOST
 
 
 def test_a_view_that_takes_the_place_of_a_table_is_not_read_by_limits(
@@ -279,4 +283,5 @@ def test_an_arrow_table_is_read_by_limits(tmp_path: Path) -> None:
     with duckdb.connect() as connection:
         rows = connection.sql(f"{MANY} UNION ALL {ADDED}").to_arrow_table()
     with open_clinic(policy, rows) as session:
-        assert "#limits" in written(session, COUNTED).sql and counted(session) == 6 * 3 + 2 * MOST
+        assert "#limits" in written(session, COUNTED).sql
+        assert counted(session) == counted(session, WHOLE) == 6 * 3 + 2 * MOST

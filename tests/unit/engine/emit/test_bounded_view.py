@@ -17,7 +17,7 @@ from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.emit.bounded_view import bounded_view
 from dpsql.engine.emit.emitter import Emitter
-from dpsql.engine.query import View
+from dpsql.engine.query import EngineQuery, View
 from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy
 from dpsql.pricing.options import Options
@@ -215,6 +215,39 @@ def test_nothing_is_written_exactly_when_nothing_is_dropped(tmp_path: Path) -> N
         assert Views(data.connection.cursor).write(view, "k", file, in_place=True, progress=lambda *_: None) is expected
 
 
+def planned(data: Data, engine: DuckDBEngine, sql: str, **bounds: int | None) -> EngineQuery:
+    """Return the text of a question under contribution bounds (None: not set)."""
+    options = Options.of_policy(data.policy)
+    for name, bound in bounds.items():
+        options = options if bound is None else options.with_value(name, str(bound), data.policy)
+    planner = Planner(data.policy, engine)
+    plan = planner.plan(planner.parse(sql, None), options, cacheable=False)
+    return Emitter(data.policy, DUCKDB, engine.source, lambda table: View("k")).block(plan.price.blocks[0].block)
+
+
+def test_counts_of_whole_views_are_those_of_their_rows(tmp_path: Path) -> None:
+    """Only counts of all rows and of units need no rows to be chosen: a condition, a value that may be NULL, or a cap is another
+    question."""
+    data = Data(tmp_path, 5)
+    engine = data.load(crowd(1), 0)
+    view = bounded_view(DUCKDB, data.policy, engine.source, "visits")
+    rows = view.within_max_rows(view.rows, "k", ('"#unit"',))
+    for measures in (
+        "count(*)", "count(DISTINCT patient)", "count(*), count(DISTINCT patient)", "count(ward)",
+        "count(*) FILTER (WHERE cost > 1)", "count(*), count(DISTINCT patient) FILTER (WHERE ward = 'a')",
+    ):  # fmt: skip
+        counts = data.connection.execute(f"SELECT {measures} FROM ({rows})").fetchall()
+        query = planned(data, engine, f"SELECT {measures} FROM visits")
+        answer = engine.run(query).unseal().select(query.terms).to_pylist()
+        assert [tuple(map(int, row.values())) for row in answer] == counts, measures
+        assert ("OVER" in query.sql) is ("ward" in measures or "cost" in measures)
+    (capped,) = (
+        engine.run(planned(data, engine, "SELECT count(*) FROM visits", max_rows_per_group=2)).unseal().to_pylist()
+    )
+    owned = Counter(patient for patient, _, _ in crowd(1))
+    assert list(capped.values()) == [sum(min(number, 2) for number in owned.values())]
+
+
 @pytest.mark.parametrize(("groups", "in_group"), [(2, None), (None, 2), (2, 3)])
 @pytest.mark.parametrize("seed", seeds(3, 1))
 def test_caps_bound_each_unit_and_leave_the_others(
@@ -222,17 +255,9 @@ def test_caps_bound_each_unit_and_leave_the_others(
 ) -> None:
     """A unit moves the counts of at most `max_groups` groups, and reaches that number, by `max_rows_per_group` each."""
     rows, data = crowd(seed), Data(tmp_path, 20)
-    options = Options.of_policy(data.policy)
-    if groups is not None:
-        options = options.with_value("max_groups", str(groups), data.policy)
-    if in_group is not None:
-        options = options.with_value("max_rows_per_group", str(in_group), data.policy)
-
     engine = data.load(rows, seed)
-    planner = Planner(data.policy, engine)
     sql = "SELECT ward, count(*) AS n, sum(cost) AS s, count(DISTINCT patient) AS u FROM visits GROUP BY ward"
-    planned = planner.plan(planner.parse(sql, None), options, cacheable=False)
-    query = Emitter(data.policy, DUCKDB, engine.source, lambda table: View("k")).block(planned.price.blocks[0].block)
+    query = planned(data, engine, sql, max_groups=groups, max_rows_per_group=in_group)
 
     def counts(given: Rows, order: int) -> dict[str, tuple[int, int]]:
         data.replace(given, order)
