@@ -12,7 +12,7 @@ from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, digits_of, f
 from dpsql.functions.calendar import microseconds
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Literal
+from dpsql.plan.plan import Call, Column, Expr, Literal
 
 # --- row functions ----------------------------------------------------------------------------------------------------
 
@@ -34,9 +34,64 @@ def _arithmetic(operator: str) -> Template:
         if node.facts.type is Type.REAL:
             left, right = _TEXTS.reals(node, texts)
             return f"({left} {operator} {right})"
-        return f"TRY_CAST({_wide(texts[0])} {operator} {_wide(texts[1])} AS BIGINT)"
+        return _mostly_in_64_bits(node) or f"TRY_CAST({_wide(texts[0])} {operator} {_wide(texts[1])} AS BIGINT)"
 
     return emit
+
+
+_OPERATORS = {"add": "+", "sub": "-", "mul": "*"}
+_MOST_LEAVES = 8
+
+
+def _mostly_in_64_bits(node: Call) -> str | None:
+    """Return the text of arithmetic over columns and constants, or None for other expressions and long ones.
+
+    While no column is beyond the limit, no step of the arithmetic is beyond 64 bits: each of `_largest` is at most the last. Only
+    rows beyond it enter the branch in 128 bits. NULL does not (no comparison with it is true), so that the common branch runs
+    over whole vectors, and statistics of a column may remove the test.
+    """
+    leaves = _leaves(node)
+    bits = next((bits for bits in range(62, 14, -1) if _largest(node, 1 << bits) < 1 << 63), None)
+    if bits is None or len(leaves) > _MOST_LEAVES or not all(map(_is_number, leaves)):
+        return None
+    columns = dict.fromkeys(literals.name(leaf.name) for leaf in leaves if isinstance(leaf, Column))
+    beyond = " OR ".join(f"{column} NOT BETWEEN {-(1 << bits)} AND {1 << bits}" for column in columns)
+    return f"(CASE WHEN {beyond or 'false'} THEN {_in_128_bits(node)} ELSE {_in_64_bits(node)} END)"
+
+
+def _leaves(node: Expr) -> list[Expr]:
+    if not isinstance(node, Call) or node.function not in _OPERATORS:
+        return [node]
+    return [leaf for argument in node.arguments for leaf in _leaves(argument)]
+
+
+def _is_number(leaf: Expr) -> bool:
+    return leaf.facts.type is Type.INTEGER and (
+        isinstance(leaf, Column) or (isinstance(leaf, Literal) and isinstance(leaf.value, int))
+    )
+
+
+def _largest(node: Expr, most: int) -> int:
+    """Return a limit of the absolute value of an expression and all its steps, if no column is beyond `most`."""
+    if isinstance(node, Literal):
+        return max(1, abs(node.value)) if isinstance(node.value, int) else most
+    if not isinstance(node, Call) or node.function not in _OPERATORS:
+        return most
+    first, second = (_largest(argument, most) for argument in node.arguments)
+    return first * second if node.function == "mul" else first + second
+
+
+def _in_64_bits(node: Expr) -> str:
+    if isinstance(node, Call):
+        return f"({_in_64_bits(node.arguments[0])} {_OPERATORS[node.function]} {_in_64_bits(node.arguments[1])})"
+    return literals.name(node.name) if isinstance(node, Column) else constant(node.value)  # type: ignore[union-attr]
+
+
+def _in_128_bits(node: Expr) -> str:
+    if not isinstance(node, Call):
+        return _in_64_bits(node)
+    left, right = (_wide(_in_128_bits(argument)) for argument in node.arguments)
+    return f"TRY_CAST({left} {_OPERATORS[node.function]} {right} AS BIGINT)"
 
 
 def _wide(text: str) -> str:

@@ -42,6 +42,11 @@ def _text(value: str) -> str:
     return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
 
+_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
+_NARROWER = {Type.INTEGER: _INTEGERS, Type.REAL: _INTEGERS | {"BIGINT", "FLOAT"}}
+"""Types of which every value has one in ours: no cast from them can fail."""
+
+
 def cast_column(source: str, type_: Type, engine_type: str) -> str:
     """Return a source column in our type; a value that does not fit (a text that is not a number, a date beyond 9999) is NULL.
 
@@ -55,6 +60,8 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
         return _with_decimal_comma(source, target)
     if rule is not None:
         return _local_time(source, type_, engine_type, rule)
+    if engine_type.upper() in _NARROWER.get(type_, ()):
+        return f"CAST({source} AS {target})"
     same = engine_type.upper() == target
     castable = _castable(source, type_, engine_type)
     if type_ is Type.INTEGER and engine_type == "TIME":  # seconds since midnight

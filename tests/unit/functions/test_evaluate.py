@@ -103,6 +103,29 @@ def test_each_function_agrees_with_the_engine(engine: duckdb.DuckDBPyConnection)
     assert not differences(engine, [apply(rng, spec, 1) for spec in SPECS for _ in range(3)])
 
 
+EDGES = [None, *(sign * (2**bits + step) for bits in (0, 15, 21, 31, 32, 61, 62) for sign in (1, -1) for step in (-1, 0, 1)), 2**63 - 1, -(2**63)]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", seeds(2, 2))
+def test_arithmetic_of_integers_is_null_exactly_beyond_64_bits(seed: int) -> None:
+    """At some step, for values at the ends of what 64 bits hold; beside them rows that stay far below the ends."""
+    rng = random.Random(seed)
+
+    def tree(depth: int) -> Expr:
+        if depth and rng.random() < 0.8:
+            return call(rng.choice(("add", "sub", "mul")), tree(depth - 1), tree(depth - 1))
+        return literal(rng.choice(EDGES[1:])) if rng.random() < 0.3 else Column(rng.choice("abc"), Facts(I))
+
+    rows = [{name: rng.choice(EDGES) for name in "abc"} for _ in range(300)]
+    rows += [{name: rng.choice((None, 3, 20, -7)) for name in "abc"} for _ in range(100)]
+    trees = [call(name, tree(depth), tree(depth)) for name in ("add", "sub", "mul") for depth in (0, 1, 2, 3)]
+    with duckdb.connect() as connection:
+        connection.register("given", pa.Table.from_pylist(rows, pa.schema({name: pa.int64() for name in "abc"})))
+        for expression in trees:
+            values = connection.execute(f"SELECT {emit.expression(expression)} FROM given").fetchall()
+            assert [value for (value,) in values] == [evaluate(expression, row) for row in rows], expression
+
+
 @pytest.mark.parametrize(("value", "digits", "expected"), [(40.805, 2, 40.81), (-78.35, 1, -78.4), (1e300, 15, 1e300)])
 def test_rounding_to_digits_rounds_the_product(
     engine: duckdb.DuckDBPyConnection, value: float, digits: int, expected: float
