@@ -383,10 +383,10 @@ for outcome in outcomes:
     else:
         writer.append(outcome.kind, {'resolves': outcome.resolves, 'note': outcome.note})""", 'unit/ledger/test_outcomes.py', 'refused_charge and sqlite'),
     Mutant("an outcome is written again", "ledger/ledger.py", "Ledger._write_transaction", "self._outcomes.written(noted)", "pass", 'unit/ledger/test_outcomes.py', 'in_one_transaction and sqlite'),
-    Mutant("data before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))", """_ = [context.engine.run(query) for named in measurement._queries.values() for query in named.values()]
-reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))""", SESSION, 'recorded_before_data'),
-    Mutant("promises are looked at before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))", """[charge.check_promises(blocks[index].block.promises) for index in missing]
-reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))""", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
+    Mutant("data before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))", """_ = [context.engine.run(query) for named in measurement._queries.values() for query in named.values()]
+reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))""", SESSION, 'recorded_before_data'),
+    Mutant("promises are looked at before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))", """[charge.check_promises(blocks[index].block.promises) for index in missing]
+reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))""", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
     Mutant("data is read without a charge", "session/charged.py", "Charge._require_reserved", "self.reservation is None", "False", 'unit/session/test_charged.py', 'under_a_charge_alone'),
     Mutant("a failure after the charge says that nothing was charged", "session/background_work.py", "Work._run", "registered(error, charged=self.is_charged)", "registered(error, charged=False)", 'unit/session/test_charged.py', 'after_the_charge'),
     Mutant("what fails while an answer is shown was not charged", "errors/custodian_log.py", "registering", "registered(error, charged=charged)", "registered(error, charged=False)", 'unit/frontends/test_failures.py', 'format or wire'),
