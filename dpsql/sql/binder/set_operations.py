@@ -49,12 +49,12 @@ def _different(node: exp.Union, sides: list[Protected]) -> Protected:
     if not any(same_unit(column, rows.unit_names) for _, column in rows.columns):
         columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in rows.columns)
         return Protected(Distinct(rows.relation), columns)
-    own = [column for _, column in rows.columns if not same_unit(column, rows.unit_names)]
+    keys = [column for _, column in rows.columns if not same_unit(column, rows.unit_names)]
     units = Protected(
-        UnitAggregate(rows.relation, tuple((column.name, column) for column in own), ()), (), frozenset({UNIT_KEY})
+        UnitAggregate(rows.relation, tuple((column.name, column) for column in keys), ()), (), frozenset({UNIT_KEY})
     )
     return project(
-        units, [(label, column if column in own else Column(UNIT_KEY, column.facts)) for label, column in rows.columns]
+        units, [(label, column if column in keys else Column(UNIT_KEY, column.facts)) for label, column in rows.columns]
     )
 
 

@@ -13,7 +13,7 @@ SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE nights > 5 EXCEPT SELE
 -- query: in_either
 -- keys: public
 -- l1: 1
--- rows: refused set_of_rows
+-- rows: refused join
 SELECT sex, COUNT(*) FROM patients JOIN
 (SELECT patient_id FROM visits WHERE ward = 'er' UNION SELECT patient_id FROM visits WHERE nights > 20) AS t USING (patient_id)
 GROUP BY sex
