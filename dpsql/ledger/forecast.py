@@ -39,8 +39,8 @@ class Forecast:
         left = min((self.remaining[name] // amount for name, amount in price.items() if amount), default=0)
         rate = max((self.charged.get(name, 0) / amount for name, amount in price.items() if amount), default=0.0)
         questions = f"{in_words(self.scope)}: {'1 question is' if left == 1 else f'{left:,} questions are'} left"
-        if not rate:
-            return f"{questions}; nothing was charged this week{self._window()}"
+        if not rate or not left:
+            return f"{questions}{'' if rate else '; nothing was charged this week'}{self._window()}"
         return f"{questions}; at this week's rate ({rate:.3g}) they last {self._end()}"
 
     def exact_words(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error, refuse
@@ -66,18 +66,23 @@ class Advice:
     """One table for each SUM: whether the policy's bound, a number or `max_total = auto` is best."""
 
     @property
-    def settings(self) -> dict[str, float]:
-        """The recommended value of each setting; the largest one if several outputs share a setting.
+    def settings(self) -> dict[str, float | str]:
+        """The one proposal: the value of each setting, the largest one if several outputs share it. Where each sum is bounded
+        best by `max_total = auto`, or by max_rows alone, that is proposed instead of a number.
 
         With a clip, max_rows adds no noise: it is set to twice the largest number of rows in the histogram, so that no rows are
         dropped.
         """
-        values: dict[str, float] = {}
+        values: dict[str, Any] = {}
         for choice_table in self.tables:
             if choice_table.recommended is not None:
                 values[choice_table.setting] = max(
                     values.get(choice_table.setting, 0.0), choice_table.recommended.value
                 )
+        best = {table.recommended.name for table in self.ways if table.recommended is not None}
+        if best and "number" not in best:
+            del values["max_total"]
+            values |= {"max_total": "auto"} if "auto" in best else {}
         if self.rows and not values.keys().isdisjoint(("max_count", "max_total")):
             values["max_rows"] = 2 * self.rows
         return values
@@ -153,14 +158,14 @@ class Tuning:
             tables += work.groups(groups)
         notes = [
             *why,
-            f"a bin of a histogram counts from {rows.least:.3g} privacy units on; fewer with more are not seen",
+            f"a bin of a histogram counts from {rows.least:.3g} persons on; fewer with more are not seen",
         ]
         notes += [_margin(choices) for choices in tables if choices.recommended is not None]
         notes.append(_hidden(measured))
         notes.append("error bars of answers hold the noise alone, not the bias")
         return Advice(
-            tuple(tables), release.receipt.charged, release.receipt_id, rows.people(), rows.largest(), tuple(notes),
-            ways=tuple(table for table in ways if table is not None),
+            tuple(tables), release.receipt.price or release.receipt.charged, release.receipt_id, rows.people(),
+            rows.largest(), tuple(notes), ways=tuple(table for table in ways if table is not None),
         )  # fmt: skip
 
     def _noisy_histogram(self, index: int, counts: list[float]) -> NoisyHistogram:
@@ -205,8 +210,8 @@ def _hidden(measured: Sequence[NoisyHistogram]) -> str:
     widest = max(measured, key=lambda part: part.unseen())
     most = float(widest.histogram.edges[-1])
     return (
-        f"up to about {widest.least:.3g} privacy units beyond {widest.largest():.4g} {widest.histogram.counted} may be hidden "
-        f"by noise; each may have up to {most:.4g}, which no bias here holds: one unit with very much is not seen"
+        f"up to about {widest.least:.3g} persons beyond {widest.largest():.4g} {widest.histogram.counted} may be hidden "
+        f"by noise; each may have up to {most:.4g}, which no bias here holds: one person with very much is not seen"
     )
 
 

@@ -326,7 +326,7 @@ def marked_table(
 ) -> ChoiceTable:
     """Return the choices with the one of the least expected error marked as recommended, unless noise drowns the histogram."""
     if measured.people() < 3 * measured.least:
-        why = f"noise drowns the histogram (a bin counts from {measured.least:.3g} privacy units): give it a larger --epsilon"
+        why = f"noise drowns the histogram (a bin counts from {measured.least:.3g} persons): give it a larger --epsilon"
         return ChoiceTable(setting, output, tuple(choices), now, why)
     best = min(range(len(choices)), key=lambda number: choices[number].together)
     if choices[best].doubt > choices[best].together:

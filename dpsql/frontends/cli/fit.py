@@ -50,7 +50,7 @@ def fit(
     max_rows. What it proposes follows from these noisy counts alone; --apply writes it into the policy. Measuring
     again over the same data is free.
 
-    With SQL it recommends max_rows, max_total, max_count and max_groups for that question: each with its expected error,
+    With SQL it proposes max_rows, max_total, max_count and max_groups for that question: each with its expected error,
     which is bias from the part that is cut off, and noise. For SAMPLE_AGGREGATE it shows, for free, the expected errors of
     the median and the mean for several numbers of samples.
     """
@@ -94,7 +94,7 @@ def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: 
         return
     advice = replace(tuning.measure(), samples=samples)
     _write(advice, format)
-    say(f"charged: {advice.price}; receipt {advice.receipt}", err=True)
+    say(f"charged: {advice.price}; receipt {advice.receipt}; the same measurement again is free", err=True)
 
 
 def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
@@ -209,7 +209,7 @@ def write_advice(advice: Advice) -> None:
     """Print the tables, the recommendations last."""
     from dpsql.frontends.rendering.tables import draw
 
-    say(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
+    say(f"about {_short(advice.people)} persons, with up to about {_short(advice.rows)} rows each")
     for table in advice.tables:
         say(f"\n{table.setting} for {table.of}" + ("" if table.now is None else f" (now {table.now:.10g})"))
         draw(*_columns(table), standard_output())
@@ -221,7 +221,10 @@ def write_advice(advice: Advice) -> None:
     for note in advice.notes:
         say(f"note: {note}")
     for name, value in advice.settings.items():
-        say(f"recommended: {name} {value:.10g}")
+        number = value if isinstance(value, str) else f"{value:.10g}"
+        say(
+            f"proposed: {'max_rows ' + number + ' in the policy' if name == 'max_rows' else f'SET dp.{name} = {number}'}"
+        )
 
 
 _WORDS_OF_WAYS = {
@@ -236,14 +239,14 @@ def write_ways(table: WayTable) -> None:
     from dpsql.frontends.rendering.tables import draw
 
     say(f"\nways to bound {table.output}")
-    names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden units", ""]
+    names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden persons", ""]
     rows = [
         (
             _WORDS_OF_WAYS[candidate.name],
             _short(candidate.bound),
             f"{candidate.lost:.1%}",
             *map(_short, (candidate.bias, candidate.noise, candidate.together, candidate.hidden)),
-            "<- suits" if candidate.recommended else "",
+            "<- proposed" if candidate.recommended else "",
         )
         for candidate in table.ways
     ]
@@ -251,7 +254,7 @@ def write_ways(table: WayTable) -> None:
     if table.why:
         say(f"no recommendation: {table.why}")
     say(
-        f"max_total = auto takes about {table.enough:,} privacy units with values; of fewer, its bound may be the policy's own"
+        f"max_total = auto takes about {table.enough:,} persons with values; of fewer, its bound may be the policy's own"
     )
 
 
@@ -265,7 +268,7 @@ def _columns(table: ChoiceTable) -> tuple[list[str], list[list[str]], list[bool]
     rows = [
         (
             f"{choice.value:.10g}", f"{choice.lost:.1%}", _short(choice.bias), _short(choice.noise),
-            _short(choice.together), "<- recommended" if choice.recommended else "",
+            _short(choice.together), "<- least error" if choice.recommended else "",
         )
         for choice in table.choices
     ]  # fmt: skip

@@ -251,6 +251,8 @@ def test_a_forecast_ends_with_its_window(policy: Path, clock: Clock, ages: Itera
         .words(price)
         .endswith("nothing was charged this week; a new budget begins on 2026-11-01")
     )
+    spent = replace(window, charged=price, remaining={"epsilon": 1}, until=datetime(2026, 10, 20, tzinfo=UTC))
+    assert spent.words(price).endswith(" 0 questions are left; a new budget begins on 2026-11-01")
     assert next_start("week", date(2026, 10, 26)) == date(2026, 11, 2) and next_start(
         "day", date(2026, 12, 31)
     ) == date(2027, 1, 1)

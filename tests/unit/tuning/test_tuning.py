@@ -247,7 +247,13 @@ def test_command_asks_before_it_charges(folder: Path) -> None:
         assert said.exit_code == 0 and said.stderr.endswith("nothing was measured, nothing was charged\n")
         assert opened.budget().spent == before
         told = runner.invoke(cli, [*asked[:3], "--epsilon", "0.7", BY_REGION])
-        assert told.exit_code == 0 and "recommended: max_total" in told.stdout and "charged: rho" in told.stderr
+        assert told.exit_code == 0 and "charged: 0.7" in told.stderr
+        proposals = [line for line in told.stdout.splitlines() if line.startswith("proposed: ")]
+        assert [line.split(" =")[0] for line in proposals[:2]] == [
+            "proposed: SET dp.max_count",
+            "proposed: SET dp.max_total",
+        ]
+        assert len(proposals) == 3 and "recommended" not in told.stdout and "privacy unit" not in told.stdout
         assert opened.budget().spent != before
     facts = json.loads(runner.invoke(cli, [*asked[:3], "--epsilon", "0.7", "-f", "json", BY_REGION]).stdout)
     assert set(facts["settings"]) == {"max_count", "max_total", "max_rows"}

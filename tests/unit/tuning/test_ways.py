@@ -90,8 +90,13 @@ def test_the_expected_error_of_each_way_is_what_is_measured(session: Session) ->
     answers err by 15 %."""
     gate = session.context.gate
     session.context = replace(session.context, gate=NoiselessGate())
-    (table,) = Tuning(session, SUM).measure().ways
+    advice = Tuning(session, SUM).measure()
+    (table,) = advice.ways
     session.context = replace(session.context, gate=gate)
+    numbers = advice.settings | {"max_total": table.ways[1].bound}
+    for name, proposed in (("number", numbers), ("auto", numbers | {"max_total": "auto"}), ("policy", {})):
+        marked = tuple(replace(way, recommended=way.name == name) for way in table.ways)
+        assert replace(advice, ways=(replace(table, ways=marked),)).settings == proposed
     assert [way.name for way in table.ways] == ["policy", "number", "auto"]
     assert all(way.hidden >= way.together for way in table.ways) and table.recommended is not None
     assert table.recommended.hidden == min(way.hidden for way in table.ways)
