@@ -38,7 +38,8 @@ MOST = {
     # questions about the catalogs, JSON and arrays as PostgreSQL writes them: 290
     # erase lists and removes all that is kept beside the ledger: 115; rows of nobody and beyond max_rows, in check: 40
     # init asks about copies: 25; claimed users in the history: 10
-    "frontends": (17_450, 85),
+    # digits of decimals in init and check: 20
+    "frontends": (17_470, 85),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     "functions": (4_360, 22),
@@ -50,8 +51,8 @@ MOST = {
     # engine: 100; what a release reads
     "plan": (2_450, 10),
     "planning": (1_400, 6),  # SUMMARIZE: 60
-    "policy": (2_977, 12),  # unprotected, timezone: 60; same_unit: 20; limits of persons behind a login: 10
-    "pricing": (6_300, 24),
+    "policy": (3_005, 12),  # unprotected, timezone: 60; same_unit: 20; limits of persons behind a login: 10; decimals: 28
+    "pricing": (6_335, 24),  # decimals in whole steps: 35
     "privacy": (5_000, 26),
     "release": (6_310, 19),  # bars that are rehearsed, error bars as columns (to_arrow(bars=True)): 60
     # edits of the policy keep what does not read them: 100; conversion of format 1: 80; bounds: 100; texts of questions: 150

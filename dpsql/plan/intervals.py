@@ -7,7 +7,7 @@ so a wrong interval can cost accuracy but never privacy (privacy.md 3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
@@ -53,7 +53,7 @@ class Facts:
 
     `values` is a finite domain in key order; it may hold None when NULL is a separate group. `max_total`: the most that the
     policy lets one privacy unit add to a sum of this column. `outside`: for a column, the group key that represents all values
-    outside its domain or bounds (None: they belong to no group).
+    outside its domain or bounds (None: they belong to no group). `scale`: for a column of decimals, the digits after the point.
     """
 
     type: Type
@@ -63,6 +63,7 @@ class Facts:
     nullable: bool = True
     max_total: Fraction | None = None
     outside: Any = None
+    scale: int | None = field(default=None, metadata={"added": True})
 
     @property
     def bounded(self) -> bool:

@@ -584,7 +584,7 @@ def facts_of(column: PolicyColumn) -> Facts:
     if type_.numeric:
         lower, upper = (None if bound is None else Fraction(bound) for bound in (lower, upper))
     values = None if domain is None else tuple(domain)
-    return Facts(type_, lower, upper, values, column.nullable, column.max_total, column.outside)
+    return Facts(type_, lower, upper, values, column.nullable, column.max_total, column.outside, column.scale)
 
 
 @lru_cache(maxsize=1024)

@@ -246,8 +246,8 @@ def _domain(stated: Stated, place: Place, problems: Problems) -> tuple[Value | N
     domain, type_ = stated.get("domain"), stated["type"]
     if domain is None:
         return None
-    if type_ == "real":
-        problems.add((*place, "domain"), "a real column has no list of values; give lower and upper")
+    if type_ == "real" and "scale" not in stated:
+        problems.add((*place, "domain"), "a real column without a scale has no list of values; give lower and upper")
         return None
     listed: list[Value | None] = []
     entered: set[Value | None] = set()

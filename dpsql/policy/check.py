@@ -12,7 +12,7 @@ from dpsql.policy.build import key_columns
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
-from dpsql.policy.values import OWNER
+from dpsql.policy.values import MOST_STEPS, OWNER
 from dpsql.policy.yaml_text import Place, Problems
 from dpsql.privacy.accounting.registry import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
@@ -305,6 +305,8 @@ def _check_column(column: PolicyColumn, place: Place, problems: Problems) -> Non
         bounded = False
     if column.max_total is not None and column.type not in ("integer", "real"):
         problems.add((*place, "max_total"), f"bounds a sum, and a {column.type} column has none")
+    if column.scale is not None:
+        _check_scale(column, column.scale, place, problems)
     for index, value in enumerate(column.domain or ()):
         if value is None and not column.nullable:
             problems.add((*place, "domain", index), "null is listed, and the column is not nullable")
@@ -313,6 +315,19 @@ def _check_column(column: PolicyColumn, place: Place, problems: Problems) -> Non
 
     if column.outside is not None:
         _check_outside(column, (*place, "outside"), problems)
+
+
+def _check_scale(column: PolicyColumn, scale: int, place: Place, problems: Problems) -> None:
+    if column.type != "real":
+        problems.add((*place, "scale"), f"a {column.type} column has no digits after the point; a real column may")
+        return
+    listed: list[tuple[Place, Any]] = [(("domain", index), value) for index, value in enumerate(column.domain or ())]
+    for key, value in [(("lower",), column.lower), (("upper",), column.upper), *listed]:
+        steps = Fraction(value or 0) * 10**scale
+        if steps.denominator != 1:
+            problems.add((*place, *key), f"has more digits after the point than the scale, {scale}")
+        elif abs(steps) >= MOST_STEPS:
+            problems.add((*place, *key), "has more than 14 digits, scale included; so many are exact")
 
 
 def _check_outside(column: PolicyColumn, place: Place, problems: Problems) -> None:

@@ -22,7 +22,7 @@ _NO_KEYS: dict[str, Any] = {
 }  # fmt: skip
 """Columns have marks of their own; keys decide only the price and the caps, which are parts of a block."""
 _NOT_COMPARED: dict[str, Any] = {
-    "lower": None, "upper": None, "domain": None, "nullable": True, "max_total": None, "outside": None,
+    "lower": None, "upper": None, "domain": None, "nullable": True, "max_total": None, "outside": None, "scale": None,
 }  # fmt: skip
 """What the policy says of the values of a key does not decide which rows it joins."""
 

@@ -308,6 +308,7 @@ class PolicyColumn:
         "the zone by whose clock points of time are read; that of the file, else UTC",
         left_out=True,
     )
+    scale: int | None = option(None, values.SCALE, "of decimals: the digits after the point", left_out=True)
 
     @property
     def remark(self) -> str:

@@ -24,6 +24,10 @@ LEAST_DELTA = Fraction(1, 10**30)
 MOST_REAL = Fraction(10**15)
 LEAST_REAL = Fraction(1, 10**15)
 MOST_COUNT = 10**9
+MOST_SCALE = 12
+MOST_STEPS = 10**14
+"""Least size of a bound of decimals, in steps of the scale, that is refused: multiplied by the power of ten, the double nearest
+to a smaller decimal is within a tenth of the whole number."""
 MOST_AMOUNT = Fraction(10**18)
 MOST_TEXT = 1000
 
@@ -92,6 +96,14 @@ def count(raw: object) -> int:
     value = _number(raw, "a whole number of at least 1")
     if value.denominator != 1 or not 1 <= value <= MOST_COUNT:
         raise ValueError(f"a whole number between 1 and {MOST_COUNT} is expected here")
+    return value.numerator
+
+
+def scale(raw: object) -> int:
+    """Return a number of digits after the point, within [0, 12]."""
+    value = _number(raw, "a number of digits")
+    if value.denominator != 1 or not 0 <= value <= MOST_SCALE:
+        raise ValueError(f"a whole number between 0 and {MOST_SCALE} is expected here, of digits after the point")
     return value.numerator
 
 
@@ -216,7 +228,7 @@ def choice(words: tuple[str, ...], raw: object) -> str:
 
 
 _STORED_TYPES = {
-    "decimal": "real (or integer, if it holds whole numbers)", "numeric": "real (or integer, if it holds whole numbers)",
+    **dict.fromkeys(("decimal", "numeric"), "real, with the digits after the point as scale (or integer, if it has none)"),
     "uuid": "text", "enum": "text, with its values as domain", "time": "integer, the seconds since midnight, or text",
     "timestamptz": "timestamp, with a timezone",
 }  # fmt: skip
@@ -225,8 +237,9 @@ _STORED_TYPES = {
 def column_type(words: tuple[str, ...], raw: object) -> str:
     """Return the type of a column, one of `words`. Raises ValueError, with the type to declare for those that databases store."""
     text = _text(raw, "one of " + ", ".join(words))
-    if text.lower() in _STORED_TYPES:
-        raise ValueError(f"{text} is not one of {', '.join(words)}; declare {_STORED_TYPES[text.lower()]}")
+    stored = text.lower().partition("(")[0].strip()
+    if stored in _STORED_TYPES:
+        raise ValueError(f"{text} is not one of {', '.join(words)}; declare {_STORED_TYPES[stored]}")
     return choice(words, raw)
 
 
@@ -418,6 +431,7 @@ DELTA = _number_kind(delta, minimum=0, exclusiveMaximum=0.001)
 CONFIDENCE = _number_kind(confidence, minimum=0.5, exclusiveMaximum=1)
 AMOUNT = _number_kind(amount, exclusiveMinimum=0, maximum=int(MOST_AMOUNT))
 DELAY = _number_kind(delay, minimum=0.01, maximum=3600)
+SCALE = Plain(scale, {"type": "integer", "minimum": 0, "maximum": MOST_SCALE})
 COUNT = Plain(count, {"type": "integer", "minimum": 1, "maximum": MOST_COUNT})
 SECONDS = Plain(seconds, {"type": "integer", "minimum": 1, "maximum": 86400})
 TRUTH = Plain(boolean, {"type": "boolean"})

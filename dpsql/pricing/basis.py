@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
-from typing import Any
+from typing import Any, TypeVar
 
 from dpsql.aggregates.contract import PairSquares, Products, SharedPart, Squares
 from dpsql.aggregates.distances import can_be_missing, present
@@ -36,7 +36,16 @@ from dpsql.pricing.joint_sums import (
 from dpsql.pricing.measurements import REQUESTS
 from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
 from dpsql.pricing.sample_values import MeanRequest
-from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, places_facts, share_of, summed, whole_share
+from dpsql.pricing.sum_terms import (
+    FINER_BITS,
+    GRID_BITS,
+    clipped,
+    in_steps,
+    places_facts,
+    share_of,
+    summed,
+    whole_share,
+)
 from dpsql.privacy.mechanisms.exponential import Lean
 
 Cuts = Mapping[tuple[Expr, "Expr | None", bool], TotalCut]
@@ -128,8 +137,9 @@ class TermBasis:
 
     def _share(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
         """Add the set of terms of one argument; the set is named after its first term."""
-        plain = summed(value, condition, Fraction(value.facts.lower))[0]
-        high = summed(value, condition, Fraction(value.facts.upper))[0]
+        steps, power = in_steps(value)
+        plain = summed(steps, condition, Fraction(steps.facts.lower))[0]
+        high = summed(steps, condition, Fraction(steps.facts.upper))[0]
         name = f"t{len(self.terms)}"
         everything = how is Sharing.NULL_IS_ZERO
         first = self._name(replace(plain, shares=name, absent=everything))
@@ -139,7 +149,8 @@ class TermBasis:
             missing = both(condition, call("is_null", clamped(value)))
             third = self._name(Term("", TermKind.COUNT, None, missing, plain.magnitude, plain.grid, shares=name))
         width = Number(float(Fraction(plain.magnitude) / Fraction(2) ** plain.grid))
-        self._follow(value, condition, Shared(first, second, width, third, everything or not can_be_missing(value)))
+        every = everything or not can_be_missing(value)
+        self._follow(value, condition, Shared(first, second, width, third, every, power))
 
     def _share_squares(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
         """Add the set of terms of one argument and its squares; the set is named after its first term."""
@@ -247,15 +258,20 @@ class TermBasis:
     def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
         """Return the sum of clamp(value) - centre over distinct values, and the centre. One row adds or removes at most one
         distinct value of its group."""
-        term, centre = summed(value, condition, centred, GRID_BITS)
-        return self._name(replace(term, kind=TermKind.DISTINCT_SUM)), centre
+        steps, power = in_steps(value)
+        term, centre = summed(steps, condition, centred, GRID_BITS)
+        total = self._name(replace(term, kind=TermKind.DISTINCT_SUM))
+        return _unscaled(total, power), _unscaled(centre, power)
 
     def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
         """Return the sum of clamp(value) - centre on the grid, and the centre (the lower bound if the terms share each row)."""
         if (shared := self.shared.get((value, condition))) is not None:
-            return shared.low, summed(value, condition, Fraction(value.facts.lower))[1]
-        term, centre = summed(value, condition, centred)
-        return self._name(term), centre
+            low = shared.low if shared.power == 1 else shared.low / float(shared.power)
+            return low, summed(value, condition, Fraction(value.facts.lower))[1]
+        steps, power = in_steps(value)
+        term, centre = summed(steps, condition, centred)
+        total = self._name(term)
+        return (total, centre) if power == 1 else (total / float(power), centre / power)
 
     def squares(self, value: Expr, condition: Expr | None) -> Squares | None:
         """Return the sums around the midpoint of the bounds that follow from the argument's shared squares, or None without
@@ -281,8 +297,13 @@ class TermBasis:
         term, centre = self.sum(value, condition, centred)
         around = centre != 0 if shared else centred
         parts = self.shared.get((value, condition))
+        if not around:
+            return term
+        if parts is not None and parts.power > 1:  # whole steps until the end, so that no float rounds them
+            lower = float(round(centre * parts.power))
+            return _unscaled(parts.low + lower * self.count(value, condition), parts.power)
         counted = parts.counted if isinstance(parts, SharedSquares) else None
-        return term + float(centre) * (counted or self.count(value, condition)) if around else term
+        return term + float(centre) * (counted or self.count(value, condition))
 
     def _is_cut(self, measure: Measure) -> bool:
         summing = SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0))
@@ -297,7 +318,8 @@ class TermBasis:
         total = smallest(self.bounds.max_total, declared)
         if total is None or max(abs(value.facts.lower), abs(value.facts.upper)) * self.rows <= total:
             return None
-        return self._name(clipped(value, condition, total, self.rows))
+        steps, power = in_steps(value)
+        return _unscaled(self._name(clipped(steps, condition, total * power, self.rows)), power)
 
     def _cut_sum(self, cut: TotalCut) -> Formula:
         """Return a sum whose bound C per unit is released in an earlier step: C times the sum of clamp(x / C, -1, 1), to which a
@@ -311,10 +333,12 @@ class TermBasis:
         self, value: Expr, condition: Expr | None, quantile: Fraction, interpolated: bool, barred: bool
     ) -> Formula:
         """Return the value at rank `quantile`, chosen among the cells of a rank histogram."""
+        value, power = in_steps(value)
         name, term = measured(self.measurements, self.groups, value, condition, quantile)
-        formula = cell_value(value, term, name, interpolated)[0]
+        formula = _unscaled(cell_value(value, term, name, interpolated and power == 1)[0], power)
         if barred and self.bars is not None and value.facts.type.numeric:
-            self.ends[formula] = end_values(value, term, with_ends(self.measurements, name, self.bars))
+            low, high = end_values(value, term, with_ends(self.measurements, name, self.bars))
+            self.ends[formula] = _unscaled(low, power), _unscaled(high, power)
         return formula
 
     def total_cut(self, value: Expr, condition: Expr | None, lean: Lean) -> Formula:
@@ -335,6 +359,14 @@ class TermBasis:
         if ends is not None:
             self.ends[formula] = ends
         return formula
+
+
+_Steps = TypeVar("_Steps", Formula, float)
+
+
+def _unscaled(steps: _Steps, power: int) -> _Steps:
+    """Return the number that whole steps are, of which `power` make one."""
+    return steps if power == 1 else steps / float(power)
 
 
 def _ends_of(term: Term) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:

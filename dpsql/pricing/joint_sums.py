@@ -64,6 +64,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from typing import ClassVar
 
 from dpsql.aggregates.contract import Arguments, PairSquares, Products, SharedPart, Squares
 from dpsql.aggregates.distances import can_be_missing
@@ -97,7 +98,8 @@ class Shared:
 
     `low` is the sum of x - L, `high` the sum of x - U; a row that adds q to `low` adds exactly q - W to `high`, so rounding does
     not separate them. `missing` (or None) adds W for each row without a value. `width`: W. `everything`: every row contributes to
-    `low` and `high`; where x may be missing, the terms are then `absent`: a row without x has q = 0.
+    `low` and `high`; where x may be missing, the terms are then `absent`: a row without x has q = 0. `power`: how many steps of
+    the terms make one (`sum_terms.in_steps`).
     """
 
     low: Formula
@@ -105,6 +107,7 @@ class Shared:
     width: Number
     missing: NoisyValue | None
     everything: bool
+    power: int = 1
 
     @property
     def counted(self) -> Formula:
@@ -130,6 +133,7 @@ class SharedSquares:
     lower: Fraction
     missing: NoisyValue | None
     everything: bool
+    power: ClassVar[int] = 1
 
     @property
     def counted(self) -> Formula:

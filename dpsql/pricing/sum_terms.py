@@ -66,6 +66,19 @@ def summed(
     return Term("", TermKind.SUM, value, condition, magnitude, 0, lower, upper, centre), centre
 
 
+def in_steps(value: Expr) -> tuple[Expr, int]:
+    """Return a bounded column of decimals as the whole number of its last digits, and how many of these make one; other values
+    unchanged, and 1.
+
+    The column is read as the double that is nearest to its decimal; multiplied by a power of ten it is less than half a step from
+    the whole number, because bounds have fewer than `MOST_STEPS` steps (`policy.check`).
+    """
+    if not isinstance(value, Column) or value.facts.scale is None or not value.facts.bounded:
+        return value, 1
+    power = 10**value.facts.scale
+    return call("to_integer", call("mul", clamped(value), literal(power))), power
+
+
 def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> Term:
     """Return the SUM term to which a unit with at most `rows` rows contributes at most `total` (in the unit of the value).
 

@@ -10,7 +10,9 @@ from dpsql.plan.intervals import Type
 
 _STRUCTURE = """
 SELECT n.nspname, c.relname, a.attname, a.attnotnull,
-    CASE WHEN coalesce(b.typtype, t.typtype) = 'e' THEN 'text' ELSE format_type(coalesce(b.oid, t.oid), NULL) END
+    CASE WHEN coalesce(b.typtype, t.typtype) = 'e' THEN 'text'
+        WHEN coalesce(b.oid, t.oid) = 1700 THEN format_type(1700, CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END)
+        ELSE format_type(coalesce(b.oid, t.oid), NULL) END
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
     JOIN pg_type AS t ON t.oid = a.atttypid LEFT JOIN pg_type AS b ON t.typtype = 'd' AND b.oid = t.typbasetype
 WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -49,7 +51,7 @@ def structure_of_server(url: str) -> dict[str, SourceTable]:
     for schema, name, column, filled, type_ in columns:
         if schemas[name] == schema:
             table = tables.setdefault(name, SourceTable({}, schema=None if schema == DEFAULT_SCHEMA else schema))
-            table.columns[column] = _ENGINE_TYPES.get(type_, str(type_).upper())
+            table.columns[column] = _ENGINE_TYPES.get(type_, str(type_).upper().replace("NUMERIC(", "DECIMAL("))
             table.filled |= {column} if filled else set()
     for schema, name, kind, parent, key, parent_key in keys:
         if schemas.get(name) != schema or not set(key) <= set(tables[name].columns):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.engine.files import matching
 from dpsql.errors.exceptions import Error, Exit
+from dpsql.frontends.admin.starter_policy import scale_of
 from dpsql.ledger import open_ledger
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy, Table, load_policy, policy_problems
@@ -295,6 +296,10 @@ def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings)
             findings.problems.append(f"column {table.name}.{column.name} of the policy is not in the source")
         elif engine_type == "VARCHAR" and column.type != "text":
             texts.setdefault(column.type, []).append(column.name)
+        elif column.scale is not None and (scale_of(engine_type) or 0) > column.scale:
+            findings.notes.append(
+                f"note: {table.name}.{column.name} is {engine_type} in the source: sums round it to the scale {column.scale}"
+            )
     if texts:
         read = [
             f"{type_} ({', '.join([*names[:_MOST_NAMED], *(['...'] if len(names) > _MOST_NAMED else [])])})"

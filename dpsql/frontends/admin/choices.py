@@ -36,17 +36,18 @@ LEFT_OUT = "-"
 @dataclass(frozen=True)
 class ColumnChoice:
     """A column: its type, and its bounds or listed values as written in the policy. `filled`: never NULL; `in_source`: its name
-    in the source if that differs."""
+    in the source if that differs; `scale`: of decimals, the digits after the point."""
 
     type: str
     bounds: tuple[str, str] | None = None
     domain: tuple[str, ...] = ()
     filled: bool = False
     in_source: str | None = None
+    scale: int | None = None
 
     def text(self) -> str:
         """Return the column as a flow mapping of YAML."""
-        parts = [f"type: {self.type}"]
+        parts = [f"type: {self.type}", *([] if self.scale is None else [f"scale: {self.scale}"])]
         if self.filled:
             parts.append("nullable: false")
         if self.in_source is not None:
@@ -145,7 +146,9 @@ def table_lines(name: str, table: TableChoice) -> Iterator[str]:
 # --- one column ------------------------------------------------------------------------------------------------------
 
 
-def column_choice(answer: str, type_: str | None, *, filled: bool, in_source: str | None) -> ColumnChoice | None:
+def column_choice(
+    answer: str, type_: str | None, *, filled: bool, in_source: str | None, scale: int | None = None
+) -> ColumnChoice | None:
     """Return the choice that an answer makes for a column, None if it leaves the column out.
 
     Answers are `-`, nothing, `LOWER to UPPER`, or a list of values; each with a type before it if `type_` (that of the source) is
@@ -167,7 +170,7 @@ def column_choice(answer: str, type_: str | None, *, filled: bool, in_source: st
     type_ = type_ or _type_of_bounds(bounds) or "text"
     if type_ == "text" and bounds is not None:
         raise WrongAnswer("texts have no bounds: list the values, or say nothing")
-    choice = ColumnChoice(type_, bounds, domain, filled, in_source)
+    choice = ColumnChoice(type_, bounds, domain, filled, in_source, scale)
     problems = policy_problems(_PROBE % choice.text())
     if problems:
         raise WrongAnswer(re.sub(r"^line \d+: ", "", problems[0][1]))

@@ -19,6 +19,7 @@ from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.reach import is_file
+from dpsql.policy.values import MOST_SCALE
 from dpsql.policy.yaml_text import quoted, schema_line
 from dpsql.privacy.accounting.registry import make_accountant
 
@@ -183,6 +184,12 @@ def type_of(engine_type: str) -> str | None:
     return next((word for pattern, word in _TYPES if re.match(pattern, engine_type, re.DOTALL)), None)
 
 
+def scale_of(engine_type: str) -> int | None:
+    """Return the digits after the point of a type of decimals, None for other types and where a policy takes no such scale."""
+    match = re.match(r"DECIMAL\(\d+,\s*(\d+)\)", engine_type)
+    return int(match[1]) if match is not None and int(match[1]) <= MOST_SCALE else None
+
+
 def type_in_words(engine_type: str) -> str:
     """Return the name of an engine's type without its contents: names of fields and values of an ENUM are texts of other
     people."""
@@ -244,7 +251,8 @@ def _table(
         filled = ", nullable: false" if column in table.filled else ""
         renamed = f", from: {quoted(table.renamed[column])}" if column in table.renamed else ""
         bounds = ", lower: 0, upper: 86400" if engine_type == "TIME" else ""
-        about = f"{{type: {type_}{bounds}{filled}{renamed}}}"
+        scale = "" if scale_of(engine_type) is None else f", scale: {scale_of(engine_type)}"
+        about = f"{{type: {type_}{scale}{bounds}{filled}{renamed}}}"
         yield f"      {yaml_scalar(column)}: {about}" + (
             "" if column in keys or table.delimiter or bounds else _BOUNDS.get(type_, "")
         )

@@ -32,6 +32,7 @@ from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
     csv_lines,
     questions_within,
+    scale_of,
     split_column,
     tables_for_policy,
     type_in_words,
@@ -343,7 +344,8 @@ def _columns(
                 f"   {column} is left out: {'it has no plain name' if type_ else f'{type_in_words(engine_type)} is not read'}"
             )
         elif column in keys:
-            chosen[column] = ColumnChoice(type_, filled=column in table.filled, in_source=table.renamed.get(column))
+            filled, in_source = column in table.filled, table.renamed.get(column)
+            chosen[column] = ColumnChoice(type_, filled=filled, in_source=in_source, scale=scale_of(engine_type))
         else:
             open_columns.append(column)
     for question, columns in _column_groups(answers, name, open_columns).items():
@@ -402,7 +404,7 @@ def _choices(
         return {
             column: column_choice(
                 text, None if table.delimiter else types[column], filled=column in table.filled,
-                in_source=table.renamed.get(column),
+                in_source=table.renamed.get(column), scale=scale_of(table.columns[column]),
             )
             for column in open_
         }  # fmt: skip

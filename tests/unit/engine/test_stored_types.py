@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import itertools
 import json
 import random
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,6 +19,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.exact_session import exact_session
 from support.postgres_source import server
 from support.spark_source import spark
 
@@ -27,9 +30,12 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.opening import open_session
 
 __all__ = ["server", "spark"]
+_ledgers = itertools.count(1)
 ZONES = ("Europe/Berlin", "America/St_Johns", None)
 Build = Callable[[list[datetime | None]], tuple[str, Any]]
 """Stores points of time in the column `moment` of a table `t` beside their numbers `n`; returns the policy's source and its object."""
+Stored = Callable[[list[Any], pa.DataType, str], tuple[str, Any]]
+"""Stores values of an Arrow and an SQL type in the column `x` of `t` beside their numbers `n`; returns the same."""
 
 
 def policy(folder: Path, source: str, columns: dict[str, Any], **more: Any) -> Policy:
@@ -242,6 +248,82 @@ def test_truth_values_times_and_identifiers_mean_the_same_everywhere(
         assert read["clock"] == [row[3] and CLOCK[row[3]] for row in rows] and read["id"] == [row[4] for row in rows]
         written = values(policy(tmp_path, source, {"clock": {"type": "text"}}), given)["clock"]
         assert written == [row[3] for row in rows]
+
+
+@pytest.fixture(
+    params=["table", "csv", "parquet", "arrow", "postgresql", pytest.param("spark", marks=pytest.mark.slow)]
+)
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
+    """Return a function that stores values of a type in the column `x` of a table `t` in one kind of source."""
+
+    def store(values: list[Any], type_: pa.DataType, in_sql: str) -> tuple[str, Any]:
+        kind, listed = request.param, list(enumerate(values))
+        table = pa.table({"n": pa.array(range(len(values))), "x": pa.array(values, type_)})
+        if kind == "csv":
+            cells = "".join(f"{n},{'' if value is None else value}\n" for n, value in listed)
+            (tmp_path / "t.csv").write_text(f"n,x\n{cells}")
+        elif kind == "parquet":
+            pq.write_table(table, tmp_path / "t.parquet")
+        elif kind == "table":
+            with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+                connection.register("rows", table)
+                connection.execute("CREATE TABLE t AS FROM rows")
+        elif kind == "postgresql":
+            url = request.getfixturevalue("server").database()
+            with psycopg.connect(url, autocommit=True) as owner:
+                owner.execute(f"CREATE TABLE t (n int, x {in_sql})")
+                owner.cursor().executemany("INSERT INTO t VALUES (%s, %s)", listed)
+            return url, None
+        elif kind == "spark":
+            session = request.getfixturevalue("spark")
+            session.createDataFrame(table).createOrReplaceTempView("t")
+            return "spark://local[2]", session
+        else:
+            return "", {"t": table}
+        return {"csv": "csv", "parquet": str(tmp_path / "t.parquet"), "table": "duckdb:///t.duckdb"}[kind], None
+
+    return store
+
+
+def answer(folder: Path, source: tuple[str, Any], sql: str, **column: Any) -> list[Any]:
+    """Return the rows of an answer without noise about the column `x` of `t`."""
+    known = policy(folder, source[0], {"x": column})
+    ledger = folder / f"{next(_ledgers)}.db"
+    with exact_session(known, None, ledger, opened=lambda named: open_engine(named, source[1])) as session:
+        return list(session.execute(sql).rows())
+
+
+def test_decimals_are_summed_in_steps_of_their_scale(stored: Stored, tmp_path: Path) -> None:
+    """Sums, averages and quantiles are those of exact arithmetic, and listed values are keys; float rounding touches none."""
+    rng, low, high = random.Random(37), Decimal("-0.05"), Decimal("99999.99")
+    listed = [Decimal("0.29"), Decimal("1.15"), Decimal("8.03")]
+    prices = [*(Decimal(rng.randrange(-9, 12_000_000)) / 100 for _ in range(300)), *listed * 40, None, low, high]
+    source = stored(prices, pa.decimal128(12, 2), "numeric(12, 2)")
+    money = {"type": "real", "scale": 2}
+    ends = {**money, "lower": str(low), "upper": str(high)}
+    clamped = [min(max(price, low), high) for price in prices if price is not None]
+    assert answer(tmp_path, source, "SELECT SUM(x) AS s FROM t", **ends) == [(float(sum(clamped)),)]
+    sql = "SELECT SUM(x) AS s, AVG(x) AS a, COUNT(x) AS c FROM t"
+    ((total, mean, count),) = answer(tmp_path, source, sql, **ends)
+    assert count == len(clamped) and mean == pytest.approx(float(sum(clamped) / count), rel=1e-15)
+    assert total == float(sum(clamped))
+    ((median,),) = answer(tmp_path, source, "SELECT MEDIAN(x) AS m FROM t", **money, lower=str(low), upper="900.00")
+    within = sorted(min(price, Decimal(900)) for price in clamped)
+    assert Decimal(str(median)) in within[len(within) // 2 - 1 : len(within) // 2 + 2]
+    sql = "SELECT x, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY x"
+    groups = answer(tmp_path, source, sql, **money, domain=[str(price) for price in listed])
+    assert groups[:3] == [(float(p), prices.count(p), float(p * prices.count(p))) for p in listed]
+
+
+def test_texts_are_equal_if_their_bytes_are(stored: Stored, tmp_path: Path) -> None:
+    """A letter with a combining accent is another key than the composed letter, on every engine."""
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    source = stored([composed] * 3 + [decomposed] * 2, pa.string(), "text")
+    sql = "SELECT x, COUNT(*) AS n FROM t GROUP BY x"
+    for listed, counts in (([composed], [3]), ([decomposed, composed], [2, 3])):
+        groups = answer(tmp_path, source, sql, type="text", domain=listed, nullable=False)
+        assert groups == list(zip(listed, counts, strict=True))
+    assert answer(tmp_path, source, "SELECT COUNT(DISTINCT x) AS n FROM t", type="text") == [(2,)]
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -102,7 +102,42 @@ ONE_PROBLEM = [
     ("2025-12-31 23:59", "2025-12-31 24:59", "$.tables.visits.columns.seen.upper", "calendar"),
     ("{type: boolean}", "{type: bool}", "$.tables.patients.columns.smoker.type", "did you mean boolean"),
     ("{type: boolean}", "{type: uuid}", "$.tables.patients.columns.smoker.type", "declare text"),
-    ("{type: boolean}", "{type: Decimal}", "$.tables.patients.columns.smoker.type", "declare real"),
+    (
+        "{type: boolean}",
+        "{type: 'Decimal(9, 2)'}",
+        "$.tables.patients.columns.smoker.type",
+        "declare real, with the digits",
+    ),
+    (
+        "{type: boolean}",
+        "{type: boolean, scale: 2}",
+        "$.tables.patients.columns.smoker.scale",
+        "a boolean column has no digits",
+    ),
+    (
+        "lower: 0, upper: 5000",
+        "scale: 13, lower: 0, upper: 1",
+        "$.tables.visits.columns.cost.scale",
+        "between 0 and 12",
+    ),
+    (
+        "lower: 0, upper: 5000",
+        "scale: 2, lower: 0, upper: 9.999",
+        "$.tables.visits.columns.cost.upper",
+        "than the scale, 2",
+    ),
+    (
+        "lower: 0, upper: 5000",
+        "scale: 9, lower: 0, upper: 1e5",
+        "$.tables.visits.columns.cost.upper",
+        "more than 14 digits",
+    ),
+    (
+        "lower: 0, upper: 5000",
+        "scale: 1, domain: [0.25]",
+        "$.tables.visits.columns.cost.domain[0]",
+        "than the scale, 1",
+    ),
     (
         "{type: boolean}",
         "{type: boolean, timezone: UTC}",

@@ -75,6 +75,7 @@ COLUMN_EDITS: Mapping[str, Any] = {
     "outside": Fraction(5),
     "source": "price",
     "timezone": "Europe/Berlin",
+    "scale": 2,
 }
 """Another value of each field of a column."""
 OF_A_KEY = {"type", "source", "timezone"}

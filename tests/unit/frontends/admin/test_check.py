@@ -62,9 +62,9 @@ def test_init_reads_the_structure_of_a_server(
     url = server.database()
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute(
-            "CREATE TYPE kind AS ENUM ('secret'); CREATE DOMAIN years AS int; CREATE SCHEMA other;"
+            "CREATE TYPE kind AS ENUM ('secret'); CREATE DOMAIN years AS int; CREATE DOMAIN money_ AS numeric(7, 3); CREATE SCHEMA other;"
             "CREATE TABLE people (id bigint PRIMARY KEY, age years, height float8 NOT NULL, kind kind, photo bytea);"
-            "CREATE TABLE visits (visit int, person bigint REFERENCES people, cost numeric(9, 2), at timestamptz);"
+            "CREATE TABLE visits (visit int, person bigint REFERENCES people, cost numeric(9, 2), tip money_, at timestamptz);"
             "CREATE TABLE other.wards (ward varchar(9), beds smallint); CREATE TABLE other.people (secret text)"
         )
     Path("answers.yaml").write_text(
@@ -79,10 +79,11 @@ def test_init_reads_the_structure_of_a_server(
     }
     assert types == {
         "people": {"id": "integer", "age": "integer", "height": "real", "kind": "text"},
-        "visits": {"visit": "integer", "person": "integer", "cost": "real", "at": "timestamp"},
+        "visits": {"visit": "integer", "person": "integer", "cost": "real", "tip": "real", "at": "timestamp"},
         "wards": {"ward": "text", "beds": "integer"},
     }
     assert policy.tables["visits"].foreign_keys == {"person": ("people", "id")}
+    assert [policy.tables["visits"].columns[name].scale for name in ("cost", "tip", "at")] == [2, 3, None]
     assert not policy.tables["people"].columns["height"].nullable and policy.tables["wards"].primary_key == ("ward",)
     assert status_of(["check", "p.yaml", "--create-ledger"]) == 0, capsys.readouterr().err
     assert status_of(["init", url, "--out", "s.yaml", "--starter", "--unit", "people.id"]) == 0

@@ -200,6 +200,21 @@ def test_an_answer_about_a_column_becomes_its_yaml(answer: str, type_: str | Non
     assert choice is not None and choice.text() == text
 
 
+def test_decimals_keep_their_scale(bare_clinic: Clinic, dpsql: Run) -> None:
+    with duckdb.connect("clinic.duckdb", read_only=True) as connection:
+        connection.execute("COPY (SELECT 1.5::DECIMAL(9, 2) AS price, 1::DECIMAL(38, 20) AS rate) TO 'sales.parquet'")
+    Path("a.yaml").write_text("unit: row\nsales.price: 0 to 99.95\nsales.rate: 0 to 1\npeople: 300\n")
+    assert dpsql("init", "--from", "sales.parquet", "--answers", "a.yaml").status == 0
+    assert {name: column.scale for name, column in load_policy("sales.yaml").tables["sales"].columns.items()} == {
+        "price": 2, "rate": None,
+    }  # fmt: skip
+    for way in (["--starter", "--unit", "row"], ["--answers", "a.yaml"]):
+        Path("a.yaml").write_text("unit: row\nsales.price: 0 to 9.999\nsales.rate: 0 to 1\npeople: 300\n")
+        outcome = dpsql("init", "--from", "sales.parquet", "--out", "s.yaml", *way)
+        assert (outcome.status == 0) == ("--starter" in way)
+    assert "price: {type: real, scale: 2}" in Path("s.yaml").read_text()
+
+
 # --- value of the policy --------------------------------------------------------------------------------------------------
 
 
