@@ -10,6 +10,12 @@ from typing import Any
 UNIT_ID = "#id"
 """Name of the hidden column of a prepared view that replaces the unit's key in texts that only count units."""
 
+UNIT_SETS = ((1_000, 1 << 20), (250, 1 << 22), (64, 1 << 24), (16, 1 << 26), (1, 1 << 29))
+"""The most sets of units (groups times terms), and the most units, for which sets are held as bits: 128 MiB for each thread.
+
+The number of sets, which is public, decides which of these forms of the function that counts units a text calls: the form
+`n` has `n` arguments more. The number of units, which is not public, decides only how the function is written."""
+
 
 @dataclass(frozen=True)
 class EngineQuery:
@@ -68,8 +74,8 @@ class View:
 
     `key`: secret of the order in which rows are kept, fixed for the table's data version. `sql`: the prepared view
     (columns of the policy in its types, the unit's key and `UNIT_ID`), None if a window must compute it;
-    `count_units`: the function that counts units by `UNIT_ID`. `identity`: the identity that the source must still have
-    after the query if the source itself is read, else "". `prepared`: whether the owner prepared it.
+    `count_units`: the function that counts units by `UNIT_ID`, in the forms of `UNIT_SETS`. `identity`: the identity that the
+    source must still have after the query if the source itself is read, else "". `prepared`: whether the owner prepared it.
     """
 
     key: str

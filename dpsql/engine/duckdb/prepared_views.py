@@ -21,14 +21,12 @@ import duckdb
 from dpsql.engine.contract import COUNTED, PreparedViews, Texts
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.emit.bounded_view import RANK, BoundedView
-from dpsql.engine.query import UNIT_ID
+from dpsql.engine.query import UNIT_ID, UNIT_SETS
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import UNIT
 
 Progress = Callable[[str, float], None]
 """A function called with the activity and its share done, from 0 to 1."""
-MOST_UNIT_BITS = 1 << 20
-"""Most units for which a set is held as bits (128 KiB); larger numbers of units are counted by hashing."""
 _log = logging.getLogger("dpsql.custodian")
 _SCHEMA = 'memory."#bounded"'
 _POLL_SECONDS = 0.2
@@ -71,7 +69,7 @@ def _thresholds(opened: _Opened) -> str:
 
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
     """Create a view and the function that counts its units. Raises duckdb.Error."""
-    view, place, unit, count = opened.view, opened.place, name(UNIT), "count(DISTINCT unit)"
+    view, place, unit, counts = opened.view, opened.place, name(UNIT), ["count(DISTINCT unit)"] * len(UNIT_SETS)
     every = view.within_max_rows(view.rows, opened.key, (unit,)) if opened.lost and view.units else view.every
     if opened.thresholds:
         every = view.within_thresholds(opened.thresholds, opened.key, (unit,))
@@ -81,11 +79,12 @@ def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
         index = _attach(cursor, opened.token, opened.file)
         units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
         rows = f"SELECT * FROM {index}.main.bounded"
-        if units <= MOST_UNIT_BITS:
-            count = f"bit_count(bitstring_agg(unit, 0::BIGINT, {max(units - 1, 0)}::BIGINT))"
+        bits = f"bit_count(bitstring_agg(unit, 0::BIGINT, {max(units - 1, 0)}::BIGINT))"
+        counts = [bits if units <= most else count for (_, most), count in zip(UNIT_SETS, counts, strict=True)]
     cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
     cursor.execute(f"CREATE OR REPLACE VIEW {place} AS {rows}")
-    cursor.execute(f"CREATE OR REPLACE MACRO {place}(unit) AS {count}")
+    forms = (f"({''.join(f'p{index}, ' for index in range(form))}unit) AS {count}" for form, count in enumerate(counts))
+    cursor.execute(f"CREATE OR REPLACE MACRO {place}{', '.join(forms)}")
 
 
 class Views:

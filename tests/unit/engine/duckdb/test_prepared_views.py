@@ -15,6 +15,7 @@ from support.visits_clinic import QUESTIONS, clinic, engine_of, exact, fill, ind
 
 from dpsql.engine.duckdb import prepared_views, sources
 from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
+from dpsql.engine.emit import emitter
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
@@ -64,6 +65,33 @@ def test_questions_are_answered_as_before(tmp_path: Path, prepared: bool) -> Non
         before = engine_of(session)._connection
         assert [exact(session, sql) for sql in QUESTIONS] == first and engine_of(session)._connection is not before
         assert session.context.engine.data_version(("visits",)) == version
+
+
+def test_few_sets_of_units_are_held_as_bits_for_more_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many sets a question needs is public and stands in its text; how many units there are decides behind it."""
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    questions = {
+        "SELECT count(DISTINCT patient_id) AS u FROM visits": '(0, 0, "#id")',
+        "SELECT ward, count(DISTINCT patient_id) AS u FROM visits GROUP BY ward": '(0, "#id")',
+        "SELECT day, count(DISTINCT patient_id) AS u FROM visits GROUP BY day": '("#id")',
+    }
+    for most in (10, 10**6):
+        for module in (prepared_views, emitter):
+            monkeypatch.setattr(module, "UNIT_SETS", ((11, 3), (4, most), (3, 10**6)))
+        with open_clinic(clinic(tmp_path)) as session:
+            by_hashes = [exact(session, sql) for sql in questions]
+            index_of(session).prepare(copy=True)
+            assert [exact(session, sql) for sql in questions] == by_hashes
+            for sql, call in questions.items():
+                assert call in written(session, sql).sql
+            with engine_of(session)._cursor(None) as cursor:
+                texts = cursor.execute(
+                    "SELECT parameters, macro_definition FROM duckdb_functions() WHERE function_name LIKE 'visits %'"
+                ).fetchall()
+        bits = {len(parameters): "bitstring_agg" in text for parameters, text in texts}
+        assert bits == {1: False, 2: most > 40, 3: True}
+        for copy in (tmp_path / "cache").rglob("*.duckdb"):
+            copy.unlink()
 
 
 @pytest.mark.parametrize("copy", [False, True])
