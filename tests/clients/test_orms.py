@@ -27,6 +27,10 @@ from clients.matrix import add, tries
 from clients.programs import needs
 from clients.steps import CLIENTS, run_steps
 
+HIBERNATE = "/usr/share/java/hibernate-core.jar"
+_JARS = ("hibernate-core", "hibernate-commons-annotations", "dom4j", "geronimo-jta-1.2-spec", "antlr", "commons-collections3",
+         "slf4j-api", "slf4j-nop", "geronimo-jpa_2.0_spec-1.1", "postgresql")  # fmt: skip
+CLASSES = {"CLASSPATH": ":".join(f"/usr/share/java/{name}.jar" for name in _JARS)}
 PROGRAMS: dict[str, tuple[str, dict[str, str], pytest.MarkDecorator]] = {
     "orms.js": ("node", {
         "Sequelize": "connect tables columns keys exists model", "TypeORM": "connect tables columns keys exists model",
@@ -37,14 +41,24 @@ PROGRAMS: dict[str, tuple[str, dict[str, str], pytest.MarkDecorator]] = {
     }, needs("node", "npm")),
     "orms.py": (sys.executable, {
         "Django": "connect inspectdb exists", "peewee": "connect tables columns keys", "pgcli": "connect tables columns keys",
-        "pg8000": "connect exists",
-    }, needs("py:django", "py:peewee", "py:pgcli", "py:pg8000")),
-    "orms.rb": ("ruby", {"ActiveRecord": "connect tables columns keys exists find"}, needs("ruby:active_record", "ruby:pg")),
+        "pg8000": "connect exists", "Pony": "connect exists model", "Tortoise": "connect exists",
+        "Piccolo": "connect tables exists", "ConnectorX": "connect pieces",
+    }, needs("py:django", "py:peewee", "py:pgcli", "py:pg8000", "py:pony", "py:tortoise", "py:piccolo", "py:connectorx")),
+    "orms.rb": ("ruby", {
+        "ActiveRecord": "connect tables columns keys exists find", "Sequel": "connect tables columns keys exists model",
+    }, needs("ruby:active_record", "ruby:pg", "ruby:sequel")),
+    "Hibernate.java": ("java", {"Hibernate 3": "connect exists find"}, needs("java", HIBERNATE)),
     "dbd.pl": ("perl", {"DBD::Pg": "connect tables columns keys exists"}, needs("perl:DBD::Pg")),
     "pdo.php": ("php", {"PDO": "connect columns exists"}, needs("php")),
 }  # fmt: skip
 """Each program, with the command that runs it and the steps of its libraries beside the three that all of them take."""
-_COLUMNS = {"connect": "connects", "exists": "errors and notices", "find": "errors and notices", "model": "asks"}
+_COLUMNS = {
+    "connect": "connects",
+    "exists": "errors and notices",
+    "find": "errors and notices",
+    "model": "asks",
+    "pieces": "in pieces",
+}
 for _, _libraries, _ in PROGRAMS.values():
     for _library, _steps in _libraries.items():
         add(_library, "asks", ["parameters"])
@@ -66,7 +80,7 @@ def test_every_library_passes_each_step(running: Served, request: pytest.Fixture
     folder = request.getfixturevalue("node_folder") if of_node else CLIENTS
     place = {"PGUSER": "research", "PGPASSWORD": PASSWORD, "PLACE": f"host=127.0.0.1;port={running.port};dbname=nafld"}
     place["URL"] = f"postgresql://{running.url}" + "?sslmode=no-verify" * of_node
-    steps = run_steps([command, str(folder / program)], {**os.environ, **place})
+    steps = run_steps([command, str(folder / program)], {**os.environ, **CLASSES, **place})
     assert {step: error for step, error in steps.items() if error is not None} == {}
     always = ("grouped", "refusal", "question after it")
     assert {f"{library}: {step}" for library, named in libraries.items() for step in (*named.split(), *always)} == set(

@@ -203,7 +203,8 @@ def _fetch(first: str, words: list[str], upper: list[str]) -> Command:
 
 
 def _declare(piece: Piece) -> Command:
-    """Parse DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query."""
+    """Parse DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query [FOR READ
+    ONLY]."""
     tokens = piece.tokens()
     head = words_of(piece, tokens[:_MOST_HEAD])
     upper = [word.upper() for word in head]
@@ -217,9 +218,8 @@ def _declare(piece: Piece) -> Command:
     if not proper or start + 1 >= len(tokens):
         raise refuse("wire_syntax", word="DECLARE")
     words = ("HOLD",) * (holding == ["WITH", "HOLD"]) + ("BINARY",) * ("BINARY" in options)
-    return Command(
-        "declare", "DECLARE CURSOR", unquoted(head[1]), query=piece.part(start + 1, len(tokens)), words=words
-    )
+    stop = len(tokens) - 3 * ([token.text.upper() for token in tokens[-3:]] == ["FOR", "READ", "ONLY"])
+    return Command("declare", "DECLARE CURSOR", unquoted(head[1]), query=piece.part(start + 1, stop), words=words)
 
 
 _MOST_HEAD = 16

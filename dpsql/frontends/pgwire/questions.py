@@ -344,7 +344,9 @@ class Questions:
         if error.slug not in ("raw_rows", "rows_clause"):
             raise error
         tree = prepared.tree or read_postgres(prepared.piece)
-        if isinstance(tree, exp.Query) and not any(select.find(exp.Column, exp.Star) for select in tree.selects):
+        if isinstance(tree, exp.Query) and not any(
+            select.find(exp.Column, exp.Star, exp.Null) for select in tree.selects
+        ):
             error.hint = (
                 "whether there are such rows is a question about their number: SELECT COUNT(*) > 0 FROM ... WHERE ..."
             )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -116,5 +118,100 @@ def pg8000() -> None:
     )
 
 
-for library in (django, peewee, pgcli, pg8000):
+def pony() -> None:
+    from pony.orm import Database, PrimaryKey, Required, count, db_session, select
+
+    database = Database()
+
+    class Patients(database.Entity):  # type: ignore[name-defined, misc]
+        patient_id, sex, age = PrimaryKey(int), Required(str), Required(int)
+
+    def connect() -> None:
+        database.bind(provider="postgres", database=NAME, **ACCESS)
+        database.generate_mapping(create_tables=False, check_tables=True)
+
+    older = lambda age: select(patient for patient in Patients if patient.age > age)  # noqa: E731
+
+    def grouped(age: int) -> int:
+        return len(list(select((patient.sex, count()) for patient in Patients if patient.age > age)))
+
+    step("Pony: connect", connect, None)
+    for name, work, wanted in (
+        ("grouped", lambda: grouped(41), 2),
+        ("refusal", lambda: refused(lambda: list(older(43))), True),
+        ("question after it", lambda: grouped(42), 2),
+        ("exists", lambda: refused(lambda: older(43).exists()), True),
+        ("model", lambda: older(41).count() > 100, True),
+    ):
+        with db_session:
+            step(f"Pony: {name}", work, wanted)
+
+
+def tortoise() -> None:
+    from tortoise import Tortoise, fields
+    from tortoise.functions import Count
+    from tortoise.models import Model
+
+    class Patient(Model):
+        patient_id, sex, age = fields.IntField(primary_key=True), fields.TextField(), fields.IntField()
+
+        class Meta:
+            table = "patients"
+
+    sys.modules[__name__].Patient = Patient  # type: ignore[attr-defined]
+    run = asyncio.new_event_loop().run_until_complete
+    place = os.environ["URL"].replace("postgresql:", "asyncpg:")
+
+    def grouped(age: int) -> int:
+        return len(run(Patient.filter(age__gt=age).annotate(n=Count("patient_id")).group_by("sex").values("sex", "n")))
+
+    opened = Tortoise.init(db_url=place, modules={"clinic": [__name__]}, _enable_global_fallback=True)
+    step("Tortoise: connect", lambda: run(opened) is not None)
+    step("Tortoise: grouped", lambda: grouped(41), 2)
+    step("Tortoise: refusal", lambda: refused(lambda: run(Patient.filter(age__gt=43))))
+    step("Tortoise: question after it", lambda: grouped(42), 2)
+    step("Tortoise: exists", lambda: refused(lambda: run(Patient.filter(age__gt=43).exists())))
+
+
+def piccolo() -> None:
+    from piccolo.apps.schema.commands.generate import get_output_schema
+    from piccolo.columns import Integer, Text
+    from piccolo.engine.postgres import PostgresEngine
+    from piccolo.query.functions.aggregate import Count
+    from piccolo.table import Table
+
+    engine = PostgresEngine({**ACCESS, "database": NAME})
+
+    class Patients(Table, db=engine, tablename="patients"):  # type: ignore[call-arg]
+        patient_id, sex, age = Integer(primary_key=True), Text(), Integer()
+
+    run = asyncio.new_event_loop().run_until_complete
+
+    def grouped(age: int) -> int:
+        return len(run(Patients.select(Patients.sex, Count()).where(Patients.age > age).group_by(Patients.sex).run()))
+
+    def tables() -> list[str]:
+        return sorted(table.__name__ for table in run(get_output_schema(engine=engine)).tables)
+
+    step("Piccolo: connect", lambda: run(Patients.table_exists().run()))
+    step("Piccolo: tables", tables, ["Events", "Labs", "Patients"])
+    step("Piccolo: grouped", lambda: grouped(41), 2)
+    step("Piccolo: refusal", lambda: refused(lambda: run(Patients.select().run())))
+    step("Piccolo: question after it", lambda: grouped(42), 2)
+    step("Piccolo: exists", lambda: refused(lambda: run(Patients.exists().where(Patients.age > 43).run())))
+
+
+def connectorx() -> None:
+    import connectorx
+
+    read = lambda sql, **how: connectorx.read_sql(os.environ["URL"], sql, return_type="arrow", **how)  # noqa: E731
+    step("ConnectorX: connect", lambda: read("SELECT 1 AS one").num_rows, 1)
+    step("ConnectorX: grouped", lambda: read(GROUPED.format(41), protocol="cursor").num_rows, 2)
+    step("ConnectorX: refusal", lambda: refused(lambda: read("SELECT patient_id FROM patients")))
+    step("ConnectorX: question after it", lambda: read(GROUPED.format(42), protocol="csv").num_rows, 2)
+    ages = "SELECT age, COUNT(*) AS n FROM patients WHERE age BETWEEN 20 AND 80 GROUP BY age"
+    step("ConnectorX: pieces", lambda: read(ages, partition_on="age", partition_num=2).num_rows, 61)
+
+
+for library in (django, peewee, pgcli, pg8000, pony, tortoise, piccolo, connectorx):
     library()

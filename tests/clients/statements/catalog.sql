@@ -1198,5 +1198,5 @@ SECURITY LABEL ON TABLE orders IS 'x'
 -- differs: nothing can be written
 IMPORT FOREIGN SCHEMA x FROM SERVER y INTO z
 -- PyGreSQL
-SELECT pg_catalog.quote_ident(s.nspname) OPERATOR(pg_catalog.||) '.' OPERATOR(pg_catalog.||) pg_catalog.quote_ident(r.relname) FROM pg_catalog.pg_class r JOIN pg_catalog.pg_namespace s ON s.oid OPERATOR(pg_catalog.=) r.relnamespace WHERE r.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'v']::"char"[]) AND s.nspname OPERATOR(pg_catalog.!~) '^(pg_|information_schema)' ORDER BY s.nspname, r.relname
+SELECT pg_catalog.quote_ident(s.nspname) OPERATOR(pg_catalog.||) '.' OPERATOR(pg_catalog.||) pg_catalog.quote_ident(r.relname) FROM pg_catalog.pg_class r JOIN pg_catalog.pg_namespace s ON s.oid OPERATOR(pg_catalog.=) r.relnamespace WHERE r.relkind IN ('r') AND s.nspname NOT SIMILAR TO 'pg/_%|information/_schema' ESCAPE '/' ORDER BY s.nspname, r.relname
 SELECT a.attname FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) '"orders"'::pg_catalog.regclass AND (a.attnum OPERATOR(pg_catalog.>) 0 OR a.attname OPERATOR(pg_catalog.=) 'oid') AND NOT a.attisdropped ORDER BY a.attnum

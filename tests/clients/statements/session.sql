@@ -354,3 +354,5 @@ SELECT 1 a, 2 value, 3 name, 4 type, 5 user
 -- differs: read as other dialects read it
 SELECT 1 order
 END; ABORT
+-- libpqxx
+BEGIN; DECLARE cur NO SCROLL CURSOR FOR SELECT relname FROM pg_class WHERE relname = 'orders' FOR READ ONLY; FETCH 3 FROM cur; COMMIT

@@ -55,6 +55,8 @@ def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
             raise refuse("clause", what="ROWS FROM", position=place(node))
         if isinstance(node, exp.Table) and not isinstance(node.this, (exp.Identifier, exp.Func)):
             raise refuse("catalog_source", name=node.this.sql("postgres")[:60])
+        if isinstance(node, exp.LimitOptions) and (node.args.get("percent") or node.args.get("with_ties")):
+            raise refuse("clause", what="FETCH FIRST with PERCENT or WITH TIES", position=place(node.parent))
         if type(node) not in _NODES and type(node) not in rewritten:
             if isinstance(node, exp.Func):
                 raise unknown_call(node, called(node))

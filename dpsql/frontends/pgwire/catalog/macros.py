@@ -260,7 +260,10 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "array_contained_by": (("_a, _b", "list_has_all(_b, _a)"),),
     "overlay": (("_s, _r, _f", "substr(_s, 1, _f - 1) || _r || substr(_s, _f + length(_r))"),
                 ("_s, _r, _f, _n", "substr(_s, 1, _f - 1) || _r || substr(_s, _f + _n)")),
-    "similar_to": (("_s, _p", "regexp_full_match(_s, replace(replace(_p, '%', '.*'), '_', '.'))"),),
+    "similar_to": (("_s, _p", "regexp_full_match(_s, pgf_similar(_p, '\\'))"), ("_s, _p, _e",
+    "regexp_full_match(_s, pgf_similar(_p, _e))")),
+    "similar": (("_p, _e", "replace(replace(replace(replace(replace(replace(_p, _e || '%', chr(1)), _e || '_', chr(2)), '%', "
+    "'.*'), '_', '.'), chr(1), '%'), chr(2), '_')"),),
     "translate": (("_t, _a, _b", "translate(_t, _a, _b)"),),
     "btrim": (("_t", "trim(_t)"), ("_t, _c", "trim(_t, _c)")),
     "gen_random_uuid": (("", "gen_random_uuid()"),),

@@ -464,11 +464,6 @@ def _to_type(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return _looked_up(name, "regtype", place) if _is_text(name) else call("to_regtype", name)
 
 
-def _arguments(node: exp.Expr) -> list[exp.Expr]:
-    """Return the arguments of a function for which sqlglot has a class, in their order."""
-    return list(node.iter_expressions())
-
-
 def _check_role(role: exp.Expr, place: CatalogContext) -> None:
     """Raise PostgreSQL's refusal of a role, given as a literal, that does not exist."""
     if _is_text(role) and role.name not in ("public", place.user):
@@ -544,6 +539,14 @@ def _series(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return unnested(lists[0][1])
 
 
+def _escaped(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return x SIMILAR TO y ESCAPE z with its escape as an argument; that of LIKE stays."""
+    if isinstance(node.this, exp.Anonymous):
+        node.this.append("expressions", node.expression)
+        return node.this
+    return node
+
+
 def _json_list(kind: str, *values: exp.Expr) -> exp.Expr:
     """Return json_agg(x ORDER BY y): the order belongs to the list inside."""
     return call(f"{kind}_joined", exp.Anonymous(this="list", expressions=[v.copy() for v in values]))
@@ -558,14 +561,6 @@ def _string(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 _ESCAPED = re.compile(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6}))")
-
-
-def _fetch(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return FETCH FIRST n ROWS ONLY as LIMIT n."""
-    options = node.args.get("limit_options")
-    if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
-        raise refuse("clause", what="FETCH FIRST with PERCENT or WITH TIES", position=position_of(node))
-    return exp.Limit(expression=node.args["count"].copy())
 
 
 def _clock(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -621,16 +616,16 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.Bracket: _bracket,
     exp.Format: lambda node, place: joined_format(node),
     exp.Unnest: lambda node, place: function_rows(node),
-    exp.Fetch: _fetch,
     exp.RawString: _string,
     exp.UnicodeString: _string,
     exp.ArrayPrepend: lambda node, place: call("array_prepend", node.expression, node.this),
     exp.DPipe: _joined,
-    exp.JSONObjectAgg: lambda node, place: call("json_object_agg", *_arguments(node)),
-    exp.JSONBObjectAgg: lambda node, place: call("jsonb_object_agg", *_arguments(node)),
+    exp.JSONObjectAgg: lambda node, place: call("json_object_agg", *node.iter_expressions()),
+    exp.JSONBObjectAgg: lambda node, place: call("jsonb_object_agg", *node.iter_expressions()),
     exp.JSONArrayAgg: lambda node, place: _json_list("json", node.this),
     exp.JSONBContainsTopKey: lambda node, place: call("jsonb_exists", node.this, node.expression),
     exp.SimilarTo: lambda node, place: call("similar_to", node.this, node.expression),
+    exp.Escape: _escaped,
     exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),
     exp.ExplodingGenerateSeries: _series,
     exp.GenerateSeries: _series,
