@@ -80,6 +80,13 @@ SELECT m, COUNT(*) AS n FROM a, (SELECT code AS c, x AS v, COUNT(*) AS m FROM a 
 SELECT m, COUNT(*) AS n FROM a JOIN (SELECT code AS c, x AS v, COUNT(*) AS m FROM a GROUP BY ALL) AS q ON x IS NOT DISTINCT FROM v AND code = c GROUP BY m
 SELECT day, m, SUM(x) AS n FROM a LEFT JOIN (SELECT day AS d, COUNT(*) AS m FROM a WHERE x > 3 GROUP BY day HAVING COUNT(*) > 5) AS q ON d IS NOT DISTINCT FROM day GROUP BY ALL
 SELECT weight, COUNT(*) AS n FROM a JOIN (SELECT code AS c, MAX(weight) AS weight FROM codes GROUP BY code) AS q ON a.code IS NOT DISTINCT FROM c GROUP BY weight
+-- IN, ANY and ALL of rows that depend on the row around
+SELECT COUNT(*) AS n FROM b WHERE z IN (SELECT x FROM a WHERE a.uid = b.uid)
+SELECT COUNT(*) AS n FROM b WHERE z NOT IN (SELECT x FROM a WHERE a.uid = b.uid)
+SELECT COUNT(*) AS n FROM b WHERE NOT z >= ALL (SELECT x FROM a WHERE a.uid = b.uid) AND size = 'm'
+SELECT COUNT(*) AS n FROM b WHERE w > ANY (SELECT y FROM a WHERE a.uid = b.uid AND a.code = 'p')
+SELECT COUNT(*) AS n FROM b WHERE NOT w > ANY (SELECT y FROM a WHERE a.uid = b.uid)
+SELECT COUNT(*) AS n FROM a WHERE x > ALL (SELECT weight FROM codes AS c WHERE c.code = a.code)
 -- LATERAL
 SELECT kind, COUNT(*) AS n, SUM(d) AS m0 FROM a, LATERAL (SELECT a.x * 2 AS d) AS q WHERE d > 4 GROUP BY kind
 SELECT e, COUNT(*) AS n FROM a CROSS JOIN LATERAL (SELECT x + 1) AS q(d) CROSS JOIN LATERAL (SELECT q.d * 2 AS e) AS r GROUP BY r.e

@@ -147,6 +147,20 @@ def named_around(node: exp.Expr, around: Scope, error: Error) -> Error:
     return error
 
 
+COUNTED = "count them, and compare the noisy count: (SELECT COUNT(*) FROM ... WHERE ...) > 20"
+
+
+def of_people(context: BindingContext, node: exp.Expr, environment: Environment, error: Error) -> Error:
+    """Return `error`, the refusal of a subquery in a SELECT over results, or `raw_rows` if rows of people are compared with the
+    unknown name in it."""
+    select = node.unnest()
+    if error.slug in ("unknown_column", "unknown_table") and isinstance(select, exp.Select):
+        inner = CorrelatedSubquery(context, exp.Subquery(this=select.copy()), environment)
+        if inner.protected and any(place(column) == error.position for column in inner.around):
+            return refuse("raw_rows", position=place(node), hint=COUNTED)
+    return error
+
+
 def _refused(reason: str, node: exp.Expr) -> Error:
     return refuse("correlated", reason=reason, position=place(node))
 

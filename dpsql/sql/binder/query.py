@@ -451,12 +451,15 @@ class QueryBinder:
             return None
         self._inside += 1
         with self._inner.names_inside() as is_alone:
-            bound = self.query(node, environment)
+            try:
+                bound = self.query(node, environment)
+            except Error as error:
+                raise correlated.of_people(self, node, environment, error) from None
             if isinstance(bound, Released):
                 self._inner.add(node, bound.work + self._inner.rows, is_alone(node))
         self._inside -= 1
         if isinstance(bound, Protected):
-            raise refuse("raw_rows", position=place(node))
+            raise refuse("raw_rows", position=place(node), hint=correlated.COUNTED)
         query = as_query(bound)
         return exp.Subquery(this=query) if isinstance(node, exp.Subquery) else query
 

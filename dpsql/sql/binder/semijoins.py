@@ -17,8 +17,8 @@ from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
-from dpsql.sql.binder.subquery_tests import plain_select
-from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
+from dpsql.sql.binder.subquery_tests import columns_of, plain_select
+from dpsql.sql.binder.trees import condition_of, conjuncts, output_name, own_columns
 from dpsql.sql.lexer import place
 
 
@@ -29,6 +29,7 @@ def filtered(
     plain: list[exp.Expr] = []
     for part in conjuncts(where.this):
         bare, negated = _bare(part)
+        bare, negated = _correlated_test(context, bare, negated, scope, environment) or (bare, negated)
         if isinstance(bare, exp.In) and bare.args.get("query") is not None:
             relation = _in(context, bare, negated, scope, relation, environment)
         elif isinstance(bare, exp.Exists) and (select := plain_select(bare.this, context, environment)) is not None:
@@ -49,6 +50,46 @@ def _bare(part: exp.Expr) -> tuple[exp.Expr, bool]:
         negated ^= isinstance(part, exp.Not)
         part = part.this
     return part, negated
+
+
+def _correlated_test(
+    context: BindingContext, node: exp.Expr, negated: bool, scope: Scope, environment: Environment
+) -> tuple[exp.Exists, bool] | None:
+    """Return x IN (SELECT y ... WHERE t.k = outer.k), and comparisons with ANY and ALL of such rows, as EXISTS and whether it is
+    negated; None for other conditions. As a whole conjunct each keeps the rows for which it is true: ANY where a comparison is
+    true, ALL where none is not true, and with NOT where none is not false, or where one is false."""
+    listed = isinstance(node, exp.In)
+    test = node if isinstance(node, exp.In) else node.args.get("expression")
+    query = test.this if isinstance(test, (exp.Any, exp.All)) else node.args.get("query")
+    select = plain_select(query, context, environment) if isinstance(query, exp.Query) else None
+    if select is None or len(select.expressions) != 1 or select.expressions[0].is_star:
+        return None
+    source = select.args["from_"].this
+    inner = [context.source(source, environment)]
+    names = [*own_columns(select.expressions[0]), *own_columns(condition_of(select, "where") or exp.true())]
+    if not any(not columns_of(name, inner) and scope.has(name) for name in names):
+        return None
+    left = exp.Paren(this=node.this.copy())
+    for name in own_columns(left):
+        owners = [alias for alias, rows in scope.sources if name.name.lower() in rows.by_label]
+        if not name.table and columns_of(name, inner) and len(owners) == 1:
+            name.set("table", exp.to_identifier(owners[0], quoted=True))
+    compared = (exp.EQ if listed else type(node))(
+        this=left, expression=exp.Paren(this=select.expressions[0].unalias().copy())
+    )
+    every = isinstance(test, exp.All)
+    condition: exp.Expr = compared
+    if every == negated:
+        condition = exp.Not(this=exp.Paren(this=compared)) if negated else compared
+    else:
+        condition = exp.Not(
+            this=exp.Is(this=exp.Paren(this=compared), expression=exp.false() if negated else exp.true())
+        )
+    rows = exp.Select(expressions=[exp.Literal.number(1)], from_=select.args["from_"].copy())
+    rows.set("where", exp.Where(this=exp.and_(*conjuncts(condition_of(select, "where")), condition)))
+    exists = exp.Exists(this=rows)
+    exists.meta.update(node.meta)
+    return exists, every != negated
 
 
 def _in(

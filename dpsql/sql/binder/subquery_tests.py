@@ -59,10 +59,10 @@ def _with_one_source(select: exp.Select, context: BindingContext, environment: E
     outside: list[exp.Expr] = []
     inside: list[exp.Expr] = []
     for part in conjuncts(condition_of(select, "where")):
-        is_inner = all(_columns(column, inner) for column in own_columns(part))
+        is_inner = all(columns_of(column, inner) for column in own_columns(part))
         (inside if is_inner else outside).append(exp.Paren(this=part))
     items = [exp.Literal.number(1) if item.is_star else exp.Paren(this=item.unalias()) for item in select.expressions]
-    for column in [column for part in (*outside, *items) for column in own_columns(part) if _columns(column, inner)]:
+    for column in [column for part in (*outside, *items) for column in own_columns(part) if columns_of(column, inner)]:
         name = outputs.setdefault(column.copy(), exp.to_identifier(f"{HIDDEN}c{len(outputs)}", quoted=True))
         column.replace(exp.Column(this=name.copy(), table=alias.copy()))
     named = [exp.alias_(column, name) for column, name in outputs.items()]
@@ -153,7 +153,7 @@ def _counted(
         conditions.append(exp.EQ(this=inner_side, expression=around))
     if isinstance(rows, Protected):
         correlated = [
-            part for part in conditions if not all(_columns(column, inner) for column in part.find_all(exp.Column))
+            part for part in conditions if not all(columns_of(column, inner) for column in part.find_all(exp.Column))
         ]
         if not correlated or not all(_ties(part, inner, bound) for part in correlated):
             return None
@@ -191,7 +191,7 @@ def _is_searched(branch: exp.Expr) -> bool:
     return not isinstance(branch.parent, exp.Case) or branch.parent.this is None
 
 
-def _columns(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
+def columns_of(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
     """Return the sources, with their aliases, that have a column that `node` may name; empty for other nodes."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return []
@@ -206,7 +206,7 @@ def _columns(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
 def _qualified(node: exp.Column, sources: Sources, shared: frozenset[str]) -> exp.Column | None:
     """Return the column qualified by its source's alias, so that it means the same inside a subquery; None if its source is
     unknown or ambiguous."""
-    candidates = _columns(node, sources)
+    candidates = columns_of(node, sources)
     if not candidates or (len(candidates) > 1 and node.name.lower() not in shared):
         return None
     return exp.Column(this=node.this.copy(), table=exp.to_identifier(candidates[0][0], quoted=True))
@@ -218,14 +218,14 @@ def _ties(condition: exp.Expr, inner: Sources, outer: Sources) -> bool:
     if not isinstance(bare, exp.EQ):
         return False
     for inner_side, around in ((bare.this, bare.expression), (bare.expression, bare.this)):
-        if _is_unit(inner_side, inner) and not _columns(around, inner) and _is_unit(around, outer):
+        if _is_unit(inner_side, inner) and not columns_of(around, inner) and _is_unit(around, outer):
             return True
     return False
 
 
 def _is_unit(node: exp.Expr, sources: Sources) -> bool:
     """Return whether a column is the privacy unit's key in all sources that have a column of its name."""
-    candidates = _columns(node, sources)
+    candidates = columns_of(node, sources)
     return bool(candidates) and all(
         isinstance(source, Protected)
         and all(column.name in source.unit_names for column in source.by_label.get(node.name.lower(), ()))
@@ -234,7 +234,7 @@ def _is_unit(node: exp.Expr, sources: Sources) -> bool:
 
 
 def _never_null(node: exp.Column, sources: Sources) -> bool:
-    candidates = [source for _, source in _columns(node, sources)]
+    candidates = [source for _, source in columns_of(node, sources)]
     facts = [
         column.facts
         for source in candidates

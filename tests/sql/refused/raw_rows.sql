@@ -22,3 +22,8 @@ SELECT cost FROM visits UNION ALL SELECT COUNT(*) FROM visits
 -- sqlstate: ZP001
 -- at: cost
 SELECT COUNT(*), (SELECT cost FROM visits) FROM patients
+
+-- query: exists_for_public_rows
+-- sqlstate: ZP001
+-- at: 1
+SELECT region FROM regions AS r WHERE EXISTS (SELECT 1 FROM patients AS p WHERE p.region = r.region)
