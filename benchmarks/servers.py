@@ -42,19 +42,25 @@ def _fields(process: str) -> list[str]:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
 
 
+def seconds_of(server: int) -> float:
+    """Return the processor seconds of a process and of its child processes, including ended ones."""
+    ticks = 0
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):  # processes end
+            if folder.name.isdigit() and str(server) in (folder.name, (fields := _fields(folder.name))[1]):
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def processor_clock(server: int) -> Callable[[], float]:
-    """Return a clock of the processor seconds of this process, of `server` and of its child processes, including ended ones. The
-    cost of reading the clock is excluded."""
+    """Return a clock of the processor seconds of this process, of `server` and of its child processes. The cost of reading the
+    clock is excluded."""
     looked = 0.0
 
     def seconds() -> float:
         nonlocal looked
-        own, ticks = time.process_time(), 0
-        for folder in Path("/proc").iterdir():
-            with suppress(OSError):  # processes end
-                if folder.name.isdigit() and str(server) in (folder.name, (fields := _fields(folder.name))[1]):
-                    ticks += sum(map(int, fields[11:15]))
-        total = ticks / os.sysconf("SC_CLK_TCK") + own - looked
+        own = time.process_time()
+        total = seconds_of(server) + own - looked
         looked += time.process_time() - own
         return total
 

@@ -39,6 +39,7 @@ from benchmarks import (
     order_statistics,
     rank_errors,
     report,
+    served,
     tables,
     tpch,
     wide,
@@ -653,6 +654,16 @@ def test_errors_are_compared_with_those_of_a_peer(tmp_path: Path, monkeypatch: p
     if report.find_spec("matplotlib"):
         chart.draw_errors(found, tmp_path / "errors.svg")
         assert "svg" in (tmp_path / "errors.svg").read_text()[:400]
+
+
+@pytest.mark.slow
+def test_a_served_data_set_is_asked_beside_a_plain_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    asked = ["--rows", "300", "--clients", "2", "--rounds", "1", "--seconds", "0.3"]
+    printed = CliRunner().invoke(served.main, asked, catch_exceptions=False).output.splitlines()
+    rows = [line.strip("| ").split(" | ") for line in printed[2:]]
+    assert [row[0] for row in rows] == list(served.KINDS)
+    assert all(float(row[4]) > 0 for row in rows) and rows[1][3] == "", "only the plain door has no catalogs"
 
 
 def test_a_change_is_slower_where_the_whole_interval_is() -> None:
