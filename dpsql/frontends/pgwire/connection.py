@@ -195,7 +195,7 @@ class ClientConnection:
         """Return the login, or None after a cancel request, which ends the connection."""
         requested: set[bool] = set()
         while True:
-            first = m.read_startup(await self._body(m.MOST_STARTUP, least=4))
+            first = m.read_startup(await self._body(await self._reader.readexactly(4), m.MOST_STARTUP, least=4))
             if isinstance(first, m.Cancel):
                 self._server.cancel(first)
                 return None
@@ -292,8 +292,10 @@ class ClientConnection:
                 raise refuse("login_ended", user=login.user)
             self._require_policy(login.user)
             pieces = backend.handle(message)
-            while (piece := await self._server.work(_gathered, pieces)) is not None:
-                await self._send(piece)
+            is_last = False
+            while not is_last:
+                gathered, is_last = await self._server.work(_gathered, pieces)
+                await self._send(gathered)
 
     def _require_policy(self, user: str) -> None:
         """Raise policy_changed if the policy being served differs for `user` from the one that the session began with."""
@@ -321,12 +323,12 @@ class ClientConnection:
         self._server.room.tell(questions.session.id, queued)
 
     async def _message(self, most: int) -> tuple[bytes, bytes]:
-        kind = await self._reader.readexactly(1)
-        return kind, await self._body(most, least=0)
+        head = await self._reader.readexactly(5)
+        return head[:1], await self._body(head[1:], most, least=0)
 
-    async def _body(self, most: int, least: int) -> bytes:
+    async def _body(self, length: bytes, most: int, least: int) -> bytes:
         """Return the body that a length announces; the length is checked before the body is read. Raises wire_length."""
-        size = struct.unpack("!i", await self._reader.readexactly(4))[0] - 4
+        size = struct.unpack("!i", length)[0] - 4
         if not least <= size <= most:
             raise refuse("wire_length", most=most)
         return await self._reader.readexactly(size)
@@ -336,8 +338,9 @@ class ClientConnection:
         if not data:
             return
         self._writer.write(data)
-        async with asyncio.timeout(self._server.limits.write_seconds):
-            await self._writer.drain()
+        if self._writer.transport.get_write_buffer_size() or self._writer.transport.is_closing():
+            async with asyncio.timeout(self._server.limits.write_seconds):
+                await self._writer.drain()
 
     async def _tell(self, error: Error) -> None:
         """Send a fatal error before closing. The client may be gone already."""
@@ -346,12 +349,12 @@ class ClientConnection:
             await asyncio.wait_for(self._writer.drain(), 1)
 
 
-def _gathered(pieces: Iterator[bytes]) -> bytes | None:
-    """Join the next pieces, up to about FLUSH_BYTES bytes, and return them; None if there are no more."""
+def _gathered(pieces: Iterator[bytes]) -> tuple[bytes, bool]:
+    """Join the next pieces, up to about FLUSH_BYTES bytes; return them and whether there are no more."""
     gathered, size = [], 0
     for piece in pieces:
         gathered.append(piece)
         size += len(piece)
         if size >= FLUSH_BYTES:
-            break
-    return b"".join(gathered) if gathered else None
+            return b"".join(gathered), False
+    return b"".join(gathered), True
