@@ -43,18 +43,25 @@ _OVERHEAD = 500
 """Bytes that a row takes besides its description and its numbers, indexes included."""
 _BY_KEY = f"{_ROWS} WHERE key = :key"
 _BY_BLOCK = f"{_ROWS} WHERE block = :block {_IN_ORDER}"
-_BY_START = f"{_ROWS} WHERE substr(block, 1, :length) = :start {_IN_ORDER}"
+# A range of the index on blocks, which SQLite orders by their bytes; a server may order texts otherwise.
+_BY_START = {
+    True: f"{_ROWS} WHERE block >= :start AND block < :following {_IN_ORDER}",
+    False: f"{_ROWS} WHERE substr(block, 1, :length) = :start {_IN_ORDER}",
+}
+"""The releases whose block has a prefix, in SQLite (True) and in PostgreSQL."""
 # The release under a key or, if there is none, those of a block: one statement, so that a new question needs one lookup.
 _NEAREST = (
     f"{_ROWS} WHERE key = :key UNION ALL {_ROWS} WHERE block = :block "
     f"AND NOT EXISTS (SELECT key FROM dpsql_answers WHERE key = :key) {_IN_ORDER}"
 )
 _SIZES = "SELECT analyst, CAST(SUM(size) AS BIGINT) FROM dpsql_answers WHERE size > 0 GROUP BY analyst ORDER BY analyst"
+# Keys alone, in one pass: pages of whole rows would be looked for from the beginning each time.
 _OLDEST = (
-    "SELECT key, size, block, created, metadata FROM dpsql_answers WHERE size > 0 AND (analyst = :analyst OR :analyst = '*') "
-    "ORDER BY created, key LIMIT 1000"
+    "SELECT key FROM (SELECT key, SUM(size) OVER (ORDER BY created, key) - size AS earlier FROM dpsql_answers "
+    "WHERE size > 0 AND (analyst = :analyst OR :analyst = '*')) AS aged WHERE earlier < :excess"
 )
-_OLDER = "SELECT key, block, created, metadata FROM dpsql_answers WHERE size > 0 AND created < :time LIMIT 1000"
+_OLDER = "SELECT key FROM dpsql_answers WHERE size > 0 AND created < :time"
+_OF_KEY = "SELECT size, block, created, metadata FROM dpsql_answers WHERE key = :key"
 _OLDER_COUNT = "SELECT count(*) FROM dpsql_answers WHERE size > 0 AND block <> '' AND created < :time"
 _EMPTY = (
     "UPDATE dpsql_answers SET block = :block, metadata = :metadata, payload = :payload, mac = :mac, size = 0 "
@@ -115,7 +122,8 @@ class ReleaseStore:
         self._store = store
         self._key = key
         self._bounds = bounds
-        self._unchecked = _MEGABYTE * bounds.analyst_mb  # what others have stored is looked at once
+        self._step = _MEGABYTE * bounds.analyst_mb // 64
+        self._unchecked = self._step  # what others have stored is looked at once
         self.has_earlier = has_earlier
 
     def put(
@@ -175,15 +183,18 @@ class ReleaseStore:
 
     def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
         """Return all releases of one question, whatever their noise, oldest first. With `start`, `block` is a prefix."""
-        return (
-            self._intact(_BY_START, start=block, length=len(block)) if start else self._intact(_BY_BLOCK, block=block)
-        )
+        return self._of_start(block) if start else self._intact(_BY_BLOCK, block=block)
 
     def earlier(self, name: str, *, start: bool = False) -> list[StoredRelease]:
         """Return the release in format 1 under the key `name`, or with `start` all of those whose block starts with it."""
-        text = _BY_START if start else _BY_KEY
-        values = {"start": name, "length": len(name)} if start else {"key": name}
-        return self._intact(text.replace("dpsql_answers", "dpsql_releases"), **values)
+        table = "dpsql_releases"
+        return self._of_start(name, table) if start else self._intact(_BY_KEY.replace("dpsql_answers", table), key=name)
+
+    def _of_start(self, start: str, table: str = "dpsql_answers") -> list[StoredRelease]:
+        text, values = _BY_START[self._store.is_sqlite].replace("dpsql_answers", table), {"start": start}
+        if self._store.is_sqlite:
+            return self._intact(text, **values, following=start[:-1] + chr(ord(start[-1]) + 1))
+        return self._intact(text, **values, length=len(start))
 
     def count(self, until: str) -> int:
         """Return the number of answers that were stored before a time."""
@@ -192,11 +203,8 @@ class ReleaseStore:
 
     def erase(self, until: str) -> int:
         """Remove all answers that were stored before a time, so that their bytes are in no file, and return their number."""
-        answers = 0
         with _in_words(), self._store.erasing("dpsql_answers") as connection:
-            while older := connection.rows(_OLDER, time=until):
-                for key, block, created, text in older:
-                    answers += self._empty(connection, key, block, created, json.loads(text))
+            answers, _ = self._emptied(connection, connection.rows(_OLDER, time=until))
             if self.has_earlier:
                 answers += connection.run("DELETE FROM dpsql_releases WHERE created < :time", time=until)
         return answers
@@ -233,9 +241,9 @@ class ReleaseStore:
 
     def _keep_bounds(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Remove the oldest releases of analysts who have too many, and then of all. Sizes are added up once in so many bytes
-        that a bound is exceeded by at most a sixteenth. A failure is left to the next time."""
+        that a bound is exceeded by at most a sixty-fourth of an analyst's. A failure is left to the next time."""
         self._unchecked += sum(row["size"] for row in rows)
-        if self._unchecked < _MEGABYTE * self._bounds.analyst_mb // 16:
+        if self._unchecked < self._step:
             return
         self._unchecked = 0
         with suppress(Fault), self._writing() as connection:
@@ -245,19 +253,23 @@ class ReleaseStore:
             self._remove(connection, "*", sum(sizes.values()), self._bounds.answers_mb)
 
     def _remove(self, connection: DatabaseConnection, analyst: str, size: int, most_mb: int) -> int:
-        """Remove the oldest releases of an analyst ("*": of all) until seven eighths of the bound are left, if they exceed it.
-        Return the number of bytes."""
-        excess = size - _MEGABYTE * most_mb * 7 // 8 if size > _MEGABYTE * most_mb else 0
-        removed = 0
-        while removed < excess and (oldest := connection.rows(_OLDEST, analyst=analyst)):
-            for key, row_size, block, created, text in oldest:
-                if removed >= excess:
-                    break
-                removed += row_size
-                self._empty(connection, key, block, created, json.loads(text))
-        if removed:
-            _log.warning("stored releases of %s bytes were removed (bound: %s MB)", removed, most_mb)
+        """Remove the oldest releases of an analyst ("*": of all) until `_step` bytes are free below the bound, if they exceed it:
+        few at a time, because a question waits for it. Return the number of bytes."""
+        if size <= _MEGABYTE * most_mb:
+            return 0
+        excess = size - _MEGABYTE * most_mb + self._step
+        _, removed = self._emptied(connection, connection.rows(_OLDEST, analyst=analyst, excess=excess))
+        _log.warning("stored releases of %s bytes were removed (bound: %s MB)", removed, most_mb)
         return removed
+
+    def _emptied(self, connection: DatabaseConnection, keys: Sequence[tuple[str]]) -> tuple[int, int]:
+        """Remove the releases under these keys; return the number of answers among them, and of their bytes."""
+        answers, removed = 0, 0
+        for (key,) in keys:
+            ((size, block, created, text),) = connection.rows(_OF_KEY, key=key)
+            answers += self._empty(connection, key, block, created, json.loads(text))
+            removed += size
+        return answers, removed
 
     def _empty(
         self, connection: DatabaseConnection, key: str, block: str, created: str, metadata: Mapping[str, Any]

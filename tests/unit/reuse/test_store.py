@@ -15,6 +15,7 @@ import pytest
 from support.ledger_homes import Home
 
 from dpsql.errors.exceptions import Error, Fault
+from dpsql.ledger.database import DatabaseConnection
 from dpsql.policy.types import StorePolicy
 from dpsql.reuse.store import ReleaseStore, open_releases
 
@@ -170,6 +171,35 @@ def test_an_analyst_beyond_the_bound_loses_their_own_oldest_answers_and_a_row_sa
     assert [r.note.key for r in store.nearest(key("0"), "q")] == [r.note.key for r in store.of_block("q")]
     again = store.put(key("0"), b"again", PAID, block="q", analyst="ann")
     assert again.payload == b"again" and not again.note.removed
+
+
+def test_questions_find_releases_by_an_index_and_old_ones_go_in_one_pass(
+    sqlite_home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No question costs more because others have stored much, and removing n releases takes no n passes over all of them."""
+    store = open_releases(sqlite_home.open(create=True), StorePolicy(analyst_mb=3, answers_mb=3))
+    asked: list[str] = []
+    rows_of = DatabaseConnection.rows
+
+    def rows(self: DatabaseConnection, text: str, **values: object) -> list[tuple[object, ...]]:
+        asked.extend(str(step) for *_, step in rows_of(self, f"EXPLAIN QUERY PLAN {text}", **values))
+        return rows_of(self, text, **values)
+
+    monkeypatch.setattr(DatabaseConnection, "rows", rows)
+    for number in range(3):
+        store.put(key(str(number)), b"x", PAID, block=f"{number}/a", analyst="ann")
+    assert [release.note.key for release in store.of_block("1/", start=True)] == [key("1")]
+    assert store.of_block("1/a") and store.nearest(key("9"), "2/a") and store.get(key("2"))
+    scans = [step for step in asked if step.startswith("SCAN dpsql_answers")]
+    assert asked and scans == [step for step in scans if "COVERING INDEX ix_dpsql_answers_analyst" in step], scans
+    notes = {key(f"old {number}"): {"text": "x" * 300} for number in range(2_500)}
+    many = dict(list(notes.items())[:1_250]), dict(list(notes.items())[1_250:])
+    for number, some in enumerate(many):
+        store.put(key(f"with notes {number}"), b"x", PAID, block="b", analyst="ann", notes=some)
+    asked.clear()
+    store.put(key("last"), bytes(2_900_000), PAID, block="b", analyst="ann")
+    passes = [step for step in asked if step.startswith("SCAN dpsql_answers")]
+    assert store.get(key("old 0")) is None and len(passes) <= 3, passes
 
 
 def test_the_bound_in_all_holds_for_many_analysts(sqlite_home: Home) -> None:
