@@ -5,7 +5,7 @@ run there and pass without it. A mutant that survives is a failure, and so is on
 the table must be updated with the code.
 
 `DPSQL_MUTANTS=all` runs every mutant. Otherwise those run that changed since `DPSQL_MUTANTS_BASE` (a commit; by default the
-fifteenth before this one): their function or what it uses in its module, the tests that must detect them, or their entry. Of the
+fifth before this one): their function or what it uses in its module, the tests that must detect them, or their entry. Of the
 others, one in forty runs, a different share at each commit; all are applied.
 """
 
@@ -29,7 +29,7 @@ from support.syntax_mutations import mutated
 
 from guarantee.mutants import MUTANTS, Mutant
 
-BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~15")
+BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~5")
 EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
 TABLE = "guarantee/mutants.py"
 SHARES = 40
