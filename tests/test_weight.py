@@ -51,7 +51,10 @@ MOST = {
     # engine: 100; what a release reads
     "plan": (2_450, 10),
     "planning": (1_400, 6),  # SUMMARIZE: 60
-    "policy": (3_005, 12),  # unprotected, timezone: 60; same_unit: 20; limits of persons behind a login: 10; decimals: 28
+    "policy": (
+        3_005,
+        12,
+    ),  # unprotected, timezone: 60; same_unit: 20; limits of persons behind a login: 10; decimals: 28
     "pricing": (6_335, 24),  # decimals in whole steps: 35
     "privacy": (5_000, 26),
     "release": (6_310, 19),  # bars that are rehearsed, error bars as columns (to_arrow(bars=True)): 60

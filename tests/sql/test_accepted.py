@@ -56,6 +56,7 @@ def test_each_query_has_its_keys_and_sensitivities(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
+@pytest.mark.slow
 def test_under_row_privacy_sensitivities_are_as_marked(case: Case) -> None:
     try:
         found = sensitivities(hospital("hospital_rows").price(case))
@@ -65,6 +66,7 @@ def test_under_row_privacy_sensitivities_are_as_marked(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
+@pytest.mark.slow
 def test_change_one_doubles_every_norm(case: Case) -> None:
     """Replacing a unit is a removal and an addition: every norm doubles, whatever the accountant."""
     prices = hospital("hospital").prices(case, observed=False)

@@ -106,7 +106,7 @@ def test_each_function_agrees_with_the_engine(engine: duckdb.DuckDBPyConnection)
 EDGES = [None, *(sign * (2**bits + step) for bits in (0, 15, 21, 31, 32, 61, 62) for sign in (1, -1) for step in (-1, 0, 1)), 2**63 - 1, -(2**63)]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", seeds(2, 2))
+@pytest.mark.parametrize("seed", seeds(2, 1))
 def test_arithmetic_of_integers_is_null_exactly_beyond_64_bits(seed: int) -> None:
     """At some step, for values at the ends of what 64 bits hold; beside them rows that stay far below the ends."""
     rng = random.Random(seed)
@@ -137,7 +137,7 @@ def test_rounding_to_digits_rounds_the_product(
     assert engine.execute(f"SELECT {emit.expression(expression)}").fetchall() == [(expected,)]
 
 
-@pytest.mark.parametrize("seed", seeds(4, 2))
+@pytest.mark.parametrize("seed", seeds(4, 1))
 def test_trees_of_functions_agree_with_the_engine(engine: duckdb.DuckDBPyConnection, seed: int) -> None:
     rng = random.Random(seed + 100)
     assert not differences(engine, [apply(rng, rng.choice(SPECS), rng.choice((2, 3, 4))) for _ in range(175)])
