@@ -171,7 +171,7 @@ class Sources:
         self._zones = set[str]()
         self._looked: dict[str, object] = {}
         self._looking = {table: threading.RLock() for table in policy.tables}
-        self._lock = threading.Lock()
+        self._lock, self._own = threading.Lock(), threading.local()
         read = map(policy.table_source, policy.tables)
         self._may_reopen = owned and (file is not None or all(map(is_file, read)) or bool(self._objects))
         self._runs = self._running = 0
@@ -250,11 +250,16 @@ class Sources:
 
     @contextmanager
     def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a cursor that counts as a running query, so that the database is not reopened while it is used."""
-        cursor = self.enter()
+        """Yield a cursor that counts as a running query, so that the database is not reopened while it is used. Within it, the
+        same thread reads with this cursor: a new one has its settings checked, which takes longer than most readings."""
+        if (cursor := getattr(self._own, "cursor", None)) is not None:
+            yield cursor
+            return
+        self._own.cursor = cursor = self.enter()
         try:
             yield cursor
         finally:
+            self._own.cursor = None
             cursor.close()
             self.leave()
 
@@ -350,6 +355,14 @@ class Sources:
         """Return the present source of a table that is not read from CSV files. Raises the same faults as `source`."""
         if self._is_parquet(table):
             return self._parquet(table)
+        try:
+            with self._reading():
+                return self._stored_source(table)
+        except duckdb.Error as error:
+            _log.error("cannot read the structure of %s: %s", table, error)
+            raise refuse("source_table_missing", table=table) from None
+
+    def _stored_source(self, table: str) -> Source:
         present = self.columns(table)
         if present is None:
             raise refuse("source_table_missing", table=table)

@@ -16,6 +16,7 @@ import pytest
 
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.csv_files import CsvFiles
+from dpsql.engine.duckdb.sources import Sources
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.check import check_policy_file
 from dpsql.policy.types import CsvDialect
@@ -356,6 +357,30 @@ def test_a_connection_with_views_over_arrow_reads_what_has_a_value(make: Make) -
     with open_session(path, source=connection, create_ledger=True) as session:
         assert count(session) == 8
         assert session.execute("SELECT COUNT(n) AS c FROM t").table.to_pydict() == {"c": [3]}
+
+
+def test_a_connection_is_looked_at_with_one_cursor_for_each_question(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables may have changed since; and if it is closed, the question that finds it costs nothing."""
+    cursors: list[str] = []
+    cursor = Sources.cursor
+    monkeypatch.setattr(Sources, "cursor", lambda sources: (cursors.append(""), cursor(sources))[1])
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS i, 'n' AS n")
+        with open_session(make("duckdb:///t.duckdb"), source=connection, create_ledger=True) as session:
+            session.context.engine.check_readable(("t",))
+            cursors.clear()
+            before = spent(session)
+            session.context.engine.check_readable(("t",))
+            assert len(cursors) == 1
+            connection.execute("ALTER TABLE t RENAME n TO m")
+            with pytest.raises(Error, match="source_column_missing"):
+                session.execute(SUM)
+            connection.close()
+            with pytest.raises(Error, match="source_table_missing"):
+                session.execute(SUM)
+            assert spent(session) == before
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
