@@ -104,15 +104,6 @@ def test_a_text_that_is_not_utf8_is_null_alone() -> None:
     total(chunked).validate(full=True)
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_a_dictionary_is_decoded_value_by_value(chunked: bool) -> None:
-    column = pa.DictionaryArray.from_arrays(
-        pa.array([0, 1, None, 2], pa.int8()), texts(b"a", b"\xff", b"b"), safe=False
-    )
-    whole = pa.chunked_array([column, column]) if chunked else column
-    assert total(whole).to_pylist() == ["a", None, None, "b"] * (2 if chunked else 1)
-
-
 def test_other_types_are_cast_without_loss() -> None:
     halves = pa.array([0.5, None, -2.0], pa.float32()).cast(pa.float16())
     assert total(halves).to_pylist() == [0.5, None, -2.0]
@@ -149,25 +140,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         table = pa.table({"Id": [2 * number, 2 * number + 1], "day": day, "hidden": ["h", "i"], "name": ["a", "b"]})
         pyarrow.parquet.write_table(table, path)
     return paths
-
-
-COLUMNS = dict.fromkeys(("Id", "day", "name", "absent"))
-
-
-def test_a_scan_has_the_columns_and_rows_that_it_is_asked_for(files: list[Path]) -> None:
-    dataset = TotalParquet(files, COLUMNS)
-    condition = pc.field("Id") >= 2
-    assert dataset.scanner(["name"], condition).to_table().to_pydict() == {"name": ["a", "b"]}
-    assert dataset.scanner(["name", "Id"]).to_table().to_pydict() == {"name": ["a", "b"] * 2, "Id": [0, 1, 2, 3]}
-    assert dataset.scanner(filter=condition).to_table().column("Id").to_pylist() == [2, 3]
-
-
-def test_duckdb_scans_the_files_repeatedly(files: list[Path]) -> None:
-    connection = plain_duckdb()
-    connection.register("files", TotalParquet(files, COLUMNS))
-    for _ in range(2):
-        rows = connection.execute("SELECT count(*), count(day), sum(Id) FROM files WHERE name = 'a'").fetchall()
-        assert rows == [(2, 2, 2)]
 
 
 def test_values_have_the_type_that_they_have_for_duckdb(tmp_path: Path) -> None:

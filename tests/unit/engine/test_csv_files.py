@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import pyarrow.compute as pc
 import pytest
 
 from dpsql.engine.csv_files import MOST_LINE, CsvFiles, dialect_of, header_of
@@ -35,14 +34,6 @@ def refusal_of(table: CsvFiles) -> str:
         table.dataset()
     assert "visits" in str(refused.value)
     return refused.value.slug
-
-
-def test_a_scan_has_the_columns_and_rows_that_it_is_asked_for(tmp_path: Path) -> None:
-    dataset = files(written(tmp_path, "id,name\n1,a\n2,b\n")).dataset()
-    assert dataset.scanner(["name"]).to_reader().read_all().to_pydict() == {"name": ["a", "b"]}
-    assert dataset.scanner([]).to_reader().read_all().to_pydict() == {"id": ["1", "2"]}
-    assert dataset.scanner(["name"], pc.field("id") == "2").to_table().to_pydict() == {"name": ["b"]}
-    assert dataset.scanner(["name", "id"]).to_reader().schema.names == ["name", "id"]
 
 
 def test_a_header_that_changed_under_a_dataset_stops_the_scan(tmp_path: Path) -> None:

@@ -84,10 +84,6 @@ def test_concentrated_privacy_has_no_pure_epsilon() -> None:
     assert PrivacyLoss.concentrated(TENTH, Fraction(1, 5)) == PrivacyLoss(None, Fraction(1, 5), TENTH)
 
 
-def test_an_answer_without_protected_data_loses_nothing() -> None:
-    assert PrivacyLoss.nothing() == PrivacyLoss(ZERO, ZERO, ZERO)
-
-
 @pytest.mark.parametrize("epsilon", [3, 0, None])
 @pytest.mark.parametrize("rho", [5, 0, None])
 def test_equal_parts_shares_and_uses_multiply_every_part(epsilon: int | None, rho: int | None) -> None:
@@ -101,15 +97,6 @@ def test_equal_parts_shares_and_uses_multiply_every_part(epsilon: int | None, rh
     assert whole.scaled(4) == whole.part(Fraction(4)) == times(Fraction(4))
     assert whole.part(ZERO) == whole.scaled(0) == times(ZERO)
     assert whole.part(Fraction(2, 7)) == times(Fraction(2, 7))
-
-
-def test_a_loss_has_no_parts_of_number_zero() -> None:
-    with pytest.raises(ZeroDivisionError):
-        loss(1, 2, 3).divided(0)
-
-
-def test_an_epsilon_above_zero_is_returned() -> None:
-    assert positive(Fraction(1, 10**30)) == Fraction(1, 10**30)
 
 
 @pytest.mark.parametrize("epsilon", [ZERO, Fraction(-1), 1, 0.5, None, "1"])

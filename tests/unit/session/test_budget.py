@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import inf
 
 import pytest
 from support.places import CLINIC
@@ -69,16 +68,6 @@ def test_the_part_that_is_left_is_that_of_the_scarcest_dimension() -> None:
     assert budget((BudgetScope("dataset", pure("2")), "1.5", "0")).share_left("dataset") == Fraction(1, 4)
     overdrawn = budget((DATASET, "11", "0"))
     assert overdrawn.share_left("dataset") == 0 and overdrawn.remaining["dataset"]["epsilon"] == "0"
-
-
-def test_a_data_set_without_a_limit_only_adds_up() -> None:
-    unlimited = BudgetScope("dataset", TEN, is_limited=False)
-    added = budget((unlimited, "2.5", "0"), (RESEARCH, "2", "0"))
-    assert added.epsilon["dataset"] == (2.5, inf)
-    assert added.words("dataset") == "no limit in all; epsilon 2.5 spent since the ledger was made"
-    assert added.questions_text({"epsilon": UNIT}, Fraction(1)) == "analyst research 2 questions, each of epsilon 1"
-    price = added.price({"epsilon": UNIT})
-    assert price is not None and price.scope == "analyst:research"
 
 
 # --- prices -----------------------------------------------------------------------------------------------------------

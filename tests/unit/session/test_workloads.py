@@ -71,26 +71,6 @@ def test_without_noise_the_answer_is_the_exact_one(tmp_path: Path, monkeypatch: 
         assert numbers == pytest.approx(apart[key], nan_ok=True, abs=1e-6), key
 
 
-def test_bars_are_those_that_explain_tells(session: Session) -> None:
-    plan = session.explain(CUBE.replace(", AVG(weight) AS m", ""))
-    release = session.execute(CUBE.replace(", AVG(weight) AS m", ""))
-    told = [output.error_95 for output in plan.outputs if output.output == "w"]
-    shown = dict(zip((row[2] for row in release.rows()), release.error.column(4).to_pylist(), strict=True))
-    assert sorted(told) == pytest.approx(sorted(shown.values()), rel=1e-6)
-    measured = [output.stored_error_95 for output in release.measured if output.output == "w"]
-    assert sorted(measured) == pytest.approx(sorted(told), rel=1e-6)
-
-
-def test_explain_tells_the_bars_of_stored_tables_as_the_answer_has_them(session: Session) -> None:
-    sums = CUBE.replace(", AVG(weight) AS m", "")
-    release = session.execute(sums)
-    plan = session.explain(sums)
-    told = [output.stored_error_95 for output in plan.outputs if output.output == "w"]
-    shown = dict(zip((row[2] for row in release.rows()), release.error.column(4).to_pylist(), strict=True))
-    assert sorted(told) == pytest.approx(sorted(shown.values()), rel=1e-6)
-    assert any(line.startswith("measured as one") for line in plan.lines)
-
-
 def test_a_total_that_follows_from_stored_cells_is_shown_as_it_is(session: Session) -> None:
     session.execute("SET dp.epsilon = 5")
     session.execute("SET dp.workload = off")

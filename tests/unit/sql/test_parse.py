@@ -138,15 +138,6 @@ def test_what_is_no_text_is_refused(text: Any) -> None:
     assert refused(text).slug == "not_text"
 
 
-def test_a_refusal_of_the_parser_is_plain() -> None:
-    for text in ("SELECT a FROM", "SELECT CASE WHEN a THEN b FROM t", "SELECT * FROM t WHERE a IN (1", "SELECT 1 1"):
-        message = refused(text).message
-        assert "\x1b" not in message
-        assert "Token" not in message
-        assert "Line" not in message
-        assert "sqlglot" not in message
-
-
 # --- limits ---------------------------------------------------------------------------------------------------------------
 
 
@@ -220,15 +211,6 @@ def test_trees_are_at_most_a_hundred_and_fifty_deep(minuses: int, accepted: bool
 )
 def test_what_depends_on_the_clock_says_so(text: str, clock: bool) -> None:
     assert parse(text).reads_the_clock is clock
-
-
-def test_a_statement_knows_the_kinds_of_its_nodes() -> None:
-    statement = parse("SELECT COUNT(*) FROM t WHERE a = 3")
-    assert statement.has(exp.Count)
-    assert statement.has(exp.Sum, exp.EQ)
-    assert statement.has(exp.AggFunc)
-    assert not statement.has(exp.Sum, exp.NEQ)
-    assert not parse("SHOW TABLES").has(exp.Expr)
 
 
 @pytest.mark.parametrize(

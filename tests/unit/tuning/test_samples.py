@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
-from click.testing import CliRunner
 
 import dpsql
-from dpsql.frontends.cli import cli
 
 POLICY = """
 dataset: survey
@@ -86,26 +83,6 @@ def test_the_mean_is_recommended_of_as_many_samples_as_have_rows(connection: dps
     connection.execute("SET dp.assume_rows = 19")
     (small,) = connection.fit(SKEWNESS.format("")).samples
     assert small.recommended is None
-
-
-def test_a_smaller_epsilon_asks_for_more_samples(connection: dpsql.Connection) -> None:
-    (one,) = connection.fit(SKEWNESS.format("")).samples
-    connection.execute("SET dp.epsilon = 0.5")
-    (half,) = connection.fit(SKEWNESS.format("")).samples
-    assert half.enough > 1.8 * one.enough
-
-
-def test_the_command_prints_it_and_charges_nothing(policy: Path) -> None:
-    with dpsql.connect(policy, create_ledger=True):
-        pass
-    runner = CliRunner()
-    asked = ["fit", "-p", str(policy), "--set", "assume_rows=20000", SKEWNESS.format("")]
-    text = runner.invoke(cli, asked)
-    assert text.exit_code == 0 and "<- recommended: the median" in text.output
-    assert "any value" in text.output and "nothing was charged" in text.output
-    found = runner.invoke(cli, [*asked, "-f", "json"])
-    (table,) = json.loads(found.output.splitlines()[0])["samples"]
-    assert table["samples"] == 100 and any(choice["recommended"] == "median" for choice in table["choices"])
 
 
 @pytest.mark.parametrize("more", ["", ", COUNT(*)", ", AVG(x)"])

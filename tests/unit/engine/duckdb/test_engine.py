@@ -76,16 +76,6 @@ def test_a_kept_text_reads_the_rows_and_columns_of_now() -> None:
     assert statements.table(other, "SELECT * FROM t").to_pydict() == {"z": [7]}
 
 
-def test_one_text_is_one_statement_and_few_are_kept() -> None:
-    statements, base = Statements(), duckdb.connect()
-    for text in ("SELECT 1; SELECT 2", ""):
-        with pytest.raises(duckdb.ParserException):
-            statements.table(base, text)
-    for number in range(300):
-        assert statements.table(base, f"SELECT {number} AS x").to_pydict() == {"x": [number]}
-    assert len(statements._parsed._values) == 256
-
-
 def test_a_host_that_turns_warnings_into_errors_gets_its_rows() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from support.clinic_folder import Clinic
 
@@ -20,11 +18,3 @@ def test_risk_needs_no_ledger_and_charges_nothing(bare_clinic: Clinic, capsys: p
     assert "k-anonymity:" in out and "smokes" in out and "Coarser values" in out
     assert "for the data's owner alone" in err and "owner alone" not in out
     assert not (bare_clinic.folder / "clinic-ledger.db").exists()
-
-
-def test_risk_as_json_has_every_figure(bare_clinic: Clinic, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(bare_clinic, "patients", "--columns", "region", "--k", "2", "-f", "json") == 0
-    written = json.loads(capsys.readouterr().out)
-    assert written["persons"] == sum(persons for _, persons in written["sizes"]["persons_by_size"])
-    assert written["k"] == min(size for size, _ in written["sizes"]["persons_by_size"])
-    assert {"diversity", "uniqueness", "generalisations", "average_risk", "ownerless"} <= set(written)

@@ -81,11 +81,3 @@ def test_nafld_is_recoded_truly(tmp_path: Path) -> None:
         assert one(connection, "SELECT count(*) FROM patients WHERE died") == 1364
         assert one(connection, "SELECT count(*) FROM patients WHERE has_nafld") == 3514
         assert one(connection, "SELECT count(*) FROM labs WHERE test = 'systolic'") == 33430
-
-
-def test_a_second_build_keeps_what_is_there(tmp_path: Path) -> None:
-    (tmp_path / "nafld.duckdb").write_bytes(b"mine")
-    (tmp_path / "nafld.yaml").write_text("mine")
-    assert build_demo("nafld", tmp_path) == tmp_path / "nafld.yaml"
-    assert (tmp_path / "nafld.duckdb").read_bytes() == b"mine"
-    assert (tmp_path / "nafld.yaml").read_text() == "mine"

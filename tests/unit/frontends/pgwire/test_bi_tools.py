@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from support.neighbouring_hospitals import PUBLIC, policy
-from support.raw_client import rows_of
 from support.recording_session import World
-from support.served_clinic import Served
 
 from dpsql.policy import load_policy
 from unit.frontends.pgwire.catalog.test_rewrite import POLICIES, Asker
@@ -174,23 +172,3 @@ def test_metabase_asks_whether_a_table_can_be_read() -> None:
 def test_functions_that_such_questions_use_are_answered(shop: Asker, sql: str, wanted: object) -> None:
     (row,) = shop.rows(sql)
     assert row == (3, 3.5, True) if wanted is None else row == (wanted,)
-
-
-@pytest.mark.parametrize(
-    "sql", ["SELECT format('%1$s', 'a')", "SELECT format('%s')", "SELECT format(relname, 1) FROM pg_class"]
-)
-def test_other_formats_are_refused(shop: Asker, sql: str) -> None:
-    with pytest.raises(Exception, match="function format does not exist"):
-        shop.rows(sql)
-
-
-def test_the_server_takes_them_for_questions_about_the_catalogs(served: Served) -> None:
-    asked = served.client()
-    table = "'\"' || t.schemaname || '\".\"' || t.tablename || '\"'"
-    privileges = asked.query(f"""with p as (select t.tablename as table, has_table_privilege(current_user, {table}, 'select')
-      as select from pg_catalog.pg_tables t where t.schemaname !~ '^pg_') select p.* from p where p.select""")
-    listed = asked.query(
-        f"SELECT table_name FROM information_schema.tables WHERE quote_ident(table_schema) IN {SEARCH_PATH}"
-    )
-    tables = {b"patients", b"labs", b"events"}
-    assert tables <= {row[0] for row in rows_of(privileges)} and tables <= {row[0] for row in rows_of(listed)}

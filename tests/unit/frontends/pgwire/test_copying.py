@@ -12,11 +12,9 @@ import pytest
 
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages
-from dpsql.frontends.pgwire.rows import BATCH, ResultField, Rows
+from dpsql.frontends.pgwire.rows import ResultField, Rows
 
 TEXT, CSV, BINARY = CopyOptions(), CopyOptions("csv", ",", ""), CopyOptions("binary")
-SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + b"\0\0\0\0" + b"\0\0\0\0"
-"""The beginning of a file: signature, flags, length of the header's extension."""
 
 
 def rows_of(values: dict[str, list[Any]], oid: int = e.TEXT) -> Rows:
@@ -84,26 +82,3 @@ def test_csv_quotes_what_would_be_read_as_something_else(value: str | None, writ
     (line,) = copied(rows, CSV)
     assert line == f"{written},x\n".encode()
     assert next(csv.reader(io.StringIO(line.decode(), newline=""))) == [value or "", "x"]
-
-
-# --- any format -------------------------------------------------------------------------------------------------------
-
-
-def test_binary_begins_with_a_signature_and_ends_with_a_mark() -> None:
-    rows = rows_of({"a": [258, None], "b": [-1, 0]}, e.INT4)
-    first = b"\0\2" + b"\0\0\0\4\0\0\1\2" + b"\0\0\0\4\xff\xff\xff\xff"
-    second = b"\0\2" + b"\xff\xff\xff\xff" + b"\0\0\0\4\0\0\0\0"
-    assert copied(rows, BINARY) == [SIGNATURE + first, second, b"\xff\xff"]
-    assert copied(rows_of({"a": []}, e.INT4), BINARY) == [SIGNATURE + b"\xff\xff"]
-
-
-@pytest.mark.parametrize("options", [CopyOptions(header=True), BINARY])
-def test_a_long_answer_goes_out_in_pieces_with_one_beginning(options: CopyOptions) -> None:
-    pieces = list(copy_messages(rows_of({"n": list(range(BATCH + 1))}, e.INT4), options))
-    kinds = ["".join(kind.decode() for kind, _ in parsed([piece])) for piece in pieces]
-    assert kinds == (["H" + "d" * BATCH, "d", "dc"] if options.form == "binary" else ["Hd" + "d" * BATCH, "d", "c"])
-    bodies = [body for kind, body in parsed(pieces) if kind == b"d"]
-    if options.form == "text":
-        assert bodies == [b"n\n", *(f"{number}\n".encode() for number in range(BATCH + 1))]
-    else:
-        assert [body.startswith(SIGNATURE) for body in bodies] == [True, *[False] * (BATCH + 1)]

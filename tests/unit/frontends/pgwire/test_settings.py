@@ -60,19 +60,6 @@ def test_a_timeout_is_in_milliseconds_unless_it_has_a_unit(
 
 
 @pytest.mark.parametrize(
-    ("level", "severities"),
-    [
-        ("debug5", {"NOTICE", "WARNING"}), ("log", {"NOTICE", "WARNING"}), ("notice", {"NOTICE", "WARNING"}),
-        ("warning", {"WARNING"}), ("error", set()),
-    ],
-)  # fmt: skip
-def test_a_client_hears_what_is_at_least_its_level(settings: Settings, level: str, severities: set[str]) -> None:
-    assert settings.hears("NOTICE") and settings.hears("WARNING"), "by default"
-    settings.set("client_min_messages", level.upper())
-    assert {severity for severity in ("NOTICE", "WARNING") if settings.hears(severity)} == severities
-
-
-@pytest.mark.parametrize(
     ("value", "stored"),
     [
         ("UTC", "UTC"), ("utc", "UTC"), ("gmt", "GMT"), ("Etc/UTC", "Etc/UTC"), ("Europe/Berlin", "Europe/Berlin"),
@@ -117,13 +104,3 @@ def test_reset_goes_back_to_what_was_said_at_connect(settings: Settings) -> None
     with pytest.raises(Error, match="setting_unknown"):
         settings.get("my.other")
     settings.reset("my.never")
-
-
-def test_reset_all_goes_back_with_every_setting(settings: Settings) -> None:
-    settings.start("timezone", "Asia/Tokyo")
-    first = settings.all()
-    settings.set("timezone", "Europe/Vienna")
-    for name, value in (("work_mem", "128kB"), ("my.other", "2")):
-        settings.set(name, value)
-    settings.reset("ALL")
-    assert settings.all() == first and first["timezone"] == "Asia/Tokyo"

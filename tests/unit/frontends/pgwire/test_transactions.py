@@ -307,23 +307,6 @@ def test_rolling_back_to_a_savepoint_keeps_it_and_drops_later_ones(connection: C
     assert slug_of(connection, "RELEASE b") == "savepoint_unknown"
 
 
-def test_releasing_a_savepoint_drops_it_and_later_ones_and_keeps_settings(connection: Connection) -> None:
-    connection.run("BEGIN; SAVEPOINT a; SAVEPOINT b; SAVEPOINT c; SET geqo_effort = '1'; RELEASE SAVEPOINT b")
-    assert connection.value("geqo_effort") == "1"
-    assert [slug_of(connection, f"ROLLBACK TO {name}") for name in "bc"] == ["savepoint_unknown"] * 2
-    connection.run("ROLLBACK TO a")
-    assert connection.value("geqo_effort") == "5"
-
-
-def test_a_savepoint_of_the_same_name_takes_its_place(connection: Connection) -> None:
-    connection.run(
-        "BEGIN; SAVEPOINT a; SAVEPOINT b; SET geqo_effort = '1'; SAVEPOINT a; SET geqo_effort = '2'; ROLLBACK TO a"
-    )
-    assert connection.value("geqo_effort") == "1"
-    connection.run("ROLLBACK TO b")
-    assert slug_of(connection, "ROLLBACK TO a") == "savepoint_unknown", "it is later than b now"
-
-
 @pytest.mark.parametrize("sql", ["SAVEPOINT a", "RELEASE a", "ROLLBACK TO a"])
 def test_savepoints_are_parts_of_transactions(connection: Connection, sql: str) -> None:
     assert slug_of(connection, sql) == "transaction_none"

@@ -21,7 +21,6 @@ from dpsql.frontends.rendering.formats import (
     as_object,
     left_text,
     row_objects,
-    unique_names,
     write_csv,
     write_file,
     write_json,
@@ -121,17 +120,6 @@ def test_values_that_json_lacks_are_texts() -> None:
     ]  # fmt: skip
     lists = replace(cast(Any, release), table=pa.table({"l": [[math.nan, 1.0, None], None]}))
     assert row_objects(cast(Release, lists)) == [{"l": ["NaN", 1.0, None]}, {"l": None}]
-
-
-@pytest.mark.parametrize(
-    ("names", "unique"),
-    [
-        ([], []), (["a", "b"], ["a", "b"]), (["n", "n", "n"], ["n", "n_1", "n_2"]), (["n", "n_1", "n"], ["n", "n_1", "n_2"]),
-        (["n", "n", "n_1"], ["n", "n_1", "n_1_1"]), (["N", "n"], ["N", "n"]), (["", ""], ["", "_1"]),
-    ],
-)  # fmt: skip
-def test_repeated_names_get_numbers(names: list[str], unique: list[str]) -> None:
-    assert unique_names(names) == unique
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ from support.written_release import written_release
 
 from dpsql.frontends.rendering.tables import (
     Layout,
-    draw,
-    shown_columns,
     shown_error,
     shown_value,
     write_table,
@@ -74,15 +72,6 @@ def regions() -> Release:
     )
 
 
-def test_noisy_cells_have_their_errors_beside_them_aligned() -> None:
-    assert shown_columns(regions()) == [
-        ["north", "south", "NULL"],
-        ["1500 ± 20", "   7 ±  4", "NULL     "],
-        ["45.68 ± 0.25", "   -2 ±    ?", "    3 ±   12"],
-    ]
-    assert shown_columns(regions(), "+/-")[1] == ["1500 +/- 20", "   7 +/-  4", "NULL       "]
-
-
 def written(release: Release, width: int | None = None, layout: Layout = Layout.AUTO, encoding: str = "utf-8") -> str:
     data = io.BytesIO()
     out = io.TextIOWrapper(data, encoding=encoding, newline="\n")
@@ -120,12 +109,3 @@ def test_a_stream_that_cannot_write_signs_gets_plain_ones() -> None:
     out = Unknown()
     write_table(regions(), out)
     assert "+/-" in out.getvalue()
-
-
-def test_a_single_column_that_does_not_fit_is_wrapped() -> None:
-    out = io.StringIO()
-    draw(["plan"], [["one two three four", ""]], [False], out, 11)
-    assert out.getvalue() == "plan\none two\n  three\n  four\n\n"
-    fitting = io.StringIO()
-    draw(["plan"], [["one two"]], [False], fitting, 9)
-    assert len(fitting.getvalue().splitlines()) == 3

@@ -109,31 +109,11 @@ def test_an_unknown_command_is_refused_with_what_was_meant(talk: Talk) -> None:
 # --- the policy and the budget ----------------------------------------------------------------------------------------
 
 
-def test_tables_and_columns_are_described(talk: Talk) -> None:
-    tables = talk.run("\\dt")
-    assert "patients" in tables and "numbers" in tables
-    assert talk.run("\\d") == talk.run("\\d+") == talk.run("\\d ;") == tables
-    brief, full = talk.run("\\d patients"), talk.run("\\d+ patients;")
-    assert "region" in brief and "smokes" in brief and brief != full and "region" in full
-    assert talk.slug_of("\\d nowhere")[0] == talk.slug_of("\\d+ nowhere")[0] == "unknown_table"
-
-
 def test_a_question_is_explained_without_a_charge(talk: Talk) -> None:
     brief, full = talk.run(f"\\explain {NOISY};"), talk.run(f"\\explain+ {NOISY};")
     plan = talk.session.explain(NOISY)
     assert brief == plan.to_text() + "\n" and full == f"{plan.to_text()}\n\n{plan.details()}\n"
     assert talk.asked_texts == [] and "charge" not in {entry.kind for entry in talk.session.ledger.history()}
-
-
-# --- the screen -------------------------------------------------------------------------------------------------------
-
-
-def test_answers_go_to_a_file_until_there_is_none(talk: Talk) -> None:
-    command(talk.prompt, "\\o 'my answers.txt'")
-    talk.prompt.screen.text("hello\n")
-    command(talk.prompt, "\\o")
-    assert Path("my answers.txt").read_text() == "hello\n" and talk.prompt.screen.file is None
-    assert talk.slug_of("\\o nowhere/x")[0] == "file_write"
 
 
 # --- copies and pictures ----------------------------------------------------------------------------------------------
@@ -173,18 +153,3 @@ def test_the_place_is_tried_before_the_question_is_asked(talk: Talk) -> None:
     with pytest.raises(Error):
         talk.run("\\copy (SELECT nope FROM patients) TO old.csv")
     assert not Path("new.csv").exists() and Path("old.csv").read_text() == "old", "a refused question leaves both"
-
-
-# --- named queries ----------------------------------------------------------------------------------------------------
-
-
-def test_queries_are_kept_asked_and_forgotten(talk: Talk) -> None:
-    assert talk.run("\\n") == "none\n"
-    assert (
-        talk.run("\\ns one SELECT 7\n AS seven;") == "" and talk.run("\\ns another_long_name SELECT 8 AS eight") == ""
-    )
-    assert talk.run("\\n") == f"  {'one':<16} SELECT 7 AS seven\n  another_long_name SELECT 8 AS eight\n"
-    assert "seven" in talk.run("\\n one") and talk.asked_texts == ["SELECT 7\n AS seven"]
-    talk.run("\\ns one SELECT 9 AS nine")
-    talk.run("\\nd another_long_name")
-    assert talk.run("\\n") == f"  {'one':<16} SELECT 9 AS nine\n"

@@ -76,14 +76,6 @@ def test_ties_of_a_limit_are_refused_with_how_to_keep_them() -> None:
     assert caught.value.slug == "clause" and "QUALIFY" not in caught.value.text()
 
 
-@pytest.mark.parametrize("name", sorted(DISTANCE))
-def test_the_distance_of_a_bar_is_that_of_one_output(name: str) -> None:
-    check_node(expression(f"{name}(x)"))
-    for arguments in ("", "x, y"):
-        error = refused(f"{name}({arguments})")
-        assert error.slug == "wrong_arguments" and "takes one output expression" in error.message
-
-
 # --- numbers --------------------------------------------------------------------------------------------------------
 
 

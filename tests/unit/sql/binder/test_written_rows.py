@@ -12,10 +12,9 @@ import pytest
 from sqlglot import exp
 from support.bound_questions import select
 
-from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.sql.binder.scope import Released
-from dpsql.sql.binder.written_rows import MOST_COLUMNS, MOST_ROWS, column_names, with_facts, written_rows
+from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
 
 
 def source_of(text: str) -> exp.Expr:
@@ -33,23 +32,7 @@ def released(text: str) -> Released:
     return with_facts(Released(written[0], names, most_rows=len(written[1]), work=99), written[1])
 
 
-def refused(text: str) -> Error:
-    with pytest.raises(Error) as caught:
-        written_rows(source_of(text))
-    return caught.value
-
-
 # --- the rows -------------------------------------------------------------------------------------------------------
-
-
-def test_lists_of_too_many_rows_or_columns_and_of_uneven_rows_are_refused() -> None:
-    row = "(" + ", ".join(["1"] * MOST_COLUMNS) + ")"
-    assert written_rows(source_of(f"(VALUES {row}) AS v")) is not None
-    assert refused(f"(VALUES {row[:-1]}, 1)) AS v").slug == "clause"
-    assert refused("(VALUES " + ", ".join(["(1)"] * (MOST_ROWS + 1)) + ") AS v").slug == "clause"
-    assert refused("UNNEST(ARRAY[" + ", ".join(["1"] * (MOST_ROWS + 1)) + "]) AS u").slug == "clause"
-    assert refused("UNNEST(ARRAY[]) AS u").slug == "clause"
-    assert refused("(VALUES (1, 2), (3)) AS v").slug == "syntax"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from support.plain_duckdb import answer_over
 
-from dpsql.errors.exceptions import Error
 from dpsql.sql.parse import parse
 
 ROWS = "(VALUES (1, 'a', 10, 1), (1, 'b', 20, 2), (2, 'a', 5, 1), (2, NULL, 7, 2)) AS v(g, k, x, m)"
@@ -34,13 +33,3 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     text = query.sql("duckdb")
     assert "PIVOT" not in text.upper()
     assert answer_over(ROWS, text) == answer_over(ROWS, sql)
-
-
-@pytest.mark.parametrize(
-    "sql", ["PIVOT", "UNPIVOT", "PIVOT t", "UNPIVOT t", "FROM (PIVOT t ON k IN (SELECT 1) GROUP BY g)"]
-)
-def test_what_is_unfinished_is_refused_in_words(sql: str) -> None:
-    with pytest.raises(Error) as refused:
-        parse(sql)
-    assert refused.value.slug in ("syntax", "pivot", "unpivot")
-    assert "Token" not in refused.value.message
