@@ -73,7 +73,7 @@ class Accounts:
     def _present_scopes(self, project: str | None, person: str | None) -> tuple[BudgetScope, ...]:
         window = window_of(self._policy)
         start = None if window is None else window.start
-        listed = listed_person(self._policy, self._analyst, person)
+        listed = None if person is None else listed_person(self._policy, self._analyst, person)
         if (project, listed, start) not in self._opened:
             scopes = self._scopes(project, listed, start)
             if window is not None:

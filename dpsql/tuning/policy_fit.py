@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.source_kinds import source_kind
-from dpsql.policy.types import UNBOUNDED, ContributionBounds, Policy, PolicyColumn, Table
+from dpsql.policy.types import UNBOUNDED, ContributionBounds, Policy, PolicyColumn, Table, smallest
+from dpsql.privacy.loss import plain_decimal
 from dpsql.session.opening import open_session
 from dpsql.tuning.choices import HALF_WIDTH, least_count
 from dpsql.tuning.ladders import Ladder, literal, proposed_ends, value_ladder
@@ -48,7 +49,8 @@ NULLS, OUTSIDE, UNREADABLE = 1, 2, 3
 @dataclass(frozen=True)
 class PersonHistogram:
     """Persons in bins. `about`: "rows", "missing", "outside", "highest", "lowest" (values), "value" (of a table with one row for
-    each person), or "labels", values outside of a domain by themselves. `bins`: the number of bins; 0: they are private."""
+    each person), "labels", values outside of a domain by themselves, or what a person adds of a column: "max_total" (a sum),
+    "different" (values). `bins`: the number of bins, of which `edges` are the upper ends; 0: they are private."""
 
     table: str
     column: str
@@ -56,7 +58,7 @@ class PersonHistogram:
     bins: int
     text: str
     ladder: Ladder | None = None
-    edges: tuple[int, ...] = ()
+    edges: tuple[Fraction | int, ...] = ()
 
 
 def without_bounds(policy: Policy, *, texts: bool = True) -> Policy:
@@ -121,17 +123,39 @@ class _Questions:
         else:
             most = self.session.policy.tables[table.name].bounds.max_rows or 1
             edges = _row_edges(table, most)
-            cases = " ".join(f"WHEN n <= {edge} THEN {index}" for index, edge in enumerate(edges[:-1]))
-            text = (
-                f"SELECT CASE {cases} ELSE {len(edges) - 1} END AS bin FROM (SELECT {self._unit(table)} AS unit, COUNT(*) AS n"
-                f" FROM {self._rows(table.name)} GROUP BY {self._unit(table)}) AS counted"
-            )
-            yield PersonHistogram(table.name, "", "rows", len(edges), text, edges=edges)
+            yield self._added(table, "", "rows", "COUNT(*)", edges)
         keys = {hop[1] for hop in self.policy.unit_path(table.name)} | {self.policy.unit_column(table.name)}
         keys |= {*table.primary_key, *table.foreign_keys}
         for column in table.columns.values():
             if column.name not in keys:
                 yield from self._of_column(table, column)
+                if not by_row:
+                    yield from self._of_bounds(table, column)
+
+    def _of_bounds(self, table: Table, column: PolicyColumn) -> Iterator[PersonHistogram]:
+        """Yield the histograms of what one person adds of a column, for the bounds on it that the policy has."""
+        name = f'"{column.name}"'
+        if column.max_total is not None and column.lower is not None and column.upper is not None:
+            totals = {column.max_total * Fraction(2) ** power for power in range(-6, 11)}
+            clamped = f"CLAMP({name}, {literal(column.lower, column.type)}, {literal(column.upper, column.type)})"
+            yield self._added(table, column.name, "max_total", f"SUM(ABS({clamped}))", tuple(sorted(totals)))
+        if bounds := bounds_of_different(self.policy, table, column):
+            counts = {*bounds.values(), *(2**power for power in range(11))}
+            yield self._added(table, column.name, "different", f"COUNT(DISTINCT {name})", tuple(sorted(counts)))
+
+    def _added(
+        self, table: Table, column: str, about: str, measured: str, edges: Sequence[Fraction | int]
+    ) -> PersonHistogram:
+        """Return the histogram of persons by what they add, an aggregate of their rows."""
+        cases = " ".join(
+            f"WHEN n <= {plain_decimal(Fraction(edge))} THEN {index}" for index, edge in enumerate(edges[:-1])
+        )
+        unit = self._unit(table)
+        of_persons = f"SELECT {unit} AS unit, {measured} AS n FROM {self._rows(table.name)} GROUP BY {unit}"
+        text = (
+            f"SELECT CASE WHEN n IS NULL THEN 0 {cases} ELSE {len(edges) - 1} END AS bin FROM ({of_persons}) AS counted"
+        )
+        return PersonHistogram(table.name, column, about, len(edges), text, edges=tuple(edges))
 
     def _of_column(self, table: Table, column: PolicyColumn) -> Iterator[PersonHistogram]:
         name, single = f'"{column.name}"', table.bounds.max_rows == 1
@@ -224,9 +248,17 @@ def _plainly(table: Table, column: PolicyColumn) -> str:
     return name
 
 
+def bounds_of_different(policy: Policy, table: Table, column: PolicyColumn) -> dict[str, int]:
+    """Return the policy's bounds on the number of different values of a column that one person has: groups if it has a domain."""
+    groups = smallest(table.bounds.max_groups, policy.per_query.bounds.max_groups) if column.domain else None
+    bounds = {"max_groups": groups, "max_values": table.bounds.max_values}
+    return {name: most for name, most in bounds.items() if most is not None}
+
+
 def _row_edges(table: Table, most: int) -> tuple[int, ...]:
     """Return the upper edges of the bins of rows: powers of two and the table's own `max_rows`."""
-    return tuple(sorted({*(2**power for power in range(most.bit_length())), table.bounds.max_rows or 1}))
+    bounds = {table.bounds.max_rows or 1, table.bounds.max_count or 1}
+    return tuple(sorted({*(2**power for power in range(most.bit_length())), *bounds}))
 
 
 # --- the answer ---------------------------------------------------------------------------------------------------------
@@ -234,8 +266,9 @@ def _row_edges(table: Table, most: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class FitFinding:
-    """A count about a column (of the table's rows if `column` is ""). `kind`: "rows", "below", "above", "outside", "missing"
-    or "unreadable"; `persons`: how many have a row of that kind, 0 if noise hides them; `bar`: half width of a 95 % error bar."""
+    """A count about a column (of the table's rows if `column` is ""). `kind`: "rows" (over `max_rows`), "below", "above",
+    "outside", "missing", "unreadable", or the bound that they are over; `persons`: how many have a row of that kind, 0 if noise
+    hides them; `bar`: half width of a 95 % error bar."""
 
     table: str
     column: str
@@ -349,6 +382,8 @@ class _Fitted:
         for index, histogram in enumerate(histograms):
             if histogram.about == "outside":
                 self._outside(index, histogram)
+            elif histogram.about in ("max_total", "different"):
+                self._bounded(index, histogram)
             elif histogram.about in ("missing", "value"):
                 self._missing(index, histogram)
             if histogram.ladder is not None:
@@ -416,14 +451,32 @@ class _Fitted:
         self.persons[histogram.table] = everybody = sum(counts)
         if self.fitting.policy.privacy_unit is None or not everybody:
             return
-        cap, edges = table.bounds.max_rows or 1, histogram.edges
-        share = self._find(index, "rows", range(edges.index(cap) + 1, len(edges)))
-        enough = next(edge for position, edge in enumerate(edges) if sum(counts[position + 1 :]) <= FEW * everybody)
-        if share > FEW and enough > cap:
-            self._propose(histogram, "max_rows", enough, f"{share:.1%} of the {self.unit} have more than {cap} rows")
-        elif 2 * enough <= cap:
-            why = f"nearly everybody has at most {enough} rows, and a smaller max_rows means less noise"
-            self._propose(histogram, "max_rows", enough, why)
+        self._over(index, "rows", "max_rows", table.bounds.max_rows or 1, "rows")
+        if table.bounds.max_count is not None:
+            self._over(index, "max_count", "max_count", table.bounds.max_count, "rows")
+
+    def _bounded(self, index: int, histogram: PersonHistogram) -> None:
+        table = self.fitting.policy.tables[histogram.table]
+        column = table.columns[histogram.column]
+        if histogram.about == "max_total":
+            self._over(index, "max_total", "max_total", column.max_total or 1, f"of {column.name} in all")
+            return
+        for name, most in bounds_of_different(self.fitting.policy, table, column).items():
+            self._find(index, name, range(histogram.edges.index(most) + 1, len(histogram.edges)))
+
+    def _over(self, index: int, kind: str, name: str, most: Fraction | int, measured: str) -> None:
+        """Find how many persons are over a bound, and propose another one if these are too many, or none is near it."""
+        histogram, counts = self.fitting.histograms[index], self._clear(index)
+        edges, few = histogram.edges, FEW * sum(counts)
+        share = self._find(index, kind, range(edges.index(most) + 1, len(edges)))
+        enough = next(edge for position, edge in enumerate(edges) if sum(counts[position + 1 :]) <= few)
+        if share > FEW and enough > most:
+            why = f"{share:.1%} of the {self.unit} have more than {plain_decimal(Fraction(most))} {measured}"
+            self._propose(histogram, name, enough, why)
+        elif 2 * enough <= most and any(counts):
+            number = plain_decimal(Fraction(enough))
+            why = f"nearly everybody has at most {number} {measured}, and a smaller {name} means less noise"
+            self._propose(histogram, name, enough, why)
 
     def _outside(self, index: int, histogram: PersonHistogram) -> None:
         share = self._find(index, "outside", range(OUTSIDE, OUTSIDE + 1))

@@ -46,9 +46,9 @@ def fit(
     """Find bounds, domains and caps that do not suit the data; with SQL, the contribution bounds that suit a question.
 
     One small private measurement, charged like any question; its price is shown first. It counts, per column, the persons
-    with a value below or above the bounds, outside the domain, missing or unreadable, and those with more rows than
-    max_rows. What it proposes follows from these noisy counts alone; --apply writes it into the policy. Measuring
-    again over the same data is free.
+    with a value below or above the bounds, outside the domain, missing or unreadable, and those above max_rows and the
+    policy's other caps. What it proposes follows from these noisy counts alone; --apply writes it into the policy.
+    Measuring again over the same data is free.
 
     With SQL it proposes max_rows, max_total, max_count and max_groups for that question: each with its expected error,
     which is bias from the part that is cut off, and noise. For SAMPLE_AGGREGATE it shows, for free, the expected errors of
@@ -138,7 +138,9 @@ def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], 
         )
 
 
-_KINDS = ("below", "above", "outside", "missing", "unreadable", "rows")
+_CAPS = ("max_count", "max_total", "max_groups", "max_values")
+_KINDS = ("below", "above", "outside", "missing", "unreadable", "rows", *_CAPS)
+_OVER = {"rows": "over max_rows"} | {kind: f"over {kind}" for kind in _CAPS}
 
 
 def write_policy_fit(fitted: PolicyFit) -> None:
@@ -153,7 +155,7 @@ def write_policy_fit(fitted: PolicyFit) -> None:
                 cell = f"{finding.persons:,.0f} ({finding.share:.1%})" if finding.persons else "-"
                 cells.setdefault(finding.column or "(rows)", {})[finding.kind] = cell
         kinds = [kind for kind in _KINDS if any(kind in row for row in cells.values())]
-        names = ["column", *("over max_rows" if kind == "rows" else kind for kind in kinds)]
+        names = ["column", *(_OVER.get(kind, kind) for kind in kinds)]
         columns = [list(cells), *([row.get(kind, "") for row in cells.values()] for kind in kinds)]
         if kinds:
             draw(names, columns, [False] + [True] * len(kinds), standard_output())
@@ -222,9 +224,7 @@ def write_advice(advice: Advice) -> None:
         say(f"note: {note}")
     for name, value in advice.settings.items():
         number = value if isinstance(value, str) else f"{value:.10g}"
-        say(
-            f"proposed: {'max_rows ' + number + ' in the policy' if name == 'max_rows' else f'SET dp.{name} = {number}'}"
-        )
+        say(f"proposed: {f'max_rows {number} in the policy' if name == 'max_rows' else f'SET dp.{name} = {number}'}")
 
 
 _WORDS_OF_WAYS = {
@@ -240,16 +240,11 @@ def write_ways(table: WayTable) -> None:
 
     say(f"\nways to bound {table.output}")
     names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden persons", ""]
-    rows = [
-        (
-            _WORDS_OF_WAYS[candidate.name],
-            _short(candidate.bound),
-            f"{candidate.lost:.1%}",
-            *map(_short, (candidate.bias, candidate.noise, candidate.together, candidate.hidden)),
-            "<- proposed" if candidate.recommended else "",
-        )
-        for candidate in table.ways
-    ]
+    rows = []
+    for candidate in table.ways:
+        errors = map(_short, (candidate.bias, candidate.noise, candidate.together, candidate.hidden))
+        mark = "<- proposed" if candidate.recommended else ""
+        rows.append((_WORDS_OF_WAYS[candidate.name], _short(candidate.bound), f"{candidate.lost:.1%}", *errors, mark))
     draw(names, [list(cells) for cells in zip(*rows, strict=True)], [False] + [True] * 6 + [False], standard_output())
     if table.why:
         say(f"no recommendation: {table.why}")

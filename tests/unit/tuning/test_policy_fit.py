@@ -49,6 +49,9 @@ tables:
       born: {type: date, lower: 1900-01-01, upper: 2020-12-31}
   stays:
     max_rows: 4
+    max_count: 3
+    max_values: 5
+    max_groups: 1
     primary_key: [stay]
     foreign_keys: {person: people.person}
     columns:
@@ -58,7 +61,7 @@ tables:
         domain:
         - north  # both
         - "south"
-      cost: {type: real, lower: -10, upper: 100}
+      cost: {type: real, lower: -10, upper: 100, max_total: 50}
   labs:
     max_rows: 100
     foreign_keys: {stay: stays.stay}
@@ -140,6 +143,15 @@ def require_found(fitted: PolicyFit, rows: Rows) -> None:
     assert persons["missing"]["people", "sex"] == sum(row[2] is None for row in people)
     assert persons["rows"]["stays", ""] == sum(row[0] % 3 == 0 for row in people)
     assert persons["outside"]["stays", "ward"] == len({row[1] for row in stays if row[2] == "west"})
+    costs: dict[object, list[float]] = {row[1]: [] for row in stays if row[3] is not None}
+    for _, person, _, cost in stays:
+        if cost is not None:
+            costs[person].append(cost)  # type: ignore[arg-type]
+    assert persons["max_count"]["stays", ""] == persons["rows"]["stays", ""]
+    totals = [sum(abs(max(cost, -10)) for cost in values) for values in costs.values()]
+    assert 0 < persons["max_total"]["stays", "cost"] == sum(total > 50 for total in totals)
+    assert persons["max_values"]["stays", "cost"] == sum(len(set(values)) > 5 for values in costs.values()) > 0
+    assert persons["max_groups"]["stays", "ward"] == 0
     assert persons["missing"]["stays", "cost"] == len({row[1] for row in stays if row[3] is None})
     assert persons["below"]["stays", "cost"] == len({row[1] for row in stays if row[3] is not None and row[3] < -10})
     assert persons["above"]["stays", "cost"] == persons["below"]["people", "age"] == persons["rows"]["people", ""] == 0
@@ -150,6 +162,7 @@ def require_found(fitted: PolicyFit, rows: Rows) -> None:
     assert proposed["people", "sex", "domain"] == ["x"] and proposed["stays", "ward", "domain"] == ["west"]
     assert 100 <= proposed["people", "age", "upper"] <= 120  # type: ignore[operator]
     assert proposed["stays", "max_rows"] == 16 and proposed["labs", "max_rows"] == 16
+    assert proposed["stays", "max_count"] == 16 and proposed["stays", "cost", "max_total"] in (100, 200)
     assert -67 <= proposed["stays", "cost", "lower"] <= -37 and proposed["stays", "cost", "upper"] < 50  # type: ignore[operator]
     assert (proposed["labs", "value", "lower"], proposed["labs", "value", "upper"]) == (2, 64)
 
