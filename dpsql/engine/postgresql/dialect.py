@@ -28,6 +28,7 @@ from dpsql.engine.postgresql.literals import (
     rounded,
     sum_of,
 )
+from dpsql.engine.postgresql.patterns import MOST_STATES, NotTheSame, in_postgresql
 from dpsql.engine.shared_texts import (
     SharedTexts,
     boolean_of,
@@ -36,6 +37,7 @@ from dpsql.engine.shared_texts import (
     floor,
     format_parts,
     infix,
+    literal_of,
     replaced,
     unit_of,
 )
@@ -181,11 +183,15 @@ TIME_FUNCTIONS: Mapping[str, Template] = {
 BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))
 """The space separators of Unicode (category Zs), which trim removes."""
 _OWN_LIBRARY = "the server raises where it overflows, which its C library alone knows exactly"
-_REGEX = "its regular expressions are another language than RE2, and may take exponential time"
+_REGEX = "its regular expressions are another language than RE2"
+_PATTERN = (
+    f"{_REGEX}; common to both are literals, sets, groups, alternatives and repetitions, "
+    f"without flags, classes such as \\b or [:alpha:], and with at most {MOST_STATES} characters"
+)
 UNSUPPORTED: Mapping[str, str] = {
     "exp": _OWN_LIBRARY, "power": _OWN_LIBRARY, "tan": _OWN_LIBRARY, "atan2": _OWN_LIBRARY, "radians": _OWN_LIBRARY,
     "degrees": _OWN_LIBRARY, **dict.fromkeys(("sin", "cos", "asin", "acos", "atan"), _OWN_LIBRARY),
-    "regexp_matches": _REGEX, "regexp_replace": _REGEX,
+    "regexp_replace": _REGEX,
 }  # fmt: skip
 
 
@@ -362,6 +368,14 @@ def _ends_with(node: Call, texts: list[str]) -> str:
     return let({"x": texts[0], "y": texts[1]}, "(right(x, length(y)) = y)")
 
 
+def _regexp_matches(node: Call, texts: list[str]) -> str:
+    try:
+        pattern = in_postgresql(str(literal_of(node, 1)))
+    except NotTheSame:
+        raise refuse("engine_function", function="regexp_matches", engine="PostgreSQL", reason=_PATTERN) from None
+    return f"({binary(texts[0])} ~ {quoted(pattern)})"
+
+
 _CASED = '"pg_catalog"."pg_c_utf8"'
 CASE_MAPPING_VERSION = 170000
 """From this server version, the case of letters beyond ASCII is mapped by Unicode's table on every machine."""
@@ -425,7 +439,7 @@ FUNCTIONS: Mapping[str, Template] = {
     "length": _count("length({})"),
     "strlen": _count("octet_length({})"), "strpos": _count("strpos({}, {})"),
     "to_integer": _to_integer, "to_real": _to_real, "to_text": _to_text, "to_boolean": _to_boolean,
-    **TIME_FUNCTIONS, **_by_case(CASE_MAPPING_VERSION),
+    "regexp_matches": _regexp_matches, **TIME_FUNCTIONS, **_by_case(CASE_MAPPING_VERSION),
 }  # fmt: skip
 
 

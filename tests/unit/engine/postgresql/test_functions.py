@@ -21,12 +21,14 @@ from dpsql.engine.postgresql.dialect import (
     PostgreSQLDialect,
 )
 from dpsql.engine.postgresql.literals import TYPES, let, product_of, quotient_of, sum_of
+from dpsql.engine.postgresql.patterns import NotTheSame, in_postgresql
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.numeric import REGISTRY
+from dpsql.functions.numeric import REGISTRY, call
+from dpsql.functions.regex import WrongPattern, checked, matches
 from dpsql.functions.text_values import lower, upper
 from dpsql.plan.intervals import Facts
-from dpsql.plan.plan import Call, Column
+from dpsql.plan.plan import Call, Column, literal
 
 __all__ = ["server"]
 ROWS = [
@@ -202,6 +204,80 @@ def test_servers_before_version_17_map_the_case_of_texts(rows: Rows, name: str) 
         assert not rows.differences([apply(rng, spec, depth) for depth in (1, 2) for _ in range(8)])
     finally:
         rows.dialect = server
+
+
+LETTERS = "aAbßéK\u212a7_- .\n\t\r\v\f\\[]{}()*+?|^$\u2028\U0001f600"
+
+
+def pattern(rng: random.Random, depth: int) -> str:
+    """Return a pattern of the common language, or of what only one of the two, or neither, accepts."""
+    if depth == 0 or rng.random() < 0.2:
+        sets = [
+            r"\d",
+            r"\w",
+            r"\s",
+            ".",
+            "^",
+            "$",
+            "[a-c]",
+            "[^a]",
+            r"[\w-]",
+            r"[^\s]",
+            "[]a]",
+            "[a-]",
+            "[+-.]",
+            "[^-a]",
+            r"[\]\\]",
+        ]
+        others = [
+            r"\b",
+            "(?i)a",
+            "[[:alpha:]]",
+            r"\pL",
+            r"\z",
+            "a{,2}",
+            "{",
+            "}",
+            "]",
+            r"\x41",
+            "[b-a]",
+            r"[\d-z]",
+            "(?P<n>a)",
+        ]
+        letter = rng.choice(LETTERS)
+        return rng.choice(
+            [re.escape(letter), letter, rng.choice(sets), rng.choice(sets), rng.choice(others) if depth else "b"]
+        )
+    parts = [pattern(rng, depth - 1) for _ in range(rng.choice((1, 2, 2, 3)))]
+    joined = rng.choice(("", "", "|")).join(parts)
+    bracketed = rng.choice((f"({joined})", f"(?:{joined})"))
+    return rng.choice(
+        (joined, bracketed, bracketed + rng.choice(("*", "+", "?", "{2}", "{0,2}", "{1,}", "*?", "+?", "??", "{2}?")))
+    )
+
+
+def test_patterns_mean_what_re2_says(rows: Rows) -> None:
+    """For every pattern that RE2 accepts and that is written for the server, both find the same texts."""
+    rng = random.Random(41)
+    texts = ["", *("".join(rng.choices(LETTERS, k=rng.randrange(1, 9))) for _ in range(60))]
+    rows.connection.execute("CREATE TEMP TABLE texts (n serial, t text)")
+    rows.connection.cursor().executemany("INSERT INTO texts (t) VALUES (%s)", [(text,) for text in texts])
+    written = 0
+    for candidate in dict.fromkeys(pattern(rng, 3) for _ in range(800)):
+        try:
+            checked(candidate)
+            text = rows.dialect.expression(call("regexp_matches", Column("t", Facts(T)), literal(candidate)))
+        except (WrongPattern, Refusal):
+            continue
+        written += 1
+        assert rows.values(text, "texts", " ORDER BY n") == [matches(each, candidate) for each in texts], candidate
+    assert written > 250
+
+
+@pytest.mark.parametrize("long", ["(a{99}){99}", f"({'a' * 190}){{9}}", "((a{9}){9}){9}", "[a-z]{256}", "(a|b){200}"])
+def test_patterns_of_many_states_are_refused(long: str) -> None:
+    with pytest.raises(NotTheSame):
+        in_postgresql(long)
 
 
 @pytest.mark.parametrize("name", sorted(UNSUPPORTED))
