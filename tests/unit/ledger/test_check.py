@@ -322,6 +322,33 @@ def test_an_edited_row_of_totals_is_a_problem_of_the_last_entry(book: Book) -> N
 COLUMNS = ["kind = 'charge'", "id = 'x'", "resolves = 1"]
 
 
+@pytest.mark.parametrize("column", COLUMNS)
+def test_columns_say_what_the_text_says(book: Book, column: str) -> None:
+    opened(book)
+    book.edit(f"UPDATE dpsql_entries SET {column} WHERE seq = 2")
+    assert book.verdict() == LedgerVerdict(1, 2, "its columns differ from its text")
+
+
+def test_an_entry_has_the_number_that_its_text_says(book: Book) -> None:
+    opened(book)
+    book.write("unit", seq=4)
+    assert book.verdict() == LedgerVerdict(2, 3, "its columns differ from its text")
+
+
+def test_an_entry_is_missing_where_its_number_is(book: Book) -> None:
+    opened(book)
+    book.account("analyst:ann", 3)
+    book.edit("DELETE FROM dpsql_entries WHERE seq = 2")
+    assert book.verdict() == LedgerVerdict(1, 2, "the entry is missing")
+
+
+def test_an_entry_has_the_digest_that_follows_from_those_before(book: Book) -> None:
+    opened(book)
+    book.writer = ChainWriter(book.connection, book.witness.key, Head(2, "0" * 64))
+    book.account("analyst:ann", 3)
+    assert book.verdict() == LedgerVerdict(2, 3, "its digest does not follow from its text and the entry before")
+
+
 def test_the_head_is_an_entry_of_the_ledger(book: Book) -> None:
     """An entry that was seen may be followed by others; it may not be missing or be another one."""
     opened(book)

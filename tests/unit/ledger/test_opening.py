@@ -44,6 +44,12 @@ def test_a_ledger_is_not_made_without_request(sqlite_home: Home) -> None:
     assert not sqlite_home.file.exists() and not sqlite_home.state.exists()
 
 
+@pytest.mark.parametrize("dataset", ["", "x" * 201])
+def test_a_dataset_has_a_name_of_1_to_200_characters(sqlite_home: Home, dataset: str) -> None:
+    assert refusal(lambda: sqlite_home.open(dataset, create=True)) == "ledger_request"
+    assert not sqlite_home.state.exists()
+
+
 def test_a_new_ledger_is_private_and_says_whose_it_is(sqlite_home: Home) -> None:
     ledger = sqlite_home.open("x" * 200, create=True)
     assert sqlite_home.file is not None and stat.S_IMODE(sqlite_home.file.stat().st_mode) == 0o600
@@ -120,6 +126,11 @@ def test_a_second_ledger_over_the_same_source_has_another_name(sqlite_home: Home
     sqlite_home.new(source="s1")
     assert refusal(lambda: second(sqlite_home, "other", first=True, source="s1")) == "ledger_second"
     assert "other_ledgers" not in second(sqlite_home, "other", first=True, source="s2")
+
+
+def test_without_the_check_a_second_ledger_is_noted_alone(sqlite_home: Home) -> None:
+    sqlite_home.new()
+    assert second(sqlite_home)["other_ledgers"] == 1
 
 
 def test_an_empty_database_becomes_a_ledger_on_request(sqlite_home: Home) -> None:

@@ -10,11 +10,14 @@ import pytest
 from dpsql.errors.exceptions import Error
 from dpsql.ledger.records import (
     ChargeRequest,
+    added,
     asker,
     charge_id,
     checked_scope,
     checked_units,
+    from_text,
     request_of,
+    to_text,
 )
 
 REQUEST = ChargeRequest("owner/r-1", "ann", "s1", ("dataset",), {"epsilon": 1, "delta": 0}, "block", "v1")
@@ -116,3 +119,23 @@ def test_what_is_no_amount_is_refused(units: dict[str, Any]) -> None:
     with pytest.raises(Error) as error:
         checked_units(units)
     assert slug_of(error) == "ledger_request"
+
+
+@pytest.mark.parametrize("units", [{}, {"epsilon": 0}, {"epsilon": 2**70, "delta": 10**300}], ids=str)
+def test_amounts_of_any_length_are_read_back_from_text(units: dict[str, int]) -> None:
+    assert all(isinstance(amount, str) for amount in to_text(units).values())
+    assert from_text(to_text(units)) == units
+
+
+@pytest.mark.parametrize("amount", ["", "-1", "+1", "1.0", " 1", "1_0", "\u0661", "\u00b2", 1, None], ids=repr)
+def test_a_text_that_is_no_decimal_number_is_not_read(amount: Any) -> None:
+    with pytest.raises(ValueError):
+        from_text({"epsilon": "1", "delta": amount})
+
+
+def test_amounts_are_added_by_dimension_and_a_missing_one_is_not_zero() -> None:
+    assert added({"epsilon": 2, "delta": 3}, {"delta": 10, "epsilon": 20}) == {"epsilon": 22, "delta": 13}
+    for left, right in (({"epsilon": 1}, {"epsilon": 1, "delta": 0}), ({"epsilon": 1, "delta": 0}, {"epsilon": 1})):
+        with pytest.raises(Error) as error:
+            added(left, right)
+        assert slug_of(error) == "ledger_shape"
