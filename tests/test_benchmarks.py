@@ -22,6 +22,7 @@ from support.places import ROOT
 
 import dpsql.session.pipeline
 from benchmarks import (
+    accumulated,
     accuracy,
     audit_peers,
     before_after,
@@ -654,6 +655,15 @@ def test_errors_are_compared_with_those_of_a_peer(tmp_path: Path, monkeypatch: p
     if report.find_spec("matplotlib"):
         chart.draw_errors(found, tmp_path / "errors.svg")
         assert "svg" in (tmp_path / "errors.svg").read_text()[:400]
+
+
+@pytest.mark.slow
+def test_what_has_accumulated_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accumulated, "TEXTS", {title: (make, (1, 2)) for title, (make, _) in accumulated.TEXTS.items()})
+    monkeypatch.setattr(accumulated, "ASKED", 1)
+    printed = CliRunner().invoke(accumulated.main, ["--most", "30"], catch_exceptions=False).output
+    titles = [line.split("|")[1].strip() for line in printed.split("\n\n") if "|" in line]
+    assert titles == [*accumulated.TEXTS, "stored answers", "charges", "analysts"]
 
 
 @pytest.mark.slow

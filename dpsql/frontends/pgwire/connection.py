@@ -29,7 +29,6 @@ from dpsql.session.background_work import MeasurementQueue
 MOST_MESSAGE = 1 << 20
 """Limit in bytes of one message after login; a statement has at most 200,000 characters."""
 FLUSH_BYTES = 1 << 16
-_DENIED = b"N"
 
 
 class ClientReader(asyncio.StreamReader):
@@ -250,7 +249,7 @@ class ClientConnection:
 
     async def _encrypt(self, request: m.TlsRequest) -> None:
         if request.gss or self._server.tls is None or self._encrypted:
-            await self._send(_DENIED)
+            await self._send(b"N")  # TLS is denied
             return
         # Bytes received before the handshake are not encrypted; reading them as encrypted would let a man in the middle insert
         # statements in the client's name.
@@ -335,8 +334,6 @@ class ClientConnection:
 
     async def _send(self, data: bytes) -> None:
         """Write, and wait for a slow client; raise TimeoutError if it reads too little within `write_seconds`."""
-        if not data:
-            return
         self._writer.write(data)
         if self._writer.transport.get_write_buffer_size() or self._writer.transport.is_closing():
             async with asyncio.timeout(self._server.limits.write_seconds):
