@@ -29,7 +29,8 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
         return statement
     query = statement.query.copy()
     reals = _real_outputs(query) if statement.has(exp.Div) else frozenset()
-    for node in reversed(list(query.find_all(exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Identifier))):
+    kinds = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Identifier, exp.Extract, exp.Anonymous)
+    for node in reversed(list(query.find_all(*kinds))):
         if isinstance(node, exp.Identifier):
             if not node.args.get("quoted"):
                 node.set("this", "".join(c.lower() if c.isascii() else c for c in node.name))
@@ -43,6 +44,11 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
                 cut = exp.Left(this=whole, expression=length.copy())
                 cut.meta[LABEL] = output_name(node)
                 node.replace(cut)
+        elif isinstance(node, (exp.Extract, exp.Anonymous)):
+            if (moment := _seconds_of(node)) is not None:
+                seconds = exp.Paren(this=_with_fraction(moment))
+                seconds.meta[LABEL] = output_name(node)
+                node.replace(seconds)
         elif _has_backslash(node):
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
     _require_distinct_names(query)
@@ -109,6 +115,27 @@ def _cut(cast: exp.Cast) -> exp.Expr | None:
     return lengths[0].this if len(lengths) == 1 and isinstance(lengths[0].this, exp.Literal) else None
 
 
+def _seconds_of(node: exp.Expr) -> exp.Expr | None:
+    """Return the moment of which EXTRACT(second ...) or date_part('second', ...) gives the seconds; None for other nodes, and for
+    differences of moments."""
+    parts = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() != "date_part":
+        return None
+    if len(parts) != 2 or str(parts[0].name).lower() not in ("second", "seconds"):
+        return None
+    return None if isinstance(parts[1].unnest(), (exp.Sub, exp.Interval)) else parts[1]
+
+
+def _with_fraction(moment: exp.Expr) -> exp.Expr:
+    """Return the seconds of a moment with their fraction: those since 1970, less those at the beginning of the minute, of which
+    only the last microseconds are not exact."""
+    minute = exp.TimestampTrunc(this=moment.copy(), unit=exp.Var(this="MINUTE"))
+    since, start = (exp.Extract(this=exp.Var(this="EPOCH"), expression=each) for each in (moment.copy(), minute))
+    limits = (exp.Literal.number(0), exp.Literal.number(60))
+    bounded = exp.Least(this=exp.Sub(this=since, expression=start), expressions=[limits[1]])
+    return exp.Round(this=exp.Greatest(this=bounded, expressions=[limits[0]]), decimals=exp.Literal.number(6))
+
+
 def _has_backslash(node: exp.Expr) -> bool:
     texts = [text.name for text in node.expression.find_all(exp.Literal) if text.is_string]
     return any("\\" in text for text in texts) and not isinstance(node.parent, exp.Escape)
@@ -116,10 +143,11 @@ def _has_backslash(node: exp.Expr) -> bool:
 
 def differences(statement: Statement) -> tuple[str, ...]:
     """Return what a text says that the two dialects read differently, in words."""
-    if statement.query is None or not statement.has(exp.Div, exp.Like, exp.ILike, exp.Cast):
+    kinds = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous)
+    if statement.query is None or not statement.has(*kinds):
         return ()
     texts: dict[str, None] = {}
-    for node in statement.query.find_all(exp.Div, exp.Like, exp.ILike, exp.Cast):
+    for node in statement.query.find_all(*kinds):
         if isinstance(node, exp.Div):
             select = node.find_ancestor(exp.Select)
             if not has_aggregate(node) or (
@@ -129,6 +157,9 @@ def differences(statement: Statement) -> tuple[str, ...]:
         elif isinstance(node, exp.Cast):
             if _cut(node) is not None:
                 texts["a cast to varchar(n) or char cuts in postgresql, and does not in duckdb"] = None
+        elif isinstance(node, (exp.Extract, exp.Anonymous)):
+            if _seconds_of(node) is not None:
+                texts["the seconds of a timestamp have a fraction in postgresql, and are whole in duckdb"] = None
         elif _has_backslash(node):
             texts["a backslash in LIKE is an escape in postgresql, a character in duckdb"] = None
     return tuple(texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,20 @@ tables:
       tens: {type: integer, lower: 0, upper: 10, nullable: false}
       word: {type: text, nullable: false}
       day: {type: date, lower: 2000-01-01, upper: 2020-12-31, nullable: false}
+      seen: {type: timestamp, lower: 2000-01-01, upper: 2020-12-31, nullable: false}
 """
 WORDS = ("5%", "a_b", "axb", "a%b", "ab_", r"a\b", "a_bc", "xa_b", "A_B", "north", "n")
-ROWS = [(age, age % 3, WORDS[age % len(WORDS)], date(2007 + age % 9, 1 + age % 12, 1)) for age in range(-50, 38)]
-COLUMNS = "age bigint, tens bigint, word text, day date"
+ROWS = [
+    (
+        age,
+        age % 3,
+        WORDS[age % len(WORDS)],
+        date(2007 + age % 9, 1 + age % 12, 1),
+        datetime(2007, 3, 4) + age * timedelta(0, 13.125),
+    )
+    for age in range(-50, 38)
+]
+COLUMNS = "age bigint, tens bigint, word text, day date, seen timestamp"
 DIFFERENT = [
     "SELECT SUM(age / 7) AS n FROM facts",
     "SELECT SUM(-age / 7) AS n FROM facts WHERE age / 2 = 3",
@@ -56,6 +66,8 @@ DIFFERENT = [
     "SELECT COUNT(*) AS n FROM facts WHERE word::character(2) = 'ab'",
     "SELECT SUM(CASE WHEN day > '2010-01-01' THEN age / 7 ELSE LEAST(length(word), 9) / 2 END) AS n FROM facts",
     "SELECT SUM(EXTRACT(month FROM day)::int / 5) AS n FROM facts",
+    "SELECT SUM(EXTRACT(second FROM seen)) AS n FROM facts",
+    "SELECT SUM(date_part('second', seen + INTERVAL '1 minute') / 4) AS n FROM facts WHERE EXTRACT(SECOND FROM seen) > 30",
     "SELECT COUNT(*) AS Total FROM facts",
 ]
 MINUTE = "EXTRACT(minute FROM TIMESTAMP '2004-01-11 00:00:59.1' - TIMESTAMP '2004-01-09 23:59:59.1')"
@@ -93,7 +105,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
         patch.setenv("DPSQL_STATE", str(folder / "state"))
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
         yield exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db")
 
 
@@ -113,7 +125,7 @@ def own(connection: Any, sql: str) -> tuple[str, float]:
 def test_duckdb_reads_the_text_as_dpsql_does(session: Session, sql: str) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
         assert answer(session, sql, "duckdb") == own(connection, sql)
 
 
@@ -139,7 +151,7 @@ def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
     (tmp_path / "policy.yaml").write_text(policy.replace("    columns:", "    max_rows: 100\n    columns:"))
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
         with exact_session(load_policy(tmp_path / "policy.yaml"), connection, tmp_path / "ledger.db") as session:
             yield session
 
@@ -148,7 +160,7 @@ def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 def test_integers_of_one_person_have_whole_quotients_under_postgresql(persons: Session, sql: str) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
         assert answer(persons, sql, "duckdb") == own(connection, sql)
         assert answer(persons, sql, "postgresql") == own(connection, sql.replace(" / ", " // "))
     assert "read as postgresql (dp.dialect): " in persons.explain(sql).to_text()
@@ -172,6 +184,6 @@ def test_names_that_differ_in_case_alone_are_not_taken_for_each_other(session: S
 def test_postgresql_reads_the_text_as_dpsql_does(session: Session, server: Server) -> None:
     with psycopg.connect(server.database(), autocommit=True) as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s, %s, %s)", ROWS)
+        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s, %s, %s, %s)", ROWS)
         for sql in (*DIFFERENT, *EQUAL):
             assert answer(session, sql, "postgresql") == own(connection, sql), sql
