@@ -14,7 +14,6 @@ from math import ceil, floor
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
@@ -32,6 +31,7 @@ from dpsql.plan.plan import (
     SemiJoin,
     Union_,
     filled,
+    literal,
 )
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -54,7 +54,7 @@ def filter_condition(condition: Expr) -> Expr:
     """Return the canonical form of a condition that decides which rows stay, so that FALSE and NULL mean the same. A condition
     whose parts exclude each other is FALSE."""
     canonical = _where_true(canonical_condition(condition))
-    return as_literal(False) if _is_excluded((canonical,)) else canonical
+    return literal(False) if _is_excluded((canonical,)) else canonical
 
 
 def has_no_rows(relation: Relation) -> bool:
@@ -95,7 +95,7 @@ def canonical_condition(condition: Expr) -> Expr:
     if any(a is not b for a, b in zip(arguments, condition.arguments, strict=True)):
         condition = call(condition.function, *arguments)
     if all(isinstance(part, Literal) for part in condition.arguments):
-        return as_literal(evaluate(condition, {}))
+        return literal(evaluate(condition, {}))
     if condition.function == "in":
         return _same_or(condition, _listed(condition))
     if condition.function in _MIRRORED:
@@ -111,7 +111,7 @@ def _same_or(before: Call, after: Expr) -> Expr:
 def _negated(inner: Expr, negation: Call) -> Expr:
     """Return the canonical form of NOT `inner`, which is canonical itself."""
     if isinstance(inner, Literal):
-        return as_literal(None if inner.value is None else not inner.value)
+        return literal(None if inner.value is None else not inner.value)
     if isinstance(inner, Call):
         if inner.function == "not":
             return inner.arguments[0]
@@ -130,13 +130,13 @@ def _joined(word: str, condition: Call) -> Expr:
     for part in _flat(word, map(canonical_condition, condition.arguments)):
         value = part.value if isinstance(part, Literal) else None
         if value is deciding:
-            return as_literal(deciding)
+            return literal(deciding)
         if value is None:
             undecided.setdefault(canonical_text(part), part)
     undecided = _with_lists(word, undecided)
     parts = tuple(undecided[text] for text in sorted(undecided))
     if len(parts) < 2:
-        return parts[0] if parts else as_literal(not deciding)
+        return parts[0] if parts else literal(not deciding)
     same = len(parts) == len(condition.arguments) and all(
         a is b for a, b in zip(parts, condition.arguments, strict=True)
     )
@@ -199,12 +199,12 @@ def _comparison(condition: Call) -> Expr:
         return call(word, left, right)
     rises = word in ("ge", "gt")
     if type_ is Type.INTEGER and _is_real(bound):  # it is no whole number
-        return call("ge" if rises else "le", left, as_literal(ceil(bound) if rises else floor(bound)))
+        return call("ge" if rises else "le", left, literal(ceil(bound) if rises else floor(bound)))
     if word in ("gt", "lt"):
         if type_ is Type.INTEGER and type(bound) is int and abs(bound) < 2**63 - 1:
-            return call("ge" if rises else "le", left, as_literal(bound + (1 if rises else -1)))
+            return call("ge" if rises else "le", left, literal(bound + (1 if rises else -1)))
         if type_ is Type.DATE and type(bound) is date and date.min < bound < date.max:
-            return call("ge" if rises else "le", left, as_literal(bound + timedelta(days=1 if rises else -1)))
+            return call("ge" if rises else "le", left, literal(bound + timedelta(days=1 if rises else -1)))
     return call(word, left, right)
 
 
@@ -213,16 +213,16 @@ def _is_turned(word: str, left: Expr, right: Expr) -> bool:
     return word in ("gt", "ge") or (word in _EQUATING and canonical_text(right) < canonical_text(left))
 
 
-def _as_compared(operand: Expr, literal: Expr) -> Literal:
+def _as_compared(operand: Expr, compared: Expr) -> Literal:
     """Return a number in the type of the operand with which it is compared, where that changes no comparison."""
-    assert isinstance(literal, Literal)
-    value, type_ = literal.value, operand.facts.type
+    assert isinstance(compared, Literal)
+    value, type_ = compared.value, operand.facts.type
     if type_ is Type.INTEGER and _is_real(value):
         double = Fraction(float(value))  # the value that the engine compares
-        return as_literal(int(double) if double.denominator == 1 else double)
+        return literal(int(double) if double.denominator == 1 else double)
     if type_ is Type.REAL and type(value) is int and abs(value) < _EXACT_REALS:
-        return as_literal(Fraction(value))
-    return literal
+        return literal(Fraction(value))
+    return compared
 
 
 def _is_real(value: Any) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import Any
 
-from dpsql.functions.public_domains import as_key, as_literal, labelled_column
+from dpsql.functions.public_domains import as_key, labelled_column
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.origins import COUNTS, UnknownOrigin, branches
@@ -39,6 +39,7 @@ from dpsql.plan.plan import (
     SemiJoin,
     Union_,
     UnitAggregate,
+    literal,
     names_read,
     types_of,
 )
@@ -293,8 +294,8 @@ class _Guards(_Followed):
             return None
         inside: list[Expr] = [] if facts.nullable else [_not(_is_null(column))]
         if facts.outside is None and facts.values is not None:
-            present = [as_literal(value) for value in facts.values if value is not None]
-            inside.append(call("in", column, *present) if present else as_literal(False))
+            present = [literal(value) for value in facts.values if value is not None]
+            inside.append(call("in", column, *present) if present else literal(False))
         elif facts.outside is None and facts.bounded and facts.type is not Type.BOOLEAN:
             inside += [
                 call(word, column, _end(end, facts.type)) for word, end in (("ge", facts.lower), ("le", facts.upper))
@@ -328,7 +329,7 @@ class _Guards(_Followed):
         return project, {**origins, **{name: _Origin(value=column) for name, column in added.items()}}
 
     def of_source(self, column: Column) -> Expr:
-        return as_literal(True)
+        return literal(True)
 
     def below(self, source: Relation, values: Sequence[Expr]) -> Relation | None:
         return Filter(source, _all(values))
@@ -381,7 +382,7 @@ class _LabelsAround(_Labels):
 def _end(value: Any, type_: Type) -> Literal:
     if type_ is Type.TIMESTAMP and not isinstance(value, datetime):
         value = datetime.combine(value, time())
-    return as_literal(int(value) if type_ is Type.INTEGER else value)
+    return literal(int(value) if type_ is Type.INTEGER else value)
 
 
 def _is_null(value: Expr) -> Expr:

@@ -29,15 +29,15 @@ from dpsql.functions.key_questions import (
     Rows,
     Unanswered,
     ValueQuestion,
-    conjuncts,
     reads_result,
     rewritten,
 )
 from dpsql.functions.public_domains import Values, domain_of, labelled_column
 from dpsql.functions.weakening import MOST_VARIABLES, TRUE, UNKNOWN, VARIABLE, Weakening, folded
-from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.origins import Branch, UnknownOrigin, UnmatchedRows, branches
-from dpsql.plan.plan import Call, Column, Expr, Literal, Numbers, Relation, columns_read, names_read
+from dpsql.plan.plan import Call, Column, Expr, Literal, Numbers, Relation, columns_read, literal, names_read
+from dpsql.plan.stability import conjuncts
 
 MOST_LISTED = 250_000
 """Largest number of combinations that are listed. If more remain, every combination of the remaining values is a group."""
@@ -570,13 +570,13 @@ def _without_partner(unmatched: UnmatchedRows, public: PublicRows, public_values
     if unmatched.in_list and met:
         yield Call("not", (Call("is_null", (unmatched.pairs[0][0],), _TRUTH),), _TRUTH)
         if (None,) in met:
-            yield Literal(False, literal_facts(False))
+            yield literal(False)
     for values in met:
         if None in values or any(isinstance(value, float) for value in values):
             continue
         apart: list[Expr] = []
         for (a, _), value in zip(unmatched.pairs, values, strict=True):
-            apart += [Call("is_null", (a,), _TRUTH), Call("ne", (a, Literal(value, literal_facts(value))), _TRUTH)]
+            apart += [Call("is_null", (a,), _TRUTH), Call("ne", (a, literal(value)), _TRUTH)]
         yield Call("or", tuple(apart), _TRUTH)
 
 

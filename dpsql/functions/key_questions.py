@@ -145,15 +145,6 @@ def is_result(expression: Expr) -> bool:
     return reads_result(expression) and not names_read(expression)
 
 
-def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """Yield the conjuncts of a condition."""
-    if isinstance(condition, Call) and condition.function == "and":
-        for argument in condition.arguments:
-            yield from conjuncts(argument)
-    else:
-        yield condition
-
-
 def rewritten(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     """Return an expression in which every topmost part for which `change` returns something is replaced by that."""
     new = change(expression)

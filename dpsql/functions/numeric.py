@@ -50,7 +50,7 @@ from dpsql.functions.values import (
 )
 from dpsql.plan import intervals as ranges
 from dpsql.plan.intervals import INT64, Facts, Interval, Type
-from dpsql.plan.plan import Expr, Literal
+from dpsql.plan.plan import Expr, Literal, literal
 
 __all__ = [
     "DATE_PARTS", "DIFF_UNITS", "MOST_PARTS", "MOST_TEXT", "REGISTRY", "TRUNC_UNITS", "Function",
@@ -417,4 +417,4 @@ def both(condition: Expr | None, other: Expr) -> Expr:
 def constant(value: Fraction | float | int, like: Expr) -> Literal:
     """Return a literal of the type of `like`."""
     exact = int(value) if like.facts.type is Type.INTEGER else Fraction(value)
-    return Literal(exact, ranges.literal_facts(exact))
+    return literal(exact)

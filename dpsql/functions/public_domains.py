@@ -18,8 +18,8 @@ from typing import Any
 from dpsql.functions.calendar import moved_by_months, truncated
 from dpsql.functions.date_formats import unit_of
 from dpsql.functions.evaluate import evaluate
-from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, columns_read, results_read
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, columns_read, literal, results_read
 
 MOST_VALUES = 100_000
 MOST_LABELLED = 4_000
@@ -44,14 +44,14 @@ def as_key(column: Column) -> Expr:
     truth = Facts(Type.BOOLEAN)
     if facts.values is not None:
         present = [value for value in facts.values if value is not None]
-        inside: tuple[Expr, ...] = (Call("in", (column, *map(as_literal, present)), truth),) if present else ()
+        inside: tuple[Expr, ...] = (Call("in", (column, *map(literal, present)), truth),) if present else ()
     else:
         ends = (int(end) if facts.type is Type.INTEGER else end for end in (facts.lower, facts.upper))
-        compared = (Call(word, (column, as_literal(end)), truth) for word, end in zip(("ge", "le"), ends, strict=True))
+        compared = (Call(word, (column, literal(end)), truth) for word, end in zip(("ge", "le"), ends, strict=True))
         inside = (Call("and", tuple(compared), truth),)
     missing = Call("is_null", (column,), Facts(Type.BOOLEAN, nullable=False))
     condition = Call("or", (missing, *inside), truth) if inside else missing
-    return Call("case", (condition, column, as_literal(facts.outside)), _labelled(facts))
+    return Call("case", (condition, column, literal(facts.outside)), _labelled(facts))
 
 
 def labelled_column(expression: Expr) -> Column | None:
@@ -61,11 +61,6 @@ def labelled_column(expression: Expr) -> Column | None:
         return None
     shape = as_key(value)
     return value if isinstance(shape, Call) and shape.arguments == expression.arguments else None
-
-
-def as_literal(value: Any) -> Literal:
-    """Return a value as a constant of a plan."""
-    return Literal(value, literal_facts(value))
 
 
 def _labelled(facts: Facts) -> Facts:

@@ -16,7 +16,7 @@ from dpsql.functions.sample_statistics import statistic_of
 from dpsql.functions.signatures import REGISTRY, call
 from dpsql.functions.text_values import MOST_TEXT
 from dpsql.plan.expression_text import MOST_MATCHED, MOST_READ
-from dpsql.plan.intervals import Type, literal_facts
+from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     OTHER,
     Block,
@@ -33,6 +33,7 @@ from dpsql.plan.plan import (
     Union_,
     UnitAggregate,
     UnitWindow,
+    literal,
 )
 
 MOST_NANOSECONDS = 1_000_000
@@ -109,7 +110,7 @@ def way_out(costly: Call) -> str:
 
 
 def _first(text: Expr, most: int) -> Call:
-    return call("left", text, Literal(most, literal_facts(most)))
+    return call("left", text, literal(most))
 
 
 def _call_cost(node: Call) -> int:

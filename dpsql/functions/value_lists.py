@@ -11,8 +11,8 @@ from typing import Any
 
 from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
-from dpsql.plan.intervals import Type, literal_facts
-from dpsql.plan.plan import Call, Expr, Literal
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Expr, Literal, literal
 
 MOST_LISTED = 1_000
 """Largest number of values of a list: the engine compares each row's value with all of them."""
@@ -53,4 +53,4 @@ def _exact(value: Any) -> Any:
 
 def place_of(value: Expr, values: tuple[Any, ...]) -> Call:
     """Return the expression of the number of a row's value in the list, which is NULL for a value that is not on it."""
-    return call("place_in", value, *(Literal(element, literal_facts(element)) for element in values))
+    return call("place_in", value, *(literal(element) for element in values))

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_questions import Candidates, inside, reads_result, rewritten
 from dpsql.functions.signatures import REGISTRY
-from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr, Literal, literal, names_read
 
 MOST_VARIABLES = 5
 VARIABLE = "#truth "
@@ -29,7 +29,7 @@ _MEETS_NULL = frozenset((
 ))  # fmt: skip
 """Functions that may have a value although an argument is NULL."""
 _TRUTH = Facts(Type.BOOLEAN)
-TRUE = Literal(True, literal_facts(True))
+TRUE = literal(True)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     OTHER,
     Block,
@@ -32,6 +32,7 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
     filled,
+    literal,
 )
 
 MOST_BRANCHES = 16
@@ -165,7 +166,7 @@ def _empty_together(node: UnitAggregate, result: Branch) -> Iterator[Expr]:
     for name, word, argument, condition, _ in node.columns:
         if word in _OF_NO_VALUE and argument is not None and argument.facts.type is not Type.REAL:
             value = result.columns[name]
-            zero = Literal(0, literal_facts(0))
+            zero = literal(0)
             test = Call("is_null", (value,), truth) if _OF_NO_VALUE[word] is None else Call("eq", (value, zero), truth)
             tests.setdefault((argument, condition), {})[test] = None
     for same in tests.values():

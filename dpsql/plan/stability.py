@@ -63,9 +63,7 @@ def _rows(relation: Relation, policy: Policy) -> int:
     if isinstance(relation, Filter):
         rows = _rows(relation.source, policy)
         # row_number() counts the unit's rows, so at most k of them have a number up to k.
-        return min(
-            [rows, *(most for part in _conjuncts(relation.predicate) if (most := _first(relation.source, part)))]
-        )
+        return min([rows, *(most for part in conjuncts(relation.predicate) if (most := _first(relation.source, part)))])
     if isinstance(relation, (Project, Distinct)):
         # Distinct: a row appears (or vanishes) only with an equal row of `source`, at most one for each.
         return _rows(relation.source, policy)
@@ -113,9 +111,10 @@ def owned(relation: Relation, policy: Policy) -> bool:
     return all(owned(part, policy) for part in parts(relation))
 
 
-def _conjuncts(predicate: Expr) -> tuple[Expr, ...]:
+def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
+    """Return the parts of a condition that are connected by AND."""
     if isinstance(predicate, Call) and predicate.function == "and":
-        return tuple(part for argument in predicate.arguments for part in _conjuncts(argument))
+        return tuple(part for argument in predicate.arguments for part in conjuncts(argument))
     return (predicate,)
 
 

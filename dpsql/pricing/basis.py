@@ -13,8 +13,7 @@ from dpsql.aggregates.distances import can_be_missing, present
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
-from dpsql.plan.intervals import literal_facts
-from dpsql.plan.plan import Clip, Column, Expr, Literal, Measure, ReleasedValue, Term, TermKind, TotalCut
+from dpsql.plan.plan import Clip, Column, Expr, Measure, ReleasedValue, Term, TermKind, TotalCut, literal
 from dpsql.policy.types import ContributionBounds, smallest
 from dpsql.pricing import local_sensitivity
 from dpsql.pricing.joint_sums import (
@@ -244,7 +243,7 @@ class TermBasis:
         if bounded and (cut := self.cuts.get((value, condition, True))) is not None:
             return self._in_places(cut)
         most = self.bounds.max_values
-        slots = Literal(most, literal_facts(most)) if bounded and most is not None and most < self.rows else None
+        slots = literal(most) if bounded and most is not None and most < self.rows else None
         return self._name(Term("", TermKind.DISTINCT, value, condition, 1, places=slots))
 
     def _in_places(self, cut: TotalCut) -> Formula:

@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, BoundedBlock, Expr, Filter, Key, Term
+from dpsql.plan.plan import Block, BoundedBlock, Expr, Filter, Key, Term, literal
 from dpsql.pricing.marginals import MOST_KEYS, Floats, Marginals, in_steps
 from dpsql.pricing.workloads import ADDING_UP, Tile, Workload, adding_up, axes_of, variance
 from dpsql.privacy.mechanisms import gaussian, square_root
@@ -135,9 +134,9 @@ def _by_ranges(block: Block, width: int) -> Block:
     values."""
     key = block.keys[-1]
     values = key.values or ()
-    first, last = as_literal(values[0]), as_literal(values[-1])
+    first, last = literal(values[0]), literal(values[-1])
     inside = call("and", call("ge", key.expression, first), call("le", key.expression, last))
-    expression = call("intdiv", _distance(key.expression, first), as_literal(width))
+    expression = call("intdiv", _distance(key.expression, first), literal(width))
     ranges = Key(key.name, expression, tuple(range(-(-len(values) // width))), key.left)
     return replace(
         block, name=f"{block.name}_by_{width}", source=Filter(block.source, inside), keys=(*block.keys[:-1], ranges)
@@ -146,7 +145,7 @@ def _by_ranges(block: Block, width: int) -> Block:
 
 def _distance(value: Expr, first: Expr) -> Expr:
     if value.facts.type is Type.DATE:
-        return call("date_diff", as_literal("day"), first, value)
+        return call("date_diff", literal("day"), first, value)
     return call("sub", value, first)
 
 

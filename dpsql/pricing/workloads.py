@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 
 from dpsql.functions.key_columns import within_domains
-from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Expr, Filter, Key, Relation, Term, TermKind
+from dpsql.plan.plan import BoundedBlock, Expr, Filter, Key, Relation, Term, TermKind, literal
 from dpsql.policy import Policy
 from dpsql.pricing.marginals import Floats, Marginals, Objective, objective_of, shares
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
@@ -171,7 +170,7 @@ def _restricted(
 def _listed(key: Key) -> Expr:
     """Return the condition that a row has one of the public values of a key."""
     values = [value for value in key.values or () if value is not None]
-    among = [call("in", key.expression, *map(as_literal, values))] if values else []
+    among = [call("in", key.expression, *map(literal, values))] if values else []
     missing = [call("is_null", key.expression)] if len(values) < len(key.values or ()) else []
     conditions = [*among, *missing]
     return conditions[0] if len(conditions) == 1 else call("or", *conditions)

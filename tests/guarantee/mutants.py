@@ -256,7 +256,7 @@ MUTANTS = (
     Mutant("an unknown law is taken as it comes", "privacy/mechanisms/registry.py", "registered", "not is_registered(noise)", "False", 'unit/reuse/test_other_rows.py', 'said_of_an_unknown_law'),
     Mutant("under caps conditions stand anywhere", "reuse/derive.py", "_Derivation._same_rows", "self.stored.conditions != self.source_conditions.keys()", "False", 'unit/reuse/test_other_rows.py', 'cut_other_rows'),
     Mutant("other sums rank rows alike", "reuse/derive.py", "_Derivation._same_rows", "self.stored.bounds.max_rows_per_group is None", "True", 'unit/reuse/test_other_rows.py', 'cut_other_rows'),
-    Mutant("a condition that is never true is left out", "functions/canonical_conditions.py", "_joined", "return as_literal(deciding)", "continue", 'sql/test_same_question.py'),
+    Mutant("a condition that is never true is left out", "functions/canonical_conditions.py", "_joined", "return literal(deciding)", "continue", 'sql/test_same_question.py'),
     Mutant("a bound of whole numbers one too far", "functions/canonical_conditions.py", "_comparison", "bound + (1 if rises else -1)", "bound", CANONICAL, 'the_value_is_the_same'),
     Mutant("NOT of an AND is an AND", "functions/canonical_conditions.py", "_negated", "_joined(_OPPOSITE[inner.function], call(_OPPOSITE[inner.function], *parts))", "_joined(inner.function, call(inner.function, *parts))", CANONICAL, 'the_value_is_the_same'),
     Mutant("numbers of another type stay as written", "functions/canonical_conditions.py", "_as_compared", "int(double) if double.denominator == 1 else double", "double", 'sql/test_same_question.py'),

@@ -15,10 +15,10 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
 from dpsql.functions.text_values import lower
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Expr, Literal
+from dpsql.plan.plan import Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.allow_list import check_format, read_pattern
-from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, moments_of, not_allowed, now, temporal
+from dpsql.sql.binder.scalars import Scalars, handles, literal_interval, moments_of, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.lexer import place

@@ -30,8 +30,8 @@ from sqlglot import exp
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import call
-from dpsql.plan.intervals import Facts, literal_facts
-from dpsql.plan.plan import Block, Column, Expr, Literal, Measure, Relation, UnitAggregate
+from dpsql.plan.intervals import Facts
+from dpsql.plan.plan import Block, Column, Expr, Measure, Relation, UnitAggregate, literal
 from dpsql.plan.stability import owned, rows_per_unit
 from dpsql.policy import Policy
 from dpsql.privacy.loss import exact_number
@@ -56,7 +56,7 @@ def within_group_bounds(measure: Measure, node: exp.Expr, bounds: exp.Tuple, per
         raise refuse("group_bounds", reason="the lower bound stands first", way=f"write {_EXAMPLE}", position=position)
     whole = low.denominator == high.denominator == 1
     ends = (int(low), int(high)) if whole else (low, high)
-    literals = [Literal(end, literal_facts(end)) for end in ends]
+    literals = [literal(end) for end in ends]
     return replace(measure, per_group=(literals[0], literals[1]))
 
 

@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.signatures import call
-from dpsql.plan.intervals import literal_facts
 from dpsql.plan.plan import (
     Call,
     Column,
@@ -24,6 +23,7 @@ from dpsql.plan.plan import (
     Scan,
     SemiJoin,
     Union_,
+    literal,
 )
 from dpsql.plan.stability import base_column, base_rows, matches, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
@@ -452,7 +452,7 @@ def _null_safe_pairs(right: _Side, a: Expr, b: Expr) -> list[tuple[Expr, Expr]]:
     missing, value = (columns.get(name) for name in names_with_null(b.name))
     if missing is None or value is None:
         return []
-    stand_in = Literal(STAND_IN[b.facts.type], literal_facts(STAND_IN[b.facts.type]))
+    stand_in = literal(STAND_IN[b.facts.type])
     return [(call("is_null", a), missing), (call("coalesce", a, stand_in), value)]
 
 

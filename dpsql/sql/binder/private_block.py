@@ -14,7 +14,7 @@ from dpsql.functions.key_narrowing import may_hold
 from dpsql.functions.key_questions import is_result
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation, names_read
+from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation, literal, names_read
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate
 from dpsql.sql.binder.allow_list import check_node
@@ -35,7 +35,7 @@ from dpsql.sql.binder.grouping_sets import (
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.quantiles import MOST_SHARES, single_quantiles
-from dpsql.sql.binder.scalars import KeyScalars, Scalars, literal
+from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Kind, Scope, only
 from dpsql.sql.binder.set_operations import stacked
 from dpsql.sql.binder.sql_words import sql_text, sql_word

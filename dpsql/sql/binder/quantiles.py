@@ -13,8 +13,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.intervals import Type, literal_facts
-from dpsql.plan.plan import Expr, Literal, Measure
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Expr, Literal, Measure, literal
 from dpsql.privacy.mechanisms.exponential import MOST_DENOMINATOR
 from dpsql.sql.binder.listed_values import check_ordered
 from dpsql.sql.binder.scalars import Scalars
@@ -43,7 +43,7 @@ def bind_quantile(name: str, word: str, node: exp.Expr, scalars: Scalars, condit
     check_ordered(function, value, value_node, scalars)
     share = _ENDS.get(type(inner), Fraction(1, 2)) if share_node is None else _share(share_node, scalars, function)
     share = 1 - share if descending else share
-    return Measure(name, word, (value, Literal(share, literal_facts(share))), False, condition)
+    return Measure(name, word, (value, literal(share)), False, condition)
 
 
 def _parts(node: exp.Expr, function: str) -> tuple[exp.Expr, exp.Expr | None, bool]:

@@ -12,11 +12,11 @@ from dpsql.aggregates.sample_aggregate import MEAN, MEDIAN
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import both, call
 from dpsql.functions.sample_statistics import SPELLED, STATISTICS, Operands, Statistic, statistic_call
-from dpsql.plan.intervals import Type, literal_facts
-from dpsql.plan.plan import Call, Expr, Literal, Measure
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Expr, Literal, Measure, literal
 from dpsql.sql.binder.listed_values import check_ordered
 from dpsql.sql.binder.quantiles import bind_quantile
-from dpsql.sql.binder.scalars import MissingArgument, Scalars, literal
+from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.lexer import place
@@ -46,7 +46,7 @@ def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars
     if not float(lower) < float(upper):
         _refuse(parts[1], "takes a lower bound below the upper one")
     samples = _samples(parts[3], scalars) if len(parts) >= 4 else SAMPLES
-    combined = (Literal(MEAN, literal_facts(MEAN)),) if len(parts) == 5 and _is_mean(parts[4], scalars) else ()
+    combined = (literal(MEAN),) if len(parts) == 5 and _is_mean(parts[4], scalars) else ()
     inner = SampleScalars(scalars, condition)
     value = inner.bind(parts[0])
     if not inner.statistics:

@@ -15,8 +15,8 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY, WrongArguments, call
 from dpsql.functions.public_domains import as_key
 from dpsql.functions.row_costs import MOST_NANOSECONDS, cost, part_read, way_out
-from dpsql.plan.intervals import Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Column, Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.function_hints import comparison_hint, expression_hint, unknown_function
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
@@ -29,11 +29,6 @@ WHOLE = "whole"
 """Key of a quotient's `meta`: it is whole if both sides are integers."""
 MOST_IN_LIST = 2_000
 MOST_WEIGHT = 30_000
-
-
-def literal(value: Any) -> Literal:
-    """Return a constant with its facts."""
-    return Literal(value, literal_facts(value))
 
 
 NO_OUTPUTS: Mapping[str, exp.Expr] = {}

@@ -6,7 +6,7 @@ promises about the table hold for it. Mistakes that DuckDB would find in GROUP B
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -17,7 +17,7 @@ from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, using_name
-from dpsql.sql.binder.trees import output_name
+from dpsql.sql.binder.trees import output_name, own_columns
 from dpsql.sql.lexer import place
 
 MOST_WRITTEN = 20_000
@@ -34,14 +34,18 @@ def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
     outputs = {item.alias.lower(): item.this for item in node.expressions if isinstance(item, exp.Alias) and item.alias}
     if where is None or not outputs:
         return where
-    named = [column for column in _own_columns(where) if column.name.lower() in outputs and not scope.has(column)]
+    named = [
+        column
+        for column in own_columns(where)
+        if not column.table and column.name.lower() in outputs and not scope.has(column)
+    ]
     if not named:
         return where
     if sum(sum(1 for _ in outputs[column.name.lower()].walk()) for column in named) > MOST_WRITTEN:
         raise refuse("heavy_expression", position=place(named[0]))
     positions = {place(column) for column in named}
     written: exp.Where = where.copy()
-    for column in list(_own_columns(written)):
+    for column in [each for each in own_columns(written) if not each.table]:
         if column.name.lower() not in outputs or place(column) not in positions:
             continue
         output = outputs[column.name.lower()]
@@ -61,24 +65,15 @@ def check_written(node: exp.Select, sources: Sequence[tuple[str, Released]]) -> 
         clause for name in ("where", "having", "qualify", "order") if (clause := node.args.get(name)) is not None
     ]
     for part in [*node.expressions, *clauses]:
-        named = [column for column in _own_columns(part) if column.name.lower() in sizes.keys() - columns]
+        named = [
+            column for column in own_columns(part) if not column.table and column.name.lower() in sizes.keys() - columns
+        ]
         more = sum(sizes[column.name.lower()] for column in named)
         written += more
         if written > MOST_WRITTEN:
             raise refuse("heavy_expression", position=place(named[0]))
         if part.alias:
             sizes.setdefault(part.alias.lower(), more + sum(1 for _ in part.walk()))
-
-
-def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Yield the columns that are named without a table, outside of subqueries."""
-    if isinstance(node, exp.Column):
-        if not node.table and not isinstance(node.this, exp.Star):
-            yield node
-        return
-    for part in node.iter_expressions():
-        if not isinstance(part, (exp.Select, exp.SetOperation)):
-            yield from _own_columns(part)
 
 
 def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[exp.Expr]:

@@ -17,7 +17,7 @@ from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
-from dpsql.sql.binder.subquery_tests import columns_of, plain_select
+from dpsql.sql.binder.subquery_tests import columns_of, plain_select, without_not
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name, own_columns
 from dpsql.sql.lexer import place
 
@@ -28,7 +28,7 @@ def filtered(
     """Return the rows of `relation` that pass a WHERE clause."""
     plain: list[exp.Expr] = []
     for part in conjuncts(where.this):
-        bare, negated = _bare(part)
+        bare, negated = without_not(part)
         bare, negated = _correlated_test(context, bare, negated, scope, environment) or (bare, negated)
         if isinstance(bare, exp.In) and bare.args.get("query") is not None:
             relation = _in(context, bare, negated, scope, relation, environment)
@@ -42,14 +42,6 @@ def filtered(
         return relation
     whole = conditions[0] if len(conditions) == 1 else scalars.call("and", where, *conditions)
     return Filter(relation, whole)
-
-
-def _bare(part: exp.Expr) -> tuple[exp.Expr, bool]:
-    negated = False
-    while isinstance(part, (exp.Paren, exp.Not)):
-        negated ^= isinstance(part, exp.Not)
-        part = part.this
-    return part, negated
 
 
 def _correlated_test(

@@ -101,7 +101,7 @@ def with_counts(
 def _tests(parts: Iterable[exp.Expr], node: exp.Select) -> list[exp.In | exp.Exists]:
     """Return the IN and EXISTS subqueries in some parts of a SELECT, outside of other subqueries and without those that become
     semi-joins."""
-    whole = {id(part) for part in map(_bare, conjuncts(condition_of(node, "where")))}
+    whole = {id(without_not(part)[0]) for part in conjuncts(condition_of(node, "where"))}
     tests: dict[int, exp.In | exp.Exists] = {}
     waiting = list(parts)
     while waiting:
@@ -114,10 +114,13 @@ def _tests(parts: Iterable[exp.Expr], node: exp.Select) -> list[exp.In | exp.Exi
     return list(tests.values())
 
 
-def _bare(part: exp.Expr) -> exp.Expr:
+def without_not(part: exp.Expr) -> tuple[exp.Expr, bool]:
+    """Return a condition without the brackets and NOTs around it, and whether it is negated."""
+    negated = False
     while isinstance(part, (exp.Paren, exp.Not)):
+        negated ^= isinstance(part, exp.Not)
         part = part.this
-    return part
+    return part, negated
 
 
 def _counted(

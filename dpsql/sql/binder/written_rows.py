@@ -26,7 +26,8 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type
-from dpsql.sql.binder.scalars import literal, literal_interval, literal_value, temporal
+from dpsql.plan.plan import literal
+from dpsql.sql.binder.scalars import literal_interval, literal_value, temporal
 from dpsql.sql.binder.scope import Released, only
 from dpsql.sql.lexer import place
 

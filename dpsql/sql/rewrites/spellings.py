@@ -17,8 +17,8 @@ from sqlglot import exp
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
-from dpsql.plan.intervals import Type, literal_facts
-from dpsql.plan.plan import Literal
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import literal
 from dpsql.sql.lexer import place
 
 _APPROXIMATE = {"percentile_approx", "approx_percentile"}
@@ -191,6 +191,6 @@ def _check(cast: exp.Cast) -> None:
     text = str(value.this)
     if type_ is Type.REAL and NOT_FINITE.fullmatch(text):
         return
-    if evaluate(call(f"to_{type_.value}", Literal(text, literal_facts(text))), {}) is None:
+    if evaluate(call(f"to_{type_.value}", literal(text)), {}) is None:
         called, such = _CALLED[type_]
         raise refuse("unreadable_literal", text=text, called=called, such=such, position=place(value))

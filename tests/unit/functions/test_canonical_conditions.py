@@ -13,13 +13,12 @@ from support.seeds import seeds
 
 from dpsql.functions.canonical_conditions import canonical_condition, filter_condition
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Call, Column, Expr
+from dpsql.plan.plan import Call, Column, Expr, literal
 
 DAY = date(2024, 2, 28)
-NULL = as_literal(None)
+NULL = literal(None)
 VALUES: dict[str, tuple[Type, list[Any]]] = {
     "n": (Type.INTEGER, [None, -3, 0, 1, 2, 3, 4, 2**62]),
     "m": (Type.INTEGER, [None, 0, 2, 3]),
@@ -45,16 +44,16 @@ def atom(chance: random.Random) -> Expr:
     column, literals = COLUMNS[name], LITERALS[name]
     kind = chance.randrange(8)
     if kind == 0:
-        several = [as_literal(chance.choice(literals)) for _ in range(chance.randrange(1, 5))]
+        several = [literal(chance.choice(literals)) for _ in range(chance.randrange(1, 5))]
         return call("in", column, *several, *([NULL] if chance.random() < 0.2 else []))
     if kind == 1:
         return call("is_null", column)
     if kind == 2:
-        return chance.choice([COLUMNS["b"], as_literal(True), as_literal(False), NULL])
+        return chance.choice([COLUMNS["b"], literal(True), literal(False), NULL])
     word = chance.choice([*ORDERS, "eq", "ne", "eq", "ne", "not_distinct"])
     if kind == 3:
         return call(word, *chance.sample([COLUMNS["n"], COLUMNS["m"], COLUMNS["x"]], 2))
-    sides = [column, NULL if chance.random() < 0.1 else as_literal(chance.choice(literals))]
+    sides = [column, NULL if chance.random() < 0.1 else literal(chance.choice(literals))]
     return call(word, *(sides[::-1] if chance.random() < 0.3 else sides))
 
 
@@ -97,7 +96,7 @@ def _rewritten(part: Expr, chance: random.Random) -> Expr:
         parts = [_rewritten(argument, chance) for argument in arguments]
         chance.shuffle(parts)
         parts += [chance.choice(parts)] if chance.random() < 0.3 else []
-        parts += [as_literal(word == "and")] if chance.random() < 0.3 else []
+        parts += [literal(word == "and")] if chance.random() < 0.3 else []
         if len(parts) > 2 and chance.random() < 0.5:
             parts = [call(word, *parts[:2]), *parts[2:]]
         other = call("and" if word == "or" else "or", *(call("not", each) for each in parts))
@@ -147,24 +146,24 @@ POSSIBLE = [
 
 
 def joined(parts: tuple[tuple[Any, ...], ...]) -> Expr:
-    written = [call(word, COLUMNS[name], *map(as_literal, values)) for word, name, *values in parts]
+    written = [call(word, COLUMNS[name], *map(literal, values)) for word, name, *values in parts]
     return call("and", *written) if len(written) > 1 else written[0]
 
 
 @pytest.mark.parametrize("parts", EXCLUDED)
 def test_conditions_that_exclude_each_other_are_false(parts: tuple[tuple[Any, ...], ...]) -> None:
     condition = joined(parts)
-    assert filter_condition(condition) == as_literal(False)
-    other = call("eq", COLUMNS["m"], as_literal(0))
-    assert filter_condition(
-        call("and", call("or", condition, call("ne", COLUMNS["m"], as_literal(0))), other)
-    ) == as_literal(False)
-    assert filter_condition(call("or", condition, other)) != as_literal(False)
+    assert filter_condition(condition) == literal(False)
+    other = call("eq", COLUMNS["m"], literal(0))
+    assert filter_condition(call("and", call("or", condition, call("ne", COLUMNS["m"], literal(0))), other)) == literal(
+        False
+    )
+    assert filter_condition(call("or", condition, other)) != literal(False)
 
 
 @pytest.mark.parametrize("parts", POSSIBLE)
 def test_conditions_that_some_row_may_satisfy_are_not_false(parts: tuple[tuple[Any, ...], ...]) -> None:
-    assert filter_condition(joined(parts)) != as_literal(False)
+    assert filter_condition(joined(parts)) != literal(False)
 
 
 @pytest.mark.parametrize("seed", seeds(4, 2))
@@ -172,7 +171,7 @@ def test_no_row_satisfies_what_is_false(seed: int) -> None:
     chance, false = random.Random(seed), 0
     for _ in range(1500):
         before = call("and", *(condition(chance, 2) for _ in range(chance.randrange(1, 4))))
-        if filter_condition(before) == as_literal(False):
+        if filter_condition(before) == literal(False):
             false += 1
             assert not any(evaluate(before, row) is True for row in rows(chance)), shown(before)
     assert false > 100
