@@ -122,6 +122,8 @@ class Dialect(ABC):
     """Whether constants may be passed separately from the text."""
     clamps_on_grid: ClassVar[bool] = False
     """Whether `moved_to_grid` also clamps and rounds, so that its text is the row's integer."""
+    groups_by_few_values: ClassVar[bool] = False
+    """Whether grouping rows by a number with few values takes less time than the sums of products over all rows."""
     without_clipping: ClassVar[str] = ""
     """The reason why units' sums cannot be clipped (max_total, max_count); "" if they can."""
 

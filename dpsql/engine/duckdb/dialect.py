@@ -272,7 +272,7 @@ class DuckDBDialect(Dialect):
     title = "DuckDB"
     types = literals.TYPES
     functions = FUNCTIONS
-    takes_parameters = True
+    takes_parameters = groups_by_few_values = True
 
     def constant(self, value: Any) -> str:
         return literals.constant(value)

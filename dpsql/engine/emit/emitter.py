@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from dpsql.aggregates.distances import presence
 from dpsql.engine.dialect import Dialect, parametrised
 from dpsql.engine.emit.bounded_view import ROWS_OF_UNIT, rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
@@ -19,7 +20,9 @@ from dpsql.engine.emit.quantization import (
     distinct_sum,
     kept_integer,
     lower_part,
+    moments,
     pair_part,
+    power_of_moments,
     power_sum,
     row_integer,
     value_text,
@@ -28,7 +31,7 @@ from dpsql.engine.emit.relations import RelationText
 from dpsql.engine.query import UNIT_ID, UNIT_SETS, EngineQuery
 from dpsql.functions.key_columns import within_domains
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import UNIT, BoundedBlock, Filter, Project, Relation, Scan, Term, TermKind
+from dpsql.plan.plan import UNIT, BoundedBlock, Call, Expr, Filter, Project, Relation, Scan, Term, TermKind
 from dpsql.plan.stability import tables
 from dpsql.plan.unused_columns import narrowed
 from dpsql.pricing.bounding import SELECTION
@@ -86,6 +89,8 @@ def _value(part: RowTerm, dialect: Dialect) -> str:
 
 _APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM, TermKind.DISTINCT_SHARE)
 """Terms over distinct values, which do not belong to single units."""
+_MOST_FEW = 50_000
+"""Most combinations of groups and values of one side of a pair by which rows are grouped first."""
 _OF_PAIRS = (TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 """Terms that are computed from the integers of two values of a row."""
 
@@ -167,10 +172,37 @@ class Emitter(RelationText):
         """Return the query that sums every term over the rows of each group."""
         units = self._unit_sets(block)
         powers: dict[str, str] = {}
-        terms = {term.name: self._term(term, block, values, units, powers) for term in block.terms}
+        few = self._few_valued(block, values)
+        terms = {term.name: self._term(term, block, values, units, powers, few) for term in block.terms}
         if block.selection_term == SELECTION:
             terms[SELECTION] = self._selection_count(block)
+        if few is not None:
+            rows = _grouped(
+                [*(key.name for key in block.keys), few[0]], moments(few[1], self.dialect), self.dialect.derived(rows)
+            )
         return self._summed(block, terms or {"present": "count(*)"}, powers, self.dialect.derived(rows))
+
+    def _few_valued(self, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> tuple[str, str] | None:
+        """Return both integers of the pair from which all terms of a block are computed, that with fewer values first; None for
+        other blocks.
+
+        Its rows are then grouped by these values, which are few whatever the data, and nine sums of products are finished on a
+        row for each: sums of the same integers, in at most as many digits.
+        """
+        only_pairs = all(term.kind is TermKind.PAIR_PART for term in block.terms) and block.selection_term != SELECTION
+        if (
+            not self.dialect.groups_by_few_values
+            or not block.terms
+            or not only_pairs
+            or not all(map(strict, block.keys))
+        ):
+            return None
+        pairs = {(values[f"{term.name}.0"][0], values[f"{term.name}.1"][0]) for term in block.terms}
+        widths = [factor.magnitude for factor in factors_of(block.terms[0])]
+        if len(pairs) > 1 or (min(widths) + 1) * prod(len(key.values or ()) for key in block.keys) > _MOST_FEW:
+            return None
+        ((first, second),) = pairs
+        return (first, second) if widths[0] <= widths[1] else (second, first)
 
     def _clipped(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Return the query that sums every term over the same rows: clipped terms by each unit's share, others whole."""
@@ -306,6 +338,7 @@ class Emitter(RelationText):
         for term in block.terms:
             row_term = lower_part(term, block) or _summed_too(term, block) or term
             passed = row_term.filter if term.shares else term.filter
+            passed = _beyond_presence(term) if term.kind in _OF_PAIRS else passed
             alone = row_term.value is None or term.kind in _OF_PAIRS
             value = "" if alone else _shared(items, "v", self._value(row_term, block))
             condition = "" if passed is None else _shared(items, "f", self.dialect.condition(passed))
@@ -426,14 +459,15 @@ class Emitter(RelationText):
         values: dict[str, tuple[str, str]],
         units: str,
         powers: dict[str, str] | None = None,
+        few: tuple[str, str] | None = None,
     ) -> str:
         """Return the text of a term's sum over a group. With `powers`, the power sums of a pair are entered there and read by
-        name."""
+        name. `few`: as of `_few_valued`, if rows are grouped by its first."""
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
             return companion_sum(term, low, self._integer(low, block, value), condition, self.dialect)
         if term.kind in _OF_PAIRS:
-            return self._product(term, values, powers)
+            return self._product(term, values, powers, few)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
@@ -461,7 +495,13 @@ class Emitter(RelationText):
             return f"({self.dialect.wide(counted)} * ({share}))"
         return counted
 
-    def _product(self, term: Term, values: dict[str, tuple[str, str]], powers: dict[str, str] | None) -> str:
+    def _product(
+        self,
+        term: Term,
+        values: dict[str, tuple[str, str]],
+        powers: dict[str, str] | None,
+        few: tuple[str, str] | None,
+    ) -> str:
         factors = factors_of(term)
         rows, widths = (
             (values[f"{term.name}.0"][0], values[f"{term.name}.1"][0]),
@@ -470,6 +510,8 @@ class Emitter(RelationText):
 
         def summed(exponents: tuple[int, int]) -> str:
             text = power_sum(exponents, widths, rows, self.dialect)
+            if few is not None:
+                text = power_of_moments(*(exponents if rows[0] == few[0] else exponents[::-1]), few[0])
             return text if powers is None else _shared(powers, "p", text)
 
         return pair_part(term, factors, summed)
@@ -477,6 +519,16 @@ class Emitter(RelationText):
     def _finer(self, term: Term, total: str) -> str:
         """Return a count or a sum in steps of the term's grid, which is finer than the grid of the rows if it may be clipped."""
         return f"({self.dialect.wide(total)} * {1 << term.finer})" if term.finer else total
+
+
+def _beyond_presence(term: Term) -> Expr | None:
+    """Return the filter of a pair without the conditions that both values are present: the integers of rows for which these do
+    not hold are NULL."""
+    condition = term.filter
+    implied = [presence(value) for value in term.value.arguments] if isinstance(term.value, Call) else []
+    while isinstance(condition, Call) and condition.function == "and" and condition.arguments[1] in implied:
+        condition = condition.arguments[0]
+    return None if condition in implied else condition
 
 
 def _clips(block: BoundedBlock) -> bool:

@@ -228,6 +228,18 @@ def power_sum(powers: tuple[int, int], widths: tuple[int, int], rows: tuple[str,
     return f"({upper} * {2**_LIMB_BITS} + {lower})"
 
 
+def moments(row: str, dialect: Dialect) -> list[str]:
+    """Return the select items m0, m1, m2: number, sum and sum of squares of the integers `row`, of at most 30 bits, of the rows
+    with one value of the other side of a pair."""
+    sums = [f"count({row})", f"coalesce(sum({row}), 0)", f"coalesce(sum({row} * {row}), 0)"]
+    return [f"{dialect.wide(text)} AS m{power}" for power, text in enumerate(sums)]
+
+
+def power_of_moments(power: int, other_power: int, value: str) -> str:
+    """Return the sum of q^i r^j from the moments of r for each `value` q, in as many digits as `power_sum`."""
+    return f"coalesce(sum({' * '.join([f'm{other_power}', *[value] * power])}), 0)"
+
+
 def _square_part(place: int, width: int, row: str, filtered: str, dialect: Dialect) -> str:
     squared = dialect.exact_sum(f"(CAST({row} AS BIGINT) * {row})", filtered, width**2)
     squares = f"coalesce({dialect.wide(squared)}, 0)"

@@ -15,8 +15,10 @@ import pytest
 from support.gates import NoiselessGate
 from support.joint_rows import GROUPS, PAIRS, session_over, sums_of_each_row, terms
 
-from dpsql.engine.duckdb.dialect import DUCKDB
+from dpsql.engine.duckdb.dialect import DUCKDB, DuckDBDialect
+from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.emit.quantization import both_there, pair_part, power_sum
+from dpsql.engine.query import View
 from dpsql.plan.plan import Term, TermKind
 from dpsql.pricing.joint_sums import PAIR_BITS, factors_of
 from dpsql.pricing.pricing import charged_noises
@@ -110,6 +112,40 @@ def test_parts_are_exact_up_to_the_most_bits(widths: tuple[int, int]) -> None:
         total += expected
     assert total == len(rows) * (widths[0] * widths[1]) ** 2
     assert 4 * (widths[0] * widths[1]) ** 2 * 2**41 < 10**38
+
+
+class OverAllRows(DuckDBDialect):
+    """A dialect that computes every sum over all rows."""
+
+    groups_by_few_values = False
+
+
+@pytest.mark.parametrize("session", ["pure"], indirect=True)
+@pytest.mark.parametrize("keys", ["", "part, ", "cell, "])
+@pytest.mark.parametrize("pair_of", ["w u", "y w", "z y", "z w", "y x"])
+@pytest.mark.parametrize("condition", ["", "x > 1 AND w < 9"])
+def test_sums_over_few_values_are_those_over_all_rows(
+    session: Session, pair_of: str, keys: str, condition: str
+) -> None:
+    """Rows are grouped by the side of a pair that has few values: not by it and 4,000 cells as well, and not by reals."""
+    first, second = pair_of.split()
+    passed = f" FILTER (WHERE {condition})" if condition else ""
+    sql = f"SELECT {keys}corr({first}, {second}){passed} FROM t {'GROUP BY ' + keys[:-2] if keys else ''}"
+    (priced,) = session.planner.plan(session.planner.parse(sql, None), session.options, True).price.blocks
+    engine, width = session.context.engine, priced.block.terms[0].magnitude
+    queries = [
+        Emitter(session.policy, dialect, engine.source, lambda table: View("")).block(priced.block)
+        for dialect in (DUCKDB, OverAllRows())
+    ]
+    sums, wanted = (
+        [tuple(map(str, row.values())) for row in engine.run(query).unseal().to_pylist()] for query in queries
+    )
+    assert sorted(sums) == sorted(wanted)
+    present = " AND ".join(f"NOT isnan({column}::DOUBLE)" for column in (first, second))  # NULL is no true condition
+    text = f'SELECT count(*) AS n FROM "sharing".main.t WHERE {present} AND {condition or "true"}'
+    (rows,) = engine.exact_rows(text).column(0).to_pylist()  # type: ignore[attr-defined]
+    assert sum(int(total) for row in sums for total in row[-9:]) == rows * width > 0
+    assert ("m2" in queries[0].sql) is (keys != "cell, " and pair_of != "y x") and "m2" not in queries[1].sql
 
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
