@@ -171,7 +171,7 @@ class Sources:
         self._zones = set[str]()
         self._looked: dict[str, object] = {}
         self._looking = {table: threading.RLock() for table in policy.tables}
-        self._lock, self._own = threading.Lock(), threading.local()
+        self._lock, self._of_thread = threading.Lock(), threading.local()
         read = map(policy.table_source, policy.tables)
         self._may_reopen = owned and (file is not None or all(map(is_file, read)) or bool(self._objects))
         self._runs = self._running = 0
@@ -252,14 +252,14 @@ class Sources:
     def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yield a cursor that counts as a running query, so that the database is not reopened while it is used. Within it, the
         same thread reads with this cursor: a new one has its settings checked, which takes longer than most readings."""
-        if (cursor := getattr(self._own, "cursor", None)) is not None:
+        if (cursor := getattr(self._of_thread, "cursor", None)) is not None:
             yield cursor
             return
-        self._own.cursor = cursor = self.enter()
+        self._of_thread.cursor = cursor = self.enter()
         try:
             yield cursor
         finally:
-            self._own.cursor = None
+            self._of_thread.cursor = None
             cursor.close()
             self.leave()
 
