@@ -5,7 +5,9 @@ can guess weak passwords without any limit on the number of tries.
 
 Whoever changes it holds the lock of the file `logins.lock` beside it from reading to replacing, so that changes of several
 processes follow each other. The new file is complete and on disk before it takes the name of the previous one; readers need no
-lock. They read the file each time: times and sizes of files are too coarse to show every change.
+lock. They read it at each message until two seconds have passed since its last change, because times of files are too coarse to
+show two changes at once, and later when its inode, size or time of change (which no program can set) differs: with ten thousand
+logins it has megabytes.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +32,8 @@ from dpsql.storage.file_locks import locked
 LEAST_PASSWORD = 8
 _DISABLED = "!"
 """Prefix of the verifier of a disabled login, as in a shadow file: no version reads it as a verifier."""
+_SETTLED_NANOSECONDS = 2 * 10**9
+"""Age of a change after which a further one has another time on every file system."""
 
 
 class Logins:
@@ -38,6 +43,7 @@ class Logins:
         self._place, self._policy = place, policy
         self._lock = threading.Lock()
         self._content: bytes | None = None
+        self._settled: tuple[int, ...] | None = None
         self._verifiers: dict[str, str] = {}
         self._secret = b""
 
@@ -180,16 +186,21 @@ class Logins:
 
     def _read(self) -> None:
         try:
+            if self._settled is not None and self._settled == _marks(os.stat(self._place)):
+                return
+            self._settled = None
             with self._place.open("rb") as file:
-                mode, content = os.fstat(file.fileno()).st_mode, file.read()
+                opened, content = os.fstat(file.fileno()), file.read()
         except FileNotFoundError:
-            self._content, self._verifiers = None, {}
+            self._content, self._settled, self._verifiers = None, None, {}
             return
         except OSError as error:
             raise self._failed(error.strerror) from None
+        mode = opened.st_mode
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise self._failed("it is accessible to users other than its owner; chmod 600")
         if content == self._content:
+            self._settle(opened)
             return
         try:
             facts = json.loads(content)
@@ -197,6 +208,12 @@ class Logins:
         except (ValueError, KeyError, TypeError):
             raise self._failed("it cannot be read") from None
         self._content = content
+        self._settle(opened)
+
+    def _settle(self, opened: os.stat_result) -> None:
+        """Note the marks of the file that was read, if its last change is old enough for them to show the next one."""
+        if time.time_ns() - opened.st_ctime_ns > _SETTLED_NANOSECONDS:
+            self._settled = _marks(opened)
 
     def _write(self, verifiers: dict[str, str]) -> None:
         """Replace the file under its lock. Raises OSError."""
@@ -206,6 +223,10 @@ class Logins:
 
     def _failed(self, problem: str | None) -> Exception:
         return refuse("user_file", place=str(self._place), problem=(problem or "it failed").lower())
+
+
+def _marks(file: os.stat_result) -> tuple[int, ...]:
+    return file.st_dev, file.st_ino, file.st_mode, file.st_size, file.st_ctime_ns
 
 
 def analyst_of(user: str) -> str | None:

@@ -241,6 +241,22 @@ def test_a_change_in_the_same_instant_and_of_the_same_size_is_seen(logins: Login
     assert place.stat().st_size == status.st_size and not logins.may_stay("research") and logins.may_stay("bi")
 
 
+def test_a_settled_file_is_read_again_only_after_a_change(
+    logins: Logins, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsql.frontends.pgwire.logins._SETTLED_NANOSECONDS", -1)
+    logins.add("research", PASSWORD)
+    assert logins.may_stay("research")
+    opened: list[Path] = []
+    open_file = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *how: opened.append(path) or open_file(path, *how))
+    assert logins.may_stay("research") and logins.may_stay("research") and not opened
+    Logins(place, POLICY).disable("research")
+    assert not logins.may_stay("research") and opened
+    place.unlink()
+    assert not logins.states_known()
+
+
 # --- what a guesser sees ----------------------------------------------------------------------------------------------
 
 
