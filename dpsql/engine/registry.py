@@ -70,16 +70,22 @@ def open_engine(policy: Policy, source: Any = None) -> Engine:
 
 
 def structure_of(source: Path | str) -> dict[str, SourceTable]:
-    """Return the tables of a file (a DuckDB database, Parquet or CSV), or of the server of a text postgresql://... Values are
-    never read. Raises InterfaceError, and Faults of the server."""
+    """Return the tables of a file (a DuckDB database, Parquet or CSV), or of the server of a text postgresql://... or spark://...
+    Values are never read. Raises InterfaceError, and Faults of the server."""
     if isinstance(source, str):
-        if scheme_of(source) != "postgresql":
-            raise refuse("init_source", place=f"{scheme_of(source)}://", problem="its structure is not read")
+        scheme = scheme_of(source)
         try:
-            from dpsql.engine.postgresql.structure import structure_of_server
+            if scheme == "postgresql":
+                from dpsql.engine.postgresql.structure import structure_of_server as of_server
+            elif scheme == "spark":
+                from dpsql.engine.spark.sessions import structure_of_catalog as of_server
+            else:
+                raise refuse("init_source", place=f"{scheme}://", problem="its structure is not read")
         except ImportError:
-            raise refuse("source_driver", extra="postgres") from None
-        return structure_of_server(source)
+            raise refuse("source_driver", extra="postgres" if scheme == "postgresql" else "spark") from None
+        if tables := of_server(source):
+            return tables
+        raise refuse("init_source", place=f"{scheme}://", problem="its catalog has no table that may be read")
     from dpsql.engine.duckdb.structure import structure_of_file
 
     return structure_of_file(source)

@@ -337,7 +337,7 @@ def scopes_of(
         if analyst not in policy.analysts:
             raise refuse("analyst_unknown", name=analyst)
         limits.append((f"analyst:{analyst}", policy.analysts[analyst]))
-        if (listed := listed_person(policy, analyst, person)) is not None:
+        if person is not None and (listed := listed_person(policy, analyst, person)) is not None:
             limits.append((f"analyst:{analyst}/{listed}", policy.analysts[analyst].people[listed]))
     if project is not None:
         if project not in policy.projects:

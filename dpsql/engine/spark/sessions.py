@@ -17,13 +17,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from dpsql.engine.faults import CUSTODIAN_LOG, noted
+from dpsql.engine.spark.literals import kind
+from dpsql.engine.structure import SourceTable
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 
@@ -165,3 +168,40 @@ class _Quiet(threading.local):
 _QUIET = _Quiet()
 # PySpark writes the text of errors, which may quote data, to the standard error of the process.
 PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda record: not _QUIET.active)
+
+
+# --- the structure of its catalog, for a new policy -------------------------------------------------------------------
+
+_ENGINE_TYPES = {
+    "int": "INTEGER",
+    "string": "VARCHAR",
+    "char": "VARCHAR",
+    "varchar": "VARCHAR",
+    "timestamp_ntz": "TIMESTAMP",
+}
+"""The names in a `SourceTable` of Spark's types, where they differ by more than case."""
+_DEFAULT_DATABASE = "default"
+
+
+def structure_of_catalog(url: str) -> dict[str, SourceTable]:
+    """Return the tables of the application's current catalog, from the catalog alone. Of tables of one name in several databases
+    the first is taken, that of `default` if there is one. Raises Fault source_java, source_spark, source_server."""
+    session, tables = checked(application(url)).newSession(), dict[str, SourceTable]()
+    try:
+        names = sorted(
+            (database.name for database in session.catalog.listDatabases()), key=lambda name: name != _DEFAULT_DATABASE
+        )
+        for database in names:
+            for listed in session.catalog.listTables(database):
+                if listed.isTemporary or listed.name in tables:
+                    continue
+                table = SourceTable({}, schema=None if database == _DEFAULT_DATABASE else database)
+                for column in session.table(f"`{database}`.`{listed.name.replace('`', '``')}`").schema:
+                    text = column.dataType.simpleString()
+                    table.columns[column.name] = _ENGINE_TYPES.get(kind(text), text.upper())
+                    table.filled |= set() if column.nullable else {column.name}
+                tables[listed.name] = table
+    except (PySparkException, Py4JError) as error:
+        noted(error)
+        raise refuse("source_spark") from None
+    return tables

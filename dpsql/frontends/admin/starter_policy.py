@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from dpsql.engine.registry import structure_of
 from dpsql.engine.structure import SourceTable, plain_name
@@ -201,7 +200,8 @@ def type_in_words(engine_type: str) -> str:
 def data_set_name(source: Path | str) -> str:
     """Return the name of a data set, from the name of its file, files or folder, or of its database."""
     if isinstance(source, str):
-        return plain_name(urlsplit(source).path.strip("/") or "data")
+        path = source.partition("://")[2].partition("/")[2]
+        return plain_name(path.partition("?")[0].strip("/") or "data")
     return plain_name(source.resolve().name.partition(".")[0].replace("*", "").replace("?", "").strip("-_ "))
 
 

@@ -75,7 +75,9 @@ def check(
 
 
 @click.command()
-@option("--from source", "A DuckDB, Parquet or CSV file, a glob, a folder of them, or postgresql://...", "PATH")
+@option(
+    "--from source", "A DuckDB, Parquet or CSV file, a glob, a folder of them, postgresql://..., or spark://...", "PATH"
+)
 @option("--out", "The policy file; by default NAME.yaml.", FILE)
 @option("--unit", "The privacy unit: the column with a person's key, or `row`.", "TABLE.COLUMN")
 @option(

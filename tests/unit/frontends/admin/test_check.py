@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import psycopg
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.clinic_folder import process
 from support.postgres_source import Server, server
-from support.spark_source import needs_spark
+from support.spark_source import needs_spark, spark
 
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.answers import Answers
@@ -31,7 +32,7 @@ from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.testing import POLICY
 
-__all__ = ["server"]
+__all__ = ["server", "spark"]
 
 
 @pytest.fixture
@@ -51,6 +52,35 @@ def checked(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     check.url = url  # type: ignore[attr-defined]
     return check
+
+
+def test_init_reads_the_structure_of_a_catalog_of_spark(spark: Any, tmp_path: Path) -> None:
+    """Columns and types of tables that are not temporary, from the catalog alone: their files are not there."""
+    place = tmp_path / "ward.yaml"
+    assert status_of(["init", "spark://local[2]", "--out", str(place)]) == 2 and not place.exists()
+    columns = "person INT, cost DECIMAL(9,2), word STRING, day DATE, at TIMESTAMP, ok BOOLEAN, list ARRAY<INT>"
+    spark.sql("CREATE DATABASE night")
+    try:
+        for name in ("people", "night.people", "night.stays"):
+            folder = tmp_path / name
+            folder.mkdir()
+            spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet LOCATION '{folder}'")
+            folder.rmdir()
+        spark.createDataFrame([(1,)], ["person"]).createOrReplaceTempView("passing")
+        assert status_of(["init", "spark://local[2]", "--out", str(place), "--unit", "people.person"]) == 0
+    finally:
+        spark.sql("DROP TABLE people")
+        spark.sql("DROP DATABASE night CASCADE")
+    text = place.read_text()
+    assert text.count("schema: night") == 1 and "passing" not in text and 'source: "spark://local[2]"' in text
+    for line in (
+        "person: {type: integer",
+        "cost: {type: real",
+        "word: {type: text",
+        "day: {type: date",
+    ):
+        assert text.count(line) == 2, line
+    assert "at: {type: timestamp" in text and "ok: {type: boolean" in text and "list" in text
 
 
 def test_init_reads_the_structure_of_a_server(
