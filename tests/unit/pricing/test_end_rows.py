@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
-from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.measurements import EndRows
-from dpsql.plan.plan import Caps, Column, Expr, Measure
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.measurements import EndRows, RankHistogram
+from dpsql.plan.plan import Call, Caps, Column, Expr, Literal, Measure
 from dpsql.pricing.most_frequent import EndRowsPricing, requested_key
+from dpsql.pricing.rank_histograms import cell_term
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.most_frequent import EndKey, EndRowsPlan
 
 KEY = Column("k", Facts(Type.TEXT, values=("b", "a", None, "c")))
 """Its values in the order of cells: a, b, c."""
+CONDITION = Call("gt", (Column("x", Facts(Type.INTEGER)), Literal(0, literal_facts(0))), Facts(Type.BOOLEAN))
 
 
 @dataclass
@@ -76,6 +80,78 @@ EXACT: list[tuple[Column, list[Any]]] = [
     (reals("1.5", "1.5"), [1.5]),
 ]
 """Values of which each has a cell of its own, in ascending order."""
+
+
+@pytest.mark.parametrize(("value", "values"), EXACT)
+def test_few_values_have_a_cell_for_each_value_and_key_in_the_order_of_values(value: Column, values: list[Any]) -> None:
+    measurement = entered(value)
+    cells = [cell(measurement, element, key) for element in values for key in ("a", "b", "c")]
+    assert cells == list(range(len(values) * 3)) and measurement.cells == len(cells)
+
+
+def test_a_row_without_a_value_or_a_key_of_the_list_is_in_no_cell() -> None:
+    measurement = entered(integers(0, 9))
+    for value, key in ((None, "a"), (3, None), (3, "d"), (3, "A")):
+        assert cell(measurement, value, key) is None
+    assert cell(entered(Column("v", Facts(Type.TEXT, values=("x",)))), "y", "a") is None
+
+
+def test_many_values_share_cells_and_none_is_moved_past_another() -> None:
+    """Values beyond the bounds have cells of their own at both ends."""
+    for value, values in (
+        (reals("-10", "10"), [-1e300, -10.001, -10, -9.9999, -1e-9, 0, 1e-9, 9.9999, 10, 11, math.inf]),
+        (integers(-(2**40), 2**40), [-(2**62), -(2**40), -1, 0, 1, 2**40 - 1, 2**40, 2**62]),
+        (
+            Column("v", Facts(Type.TIMESTAMP, datetime(2000, 1, 1), datetime(2030, 1, 1))),
+            [
+                datetime(1, 1, 1),
+                datetime(2000, 1, 1),
+                datetime(2015, 1, 1),
+                datetime(2029, 12, 31),
+                datetime(9999, 1, 1),
+            ],
+        ),
+    ):
+        measurement = entered(value)
+        cells = [cell(measurement, element, key) for element in values for key in ("a", "c")]
+        present = [found for found in cells if found is not None]
+        assert len(present) == len(cells) and [found % 3 for found in present] == [0, 2] * len(values)
+        places = [found // 3 for found in present[::2]]
+        assert places == sorted(places) and places == [found // 3 for found in present[1::2]]
+        assert places[0] == 0 and max(present) == measurement.cells - 1, "the ends are used, and nothing is beyond"
+        assert len(set(places)) >= 5
+
+
+def test_groups_and_keys_that_leave_too_few_cells_are_refused() -> None:
+    for keys, groups, fits in ((1, 1 << 16, True), (1, (1 << 16) + 1, False), (2, 1 << 15, True), (3, 21846, False)):
+        block, key = Block(groups), Column("k", Facts(Type.TEXT, values=tuple("abc"[:keys])))
+        if fits:
+            requested_key(block, asked(reals("0", "1"), key))
+            continue
+        with pytest.raises(Refusal) as caught:
+            requested_key(block, asked(reals("0", "1"), key))
+        assert caught.value.slug == "many_cells" and block.measurements == []
+
+
+# --- what is released -----------------------------------------------------------------------------------------------
+
+
+def test_an_equal_measurement_is_made_once_and_any_difference_makes_another() -> None:
+    value, other = integers(0, 4), Column("w", Facts(Type.INTEGER, Fraction(0), Fraction(4)))
+    block = Block(measurements=[RankHistogram("h0", value, cell_term(value, None, 1), ())])
+    first, _ = requested_key(block, asked(value))
+    again, _ = requested_key(block, replace(asked(value), name="n"))
+    assert first == again and [measurement.name for measurement in block.measurements] == ["h0", "e0"]
+    for different in (
+        asked(value, aggregate="arg_min"),
+        asked(other),
+        asked(value, Column("k", Facts(Type.TEXT, values=("a", "b")))),
+        asked(value, condition=CONDITION),
+    ):
+        requested_key(block, different)
+    assert [measurement.name for measurement in block.measurements] == ["h0", "e0", "e1", "e2", "e3", "e4"]
+    assert [measurement.term.name for measurement in block.measurements[1:]] == ["e0", "e1", "e2", "e3", "e4"]
+    assert [measurement.last for measurement in block.measurements[1:]] == [True, False, True, True, True]
 
 
 # --- price ----------------------------------------------------------------------------------------------------------
