@@ -86,13 +86,14 @@ def _rows(relation: Relation, policy: Policy) -> int:
     return 1 if not relation.keys else _rows(relation.source, policy)
 
 
-def rows_in_group(relation: Relation, keys: tuple[Expr, ...], policy: Policy) -> int:
-    """Return the most rows that one unit can have with equal `keys`, expressions over the relation.
+def rows_in_group(relation: Relation, keys: tuple[Expr, ...], policy: Policy, rows: int | None = None) -> int:
+    """Return the most rows that one unit can have with equal `keys`, expressions over the relation. `rows`: all of the unit's, if
+    they are counted already.
 
     A `UnitAggregate` has one row for each unit and combination of its keys, and filters and projections add none. If all of its
     keys occur unchanged among `keys`, rows of one unit with equal `keys` agree on them and so are a single row.
     """
-    rows = rows_per_unit(relation, policy)
+    rows = rows_per_unit(relation, policy) if rows is None else rows
     base = base_rows(relation)
     if not isinstance(base, UnitAggregate) or not owned(relation, policy):
         return rows
@@ -166,16 +167,16 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
             raise refuse("internal", what="public rows of which a row meets any number")
         return left * met
     right = _rows(relation.right, policy)
-    forward = left * _most_with_equal_keys(relation, 1, met, policy)
-    back = _most_with_equal_keys(relation, 0, back, policy)
+    forward = left * _most_with_equal_keys(relation, 1, met, policy, right)
+    back = _most_with_equal_keys(relation, 0, back, policy, left)
     return min(forward, right * back + (left - back if relation.kind == "left" else 0))
 
 
-def _most_with_equal_keys(relation: Join, side: int, promised: int | None, policy: Policy) -> int:
+def _most_with_equal_keys(relation: Join, side: int, promised: int | None, policy: Policy, rows: int) -> int:
     """Return the most rows of one unit on one side (0: left, 1: right) of a join of units that have equal keys. `promised`: by
-    the policy."""
+    the policy. `rows`: the unit's rows on that side; counting them anew would double the work with each join."""
     source = (relation.left, relation.right)[side]
-    most = rows_in_group(source, tuple(_keys_of_side(relation, side)), policy)
+    most = rows_in_group(source, tuple(_keys_of_side(relation, side)), policy, rows)
     return most if promised is None else min(most, promised)
 
 
@@ -197,8 +198,8 @@ def _limit_of_side(relation: Join, side: int, policy: Policy) -> Limit | None:
     without keys, by the number of rows of a public table. None if there is none."""
     source, keys = (relation.left, relation.right)[side], _keys_of_side(relation, side)
     if keys:
-        return _limit(source, frozenset(key.name for key in keys), policy)
-    rows = unfiltered(source) if _rows(source, policy) else base_rows(source)
+        return _limit(source, frozenset(key.name for key in keys), policy, {})
+    rows = base_rows(source)
     if not isinstance(rows, Scan) or relation.keys:
         return None
     table = policy.tables[rows.table]
@@ -208,7 +209,11 @@ def _limit_of_side(relation: Join, side: int, policy: Policy) -> Limit | None:
     return Limit(most, frozenset({Promise(rows.table, (), most)}))
 
 
-def _limit(relation: Relation, columns: frozenset[str], policy: Policy) -> Limit | None:
+Limits = dict[tuple[int, frozenset[str]], Limit | None]
+"""Limits of the joins of one relation, by identity and columns: a join asks each side twice, and chains of joins ask again."""
+
+
+def _limit(relation: Relation, columns: frozenset[str], policy: Policy, limits: Limits) -> Limit | None:
     """Return the limit on rows (of one unit, where rows have units) that agree on `columns`, none of which is NULL in them.
 
     Rows of a table agree as its keys promise. In a join, each row of one side occurs once for each row of the other side that it
@@ -217,19 +222,24 @@ def _limit(relation: Relation, columns: frozenset[str], policy: Policy) -> Limit
     none, with NULL on the right: there nothing follows from the right side.
     """
     if isinstance(relation, Filter):
-        return _limit(relation.source, columns, policy)
+        return _limit(relation.source, columns, policy, limits)
     if isinstance(relation, Project):
         defined = dict(relation.columns)
         same = (defined[name] for name in columns)
-        return _limit(relation.source, frozenset(column.name for column in same if isinstance(column, Column)), policy)
+        names = frozenset(column.name for column in same if isinstance(column, Column))
+        return _limit(relation.source, names, policy, limits)
     if isinstance(relation, Scan):
-        names = tuple(sorted(columns))
-        most = policy.tables[relation.table].multiplicity(names)
-        return None if most is None else Limit(most, frozenset({Promise(relation.table, names, most)}))
-    return _joined_limit(relation, columns, policy) if isinstance(relation, Join) else None
+        compared = tuple(sorted(columns))
+        most = policy.tables[relation.table].multiplicity(compared)
+        return None if most is None else Limit(most, frozenset({Promise(relation.table, compared, most)}))
+    if not isinstance(relation, Join):
+        return None
+    if (id(relation), columns) not in limits:
+        limits[id(relation), columns] = _joined_limit(relation, columns, policy, limits)
+    return limits[id(relation), columns]
 
 
-def _joined_limit(relation: Join, columns: frozenset[str], policy: Policy) -> Limit | None:
+def _joined_limit(relation: Join, columns: frozenset[str], policy: Policy, below: Limits) -> Limit | None:
     agreed, pairs = set(columns), [(a, b) for a, b in relation.keys if isinstance(a, Column) and isinstance(b, Column)]
     for a, b in pairs:
         if a.name in agreed and told_apart(a, b):
@@ -240,12 +250,20 @@ def _joined_limit(relation: Join, columns: frozenset[str], policy: Policy) -> Li
     met = [frozenset(key.name for key in _keys_of_side(relation, side)) for side in (0, 1)]
     limits: list[Limit] = []
     for first, source, other in ((0, relation.left, relation.right), (1, relation.right, relation.left)):
-        if first == 1 and relation.kind != "inner":
+        if (first == 1 and relation.kind != "inner") or not sides[first] or not met[1 - first]:
             continue
-        of_rows = _limit(source, sides[first], policy) if sides[first] else None
-        of_matches = _limit(other, met[1 - first] | sides[1 - first], policy) if met[1 - first] else None
-        if of_rows is not None and of_matches is not None:
-            limits.append(Limit(of_rows.most * of_matches.most, of_rows.promises | of_matches.promises))
+        agreements = [(source, sides[first]), (other, met[1 - first] | sides[1 - first])]
+        agreements.sort(
+            key=lambda side: isinstance(base_rows(side[0]), Join)
+        )  # a table first: without its limit there is none
+        most, relied_on = 1, frozenset[Promise]()
+        for side, agreeing in agreements:
+            limit = _limit(side, agreeing, policy, below)
+            if limit is None:
+                break
+            most, relied_on = most * limit.most, relied_on | limit.promises
+        else:
+            limits.append(Limit(most, relied_on))
     return min(limits, key=lambda limit: limit.most, default=None)
 
 

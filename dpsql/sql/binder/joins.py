@@ -48,7 +48,7 @@ from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.binder.unpaired_rows import UnpairedRows, unpaired_rows
 from dpsql.sql.lexer import place
 
-MOST_SOURCES = 12
+MOST_SOURCES = 20
 MOST_CROSSED = 1000
 """Largest number of rows with which one protected row may be paired: rows of a result, or of a public table without keys."""
 _ANY_CONDITION = (
