@@ -29,14 +29,13 @@ _KEY = "scan"
 _ORDERED = ("integer", "date", "text")
 _TEXTS = ("VARCHAR", "string", "text", "character varying", "character")
 """Engine types whose blank values are empty cells."""
+_FLOATS = ("float", "double", "real", "double precision")
+"""Engine types whose NaN is an empty cell, as programs write it that have no other."""
 
 
-_NUMBERS = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*"
-_CONVERTED = {
-    "integer": "U?(TINY|SMALL)INT|U?INTEGER|BIGINT|FLOAT|DOUBLE|DECIMAL.*|TIME", "real": _NUMBERS,
-    "boolean": rf"BOOLEAN|{_NUMBERS}", "date": "DATE|TIMESTAMP.*", "timestamp": "DATE|TIMESTAMP.*",
-}  # fmt: skip
-"""For each type of the policy, DuckDB's types whose values (but for extreme ones) are values of it."""
+_TEMPORAL = ("date", "timestamp")
+_CERTAIN = re.compile("BOOLEAN|U?(TINY|SMALL)INT|U?INTEGER|BIGINT")
+"""DuckDB's types all of whose values are numbers and truth values of a policy."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +103,8 @@ class CellCounts:
 def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: bool) -> tuple[int, list[CellCounts]]:
     """Return how many rows of one of the `parts` of a table were read, and the cells of its columns. These figures are exact.
 
-    Without `everything` only columns that the source stores as texts, or as another type that has no values of the policy's, are
-    read: all rows of CSV files, and otherwise the first `MOST_SAMPLED`. Columns of texts are not counted, nor is what cannot be
+    Without `everything` only columns whose type in the source may have values that the policy's has not are read: all rows of CSV
+    files, and otherwise the first `MOST_SAMPLED`. Columns of texts are not counted, nor is what cannot be
     read as a whole (see `failures`).
     """
     about, stored = policy.tables[table], engine.source(table).types
@@ -113,7 +112,7 @@ def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: 
         column
         for column, entry in about.columns.items()
         if entry.type != "text"
-        and (everything or not re.fullmatch(_CONVERTED[entry.type], stored_as(stored[column])[0]))
+        and (everything or entry.type in _TEMPORAL or not _CERTAIN.fullmatch(stored_as(stored[column])[0]))
     ]
     if not columns and about.csv is None:
         return 0, []
@@ -251,8 +250,11 @@ class _Reading:
         items, sums = ["1 AS n0"], ["coalesce(sum(n0), 0) AS n0"]
         for number, column in enumerate(columns):
             stored = f"s0.{text.identifier(column)}"
-            is_text = stored_as(source.types[column])[0] in _TEXTS
+            stored_type = stored_as(source.types[column])[0]
+            is_text = stored_type in _TEXTS
             filled = f"{stored} IS NOT NULL" + (f" AND trim({stored}) <> ''" if is_text else "")
+            if stored_type.lower() in _FLOATS:
+                filled += f" AND NOT {text.is_nan(stored)}"
             typed = self._typed(column)
             is_real = is_text and self.policy.tables[self.table].columns[column].type == "real"
             lost = f"({typed} IS NULL OR {text.is_nan(typed)})" if is_real else f"{typed} IS NULL"

@@ -128,9 +128,18 @@ value at which it does not. So may decimals (with more digits than their type ha
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
+_LONG = {
+    "BIT": "(CASE WHEN bit_length({0}) < 64 THEN TRY_CAST({0} AS BIGINT) END)", "BIGNUM": "CAST({0} AS VARCHAR)",
+}  # fmt: skip
+"""How values of any length are read as others than texts: before DuckDB 2, TRY_CAST raises at those that are too long. (And it
+makes a double of 64 bits as if they were its own.)"""
+
+
 def _castable(source: str, type_: Type, engine_type: str) -> str:
     if engine_type.upper() == "JSON" and type_ is not Type.TEXT:  # read from Arrow, it may be no JSON
         return f"(CASE WHEN json_valid({source}) THEN {source} END)"
+    if engine_type.upper() in _LONG and type_ is not Type.TEXT:
+        return _LONG[engine_type.upper()].format(source)
     ends = _CASTABLE.get(engine_type.upper())
     if decimal := _DECIMAL.fullmatch(engine_type.upper()):
         digits, scale = map(int, decimal.groups())

@@ -106,11 +106,11 @@ class _Reader:
             raise NotTheSame
         return _number(character), 1
 
-    def _escape(self, of_set: Callable[[str], str]) -> str:
+    def _escape(self, as_set: Callable[[str], str]) -> str:
         character = self._take()
         if character in _SETS:
             ranges = re.sub(r"[^-]", lambda match: _number(match[0]), _SETS[character])
-            return of_set(ranges)
+            return as_set(ranges)
         if character in _CONTROLS:
             return _number(_CONTROLS[character])
         if character.isascii() and not character.isalnum() and character.isprintable():

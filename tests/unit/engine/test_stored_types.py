@@ -20,11 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.exact_session import exact_session
+from support.plain_duckdb import plain_duckdb
 from support.postgres_source import server
 from support.spark_source import spark
 
+from dpsql.engine.duckdb.literals import cast_column
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Fault
+from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, parse_policy
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.opening import open_session
@@ -313,6 +316,26 @@ def test_decimals_are_summed_in_steps_of_their_scale(stored: Stored, tmp_path: P
     sql = "SELECT x, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY x"
     groups = answer(tmp_path, source, sql, **money, domain=[str(price) for price in listed])
     assert groups[:3] == [(float(p), prices.count(p), float(p * prices.count(p))) for p in listed]
+
+
+LONG = {
+    "'101'::BIT": 5, "repeat('0', 300)::BIT": None, "repeat('1', 63)::BIT": 2**63 - 1, "repeat('1', 64)::BIT": None,
+    "'-12'::BIGNUM": -12, "repeat('9', 18)::BIGNUM": 10**18 - 1, "('-' || repeat('9', 50))::BIGNUM": None,
+    "repeat('9', 400)::BIGNUM": None,
+}  # fmt: skip
+"""Values of DuckDB's types of any length, as whole numbers."""
+
+
+@pytest.mark.parametrize("value", LONG)
+def test_a_value_of_any_length_ends_no_question(value: str) -> None:
+    """Whatever the policy declares, it is read or NULL, and as a number it is the same whole number or real."""
+    type_ = value.rpartition("::")[2]
+    connection, read = plain_duckdb().cursor(), dict[Type, Any]()
+    for target in (Type.INTEGER, Type.REAL, Type.TEXT, Type.BOOLEAN, Type.DATE, Type.TIMESTAMP):
+        text = cast_column("x", target, type_)
+        ((read[target],),) = connection.execute(f"SELECT {text} FROM (SELECT {value} AS x)").fetchall()
+    whole = LONG[value]
+    assert read[Type.INTEGER] == whole and (whole is None or read[Type.REAL] == float(whole))
 
 
 def test_texts_are_equal_if_their_bytes_are(stored: Stored, tmp_path: Path) -> None:

@@ -312,13 +312,18 @@ def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(
     pq.write_table(pa.table({**columns, "age": ["x", "3,5"]}), tmp_path / "b.parquet")
     pq.write_table(pa.table({**columns, "age": [30, 40], "born": [True, False]}), tmp_path / "c.parquet")
     pq.write_table(pa.table({**columns, "age": pa.array([2**63, 2**64 - 1], pa.uint64())}), tmp_path / "d.parquet")
+    late, endless = pa.array([2**62] * 2, pa.timestamp("us")), [float("inf"), float("-inf")]
+    pq.write_table(pa.table({**columns, "age": endless, "born": late}), tmp_path / "e.parquet")
+    nothing = pa.table({**columns, "age": [float("nan")] * 2, "salary": [float("nan")] * 2})
+    pq.write_table(nothing, tmp_path / "f.parquet")
     findings = check_policy_file(_people(tmp_path, f"{tmp_path}/*.parquet"))
     assert findings.status is Exit.REFUSAL
     lost = [f"{column} has cells that cannot be read" for column in ("people.age", "people.born")]
     assert [problem[: len(words)] for problem, words in zip(findings.problems, lost, strict=True)] == lost
     assert [problem.partition("NULL: ")[2] for problem in findings.problems] == [
-        ", ".join(f"2 of 2 in {tmp_path}/{name}.parquet" for name in names) for names in ("bd", "c")
+        ", ".join(f"2 of 2 in {tmp_path}/{name}.parquet" for name in names) for names in ("bde", "ce")
     ]
+    assert f"note: people.age and salary has no filled cell: in {tmp_path}/f.parquet" in findings.notes
 
 
 def test_what_check_counts_reaches_no_analyst(
