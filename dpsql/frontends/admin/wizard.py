@@ -19,14 +19,7 @@ from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.admin.answers import Again, Answers, WrongAnswer
-from dpsql.frontends.admin.choices import (
-    LEFT_OUT,
-    ColumnChoice,
-    PolicyChoices,
-    TableChoice,
-    column_choice,
-    table_lines,
-)
+from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice, table_lines
 from dpsql.frontends.admin.policy_edit import replace_policy, with_table
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
