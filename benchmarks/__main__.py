@@ -59,7 +59,7 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--fixed", is_flag=True, help="fixed cost on 1,000 rows, step by step [when no part is named]")
 @click.option("--wide", "wide_", is_flag=True, help="a million groups to Arrow, CSV, Parquet; memory")
 @click.option("--large", "large_", is_flag=True, help="100 million rows of Parquet under 4 GiB (needs 20 GB of disk)")
-@click.option("--growth", is_flag=True, help="growth with rows, groups and units")
+@click.option("--growth", is_flag=True, help="growth with rows, groups, units, aggregates and columns")
 @click.option("--clients", "clients_", type=click.IntRange(min=1), help="so many clients at once, e.g. 16")
 @click.option("--cold", "cold_", is_flag=True, help="cold start of the command line")
 @click.option(

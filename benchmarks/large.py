@@ -30,6 +30,7 @@ GROUPED = {
     1_000_000: "shop, article",
 }  # fmt: skip
 """Number of groups -> GROUP BY over `visits`."""
+AGGREGATES, WIDTHS = (1, 5, 10, 20, 40), (10, 40, 160)
 SUM = "SELECT sum(amount) AS total FROM owned"
 USERS = "SELECT count(DISTINCT user_id) AS n FROM owned"
 OWNED_COLUMNS = (
@@ -81,8 +82,9 @@ def large(folder: Path, rows: int, repeat: int, say: Say) -> dict[str, Any]:
 
 
 def growth(folder: Path, most: int, repeat: int, say: Say) -> list[Point]:
-    """Measure curves over rows (up to `most`), groups and units (at `most` rows)."""
+    """Measure curves over rows (up to `most`), groups and units (at `most` rows), aggregates and columns (at a tenth)."""
     points = [*_by_rows(folder, most, repeat), *_by_groups(folder, most, repeat), *_by_units(folder, most, repeat)]
+    points += _by_width(folder, max(1, most // 10), repeat)
     for point in points:
         say(f"{point.x:>12,} {point.axis}, {point.way}: {point.median:.1f} ms")
     return points
@@ -171,6 +173,42 @@ def _by_units(folder: Path, rows: int, repeat: int) -> list[Point]:
         data.unlink()
         for index in [data.with_name(f"{data.name}.bounded"), *folder.glob(f"cache/{data.stem.replace('-', '_')}*")]:
             shutil.rmtree(index, ignore_errors=True)
+    return points
+
+
+def _by_width(folder: Path, rows: int, repeat: int) -> list[Point]:
+    """Measure 1 to 40 averages of a table with 40 columns, and one average of tables with 10 to 160 columns."""
+    points = []
+    for columns in WIDTHS:
+        data, table = folder / f"columns-{rows}-{columns}.duckdb", f"columns_{columns}"
+        data.unlink(missing_ok=True)
+        with duckdb.connect(str(data)) as connection:
+            values = ", ".join(f"(hash(i, {number}) % 1000) / 10.0 AS c{number}" for number in range(columns))
+            users = f"CAST(hash(i) % {max(1, rows // 20)} AS BIGINT) AS user_id"
+            connection.execute(f"CREATE TABLE {table} AS SELECT {users}, {values} FROM range({rows}) AS t(i)")
+        declared = [f"c{number}: {{type: real, lower: 0, upper: 100}}" for number in range(columns)]
+        policies = {
+            way: table_policy(folder, f"{data.stem}-{way}", table, data, (OWNED_COLUMNS[0], *declared), 20)
+            for way in ("unprepared", "copy")
+        }
+        with (
+            duckdb.connect(str(data), read_only=True) as raw,
+            open_session(policies["unprepared"], create_ledger=True) as slow,
+            open_session(policies["copy"], create_ledger=True) as fast,
+        ):
+            fast.context.index.prepare()
+            for session in (slow, fast):
+                session.execute("SET dp.reuse = off")
+            for axis, count in [("columns", 1), *(("aggregates", n) for n in AGGREGATES if columns == AGGREGATES[-1])]:
+                sql = f"SELECT {', '.join(f'avg(c{number}) AS a{number}' for number in range(count))} FROM {table}"
+                ways: dict[str, Callable[[], object]] = {
+                    "raw": partial(_fetch, raw, sql),
+                    "copy": partial(answer, fast, sql),
+                    "unprepared": partial(answer, slow, sql),
+                }
+                points += _points(axis, columns if axis == "columns" else count, ways, repeat)
+        data.unlink()
+        shutil.rmtree(data.with_name(f"{data.name}.bounded"), ignore_errors=True)
     return points
 
 

@@ -202,8 +202,9 @@ def test_the_benchmark_of_large_data_measures_every_way_and_its_growth(tmp_path:
     assert "500 rows" in tables.large(found)
     with pytest.raises(OSError, match="need about"):
         large.large(tmp_path, 10**15, 1, lambda line: None)
-    points = large._by_rows(tmp_path, 500, 1) + large._by_units(tmp_path, 100, 1)
+    points = large._by_rows(tmp_path, 500, 1) + large._by_units(tmp_path, 100, 1) + large._by_width(tmp_path, 100, 1)
     assert {point.x for point in points if point.axis == "rows"} == {1, 5, 50, 500}
+    assert {point.x for point in points if point.axis == "aggregates"} == set(large.AGGREGATES)
     assert "exponent" in tables.growth([vars(point) for point in points])
 
 
