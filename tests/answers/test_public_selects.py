@@ -106,3 +106,15 @@ def test_sets_of_a_units_keys_move_by_as_many_rows_as_they_have(world: World) ->
     with pytest.raises(Error) as caught:
         session.execute("SELECT COUNT(*) FROM (SELECT uid, kind FROM a GROUP BY ROLLUP(uid, kind))")
     assert caught.value.slug == "unit_sets"
+
+
+def test_lists_of_results_as_json(world: World) -> None:  # noqa: F811
+    connection, session = world
+    rows = "(SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS t WHERE n > 20"
+    release = session.execute(f"SELECT json_agg(n ORDER BY kind), jsonb_agg(kind) FILTER (WHERE n < 0) FROM {rows}")
+    ((whole, none),) = rows_of(release)
+    assert [column.name for column in release.columns] == ["json_agg", "jsonb_agg"] and none is None
+    assert (whole,) == connection.execute(f"SELECT to_json(list(n ORDER BY kind)) FROM {rows}").fetchone()
+    with pytest.raises(Error) as caught:
+        session.execute("SELECT json_agg(kind) FROM a")
+    assert caught.value.slug == "row_list" and not caught.value.charged

@@ -48,7 +48,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
 })  # fmt: skip
 NAMES = frozenset({
     "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "date_part", "isfinite",
-    "log2", "cbrt", "to_char", "strftime", "strlen",
+    "log2", "cbrt", "to_char", "strftime", "strlen", "to_json",
 })  # fmt: skip
 OTHER_DIALECTS = frozenset({
     "accuracy", "binary", "casts_non_integer_decimals", "culture", "deterministic", "encoding",

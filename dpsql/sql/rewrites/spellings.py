@@ -20,6 +20,7 @@ from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import literal
 from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.postgresql import LABEL
 
 _APPROXIMATE = {"percentile_approx", "approx_percentile"}
 _EXACT = "percentile"
@@ -45,9 +46,24 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
             respelt = _ordered_mode(node)
         else:
             respelt = _years_of_age(node) or _percentile(node)
+            _as_json(node)
         if respelt is not None:
             node.replace(respelt)
     return tree
+
+
+def _as_json(node: exp.Expr) -> None:
+    """Write PostgreSQL's json_agg(x) and jsonb_agg(x) as the text of the list of all x."""
+    name = str(node.this).lower()
+    if not isinstance(node, exp.Anonymous) or name not in ("json_agg", "jsonb_agg") or len(node.expressions) != 1:
+        return
+    whole = node.parent if isinstance(node.parent, exp.Filter) else node
+    values: exp.Expr = exp.ArrayAgg(this=node.expressions[0])
+    if whole is not node:
+        values = exp.Filter(this=values, expression=whole.expression)
+    listed = exp.Anonymous(this="to_json", expressions=[values])
+    listed.meta[LABEL] = name
+    whole.replace(exp.cast(listed, "VARCHAR", dialect="duckdb"))
 
 
 def _as_limit(fetch: exp.Fetch) -> None:
