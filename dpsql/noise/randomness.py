@@ -7,7 +7,6 @@ probability far below 2**-128 if the source of randomness works); nothing ever w
 from __future__ import annotations
 
 import os
-import ssl
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,7 +43,9 @@ class KernelRandomness:
     def read(self, size: int) -> bytes:
         """Return exactly `size` bytes. Raises the errors of the operating system."""
         if self._openssl_from is not None and size >= self._openssl_from:
-            return ssl.RAND_bytes(size)
+            from ssl import RAND_bytes  # it takes a hundredth of a second, and few processes draw so much
+
+            return RAND_bytes(size)
         return os.urandom(size)
 
 
