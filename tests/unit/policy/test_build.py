@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from dpsql.policy import (
+    Analyst,
     ContributionBounds,
+    PerQuery,
     Policy,
     PolicyColumn,
+    PrivacyUnit,
     SessionLimit,
     load_policy,
     parse_policy,
@@ -22,6 +25,7 @@ from dpsql.policy import (
 from dpsql.policy.fields import fingerprint
 from dpsql.policy.reach import find_cycle, joins_of, paths_to_unit
 from dpsql.policy.types import CsvDialect, ProjectLimit, TableAccess
+from dpsql.privacy.loss import Neighbours
 
 POLICY = """\
 dataset: clinic
@@ -213,3 +217,28 @@ def test_a_long_chain_of_foreign_keys_is_no_recursion() -> None:
     assert joins_of(path, "k") == ()
     assert len(joins_of(path, "other")) == 2000
     assert find_cycle(keys) is None
+
+
+def test_budget_and_defaults_are_read_exactly(policy: Policy) -> None:
+    assert policy.privacy_unit == PrivacyUnit("patients", "patient_id")
+    assert policy.neighbours is Neighbours.ADD_REMOVE
+    assert policy.budget.epsilon == 10
+    assert policy.budget.delta == Fraction(1, 10**6)
+    assert policy.analysts == {"research": Analyst(Fraction(3, 10), Fraction(1, 10**7))}
+    assert policy.session is None
+    assert policy.per_query == PerQuery(
+        epsilon=Fraction(1, 10),
+        max_epsilon=None,
+        min_epsilon=Fraction(1, 1000),
+        delta=Fraction(1, 10**9),
+        mechanism="auto",
+        confidence=Fraction(19, 20),
+        timeout_seconds=300,
+        max_public_groups=1_000_000,
+    )
+    labs = policy.tables["labs"]
+    assert labs.bounds == ContributionBounds(labs.bounds.max_rows, 4, 5, None, 40)
+    assert (labs.columns["value"].max_total, policy.tables["patients"].columns["age"].max_total) == (
+        Fraction(125, 2),
+        None,
+    )

@@ -8,7 +8,7 @@ import pytest
 from support.places import CLINIC
 
 from dpsql.errors.exceptions import PolicyRefusal
-from dpsql.policy import load_policy, policy_problems
+from dpsql.policy import load_policy, parse_policy, policy_problems
 
 
 def changed(old: str, new: str) -> list[tuple[str, str]]:
@@ -333,3 +333,17 @@ def test_two_keys_of_one_table_to_two_units_are_ambiguous() -> None:
     found = changed("{patient_id: patients.patient_id}", "{sender: patients.patient_id, receiver: patients.patient_id}")
     assert [path for path, _ in found] == ["$.tables.visits.foreign_keys"]
     assert "visits.sender -> patients and visits.receiver -> patients" in found[0][1]
+
+
+def test_the_refusal_carries_all_problems() -> None:
+    text = CLINIC.replace("epsilon: 10,", "epsilon: -1,").replace("lower: 0, upper: 120", "lower: 9, upper: 1")
+    with pytest.raises(PolicyRefusal) as refused:
+        parse_policy(text, "clinic.yaml")
+    error = refused.value
+    assert error.slug == "policy_invalid"
+    assert not error.charged
+    assert error.path == "$.budget.epsilon"
+    assert [path for path, _ in error.problems] == ["$.budget.epsilon", "$.tables.patients.columns.age.lower"]
+    assert "clinic.yaml" in error.message
+    assert "$.budget.epsilon" in error.message
+    assert "1 more" in error.message

@@ -91,3 +91,18 @@ def test_texts_and_lists_are_read_or_refused_with_a_sentence(
 ) -> None:
     assert [reader(raw) for raw, _ in good] == [value for _, value in good]
     assert [words in sentence(reader, raw) for raw in bad] == [True] * len(bad)
+
+
+@pytest.mark.parametrize(
+    "text", ["dp_a", "DP_A", "pg_", "Pg_class", "__", "__a", "information_schema", "Information_Schema"]
+)
+def test_names_of_the_system_are_reserved_in_any_case(text: str) -> None:
+    assert (
+        sentence(values.name, text) == f"{text} is reserved; names beginning with dp_, pg_ or __ belong to the system"
+    )
+
+
+def test_long_texts_of_the_owner_are_shortened_in_messages() -> None:
+    assert values.quoted("x" * 40) == repr("x" * 40)
+    assert values.quoted("x" * 41) == repr("x" * 40 + "...")
+    assert len(sentence(values.boolean, "y" * 10_000)) < 100
