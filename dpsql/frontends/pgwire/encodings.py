@@ -14,6 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from numpy import float32
+
 from dpsql.errors.exceptions import refuse
 from dpsql.release.value_text import interval_parts, interval_text
 from dpsql.sql.rewrites.comparisons import read_list
@@ -94,6 +96,11 @@ def _write_float(value: Any) -> str:
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
     return repr(number).removesuffix(".0")
+
+
+def _write_real(value: Any) -> str:
+    """Return a number of single precision with as few digits as tell it apart."""
+    return str(float32(value)).removesuffix(".0") if math.isfinite(value) else _write_float(value)
 
 
 def _read_float(text: str) -> float:
@@ -225,7 +232,10 @@ def _text(name: str, size: int = -1) -> Codec:
 
 def _floating(name: str, size: int, form: str) -> Codec:
     send, receive = _packed(form, float)
-    return Codec(name, size, _write_float, send, _read_float, receive)
+    write = (
+        _write_float if size == 8 else lambda value: _write_float(str(float32(value)))
+    )  # as few digits as tell it apart
+    return Codec(name, size, write, send, _read_float, receive)
 
 
 def receive_array(data: bytes) -> list[Any]:

@@ -26,7 +26,8 @@ PLAIN_FUNCTIONS = {
     "date_part", "row", "pg_get_keywords", "cbrt", "degrees", "radians", "gcd", "lcm", "corr", "var_pop", "var_samp",
     "stddev_pop",
     "stddev_samp", "variance", "regr_slope", "regr_intercept", "regr_count", "covar_pop", "covar_samp", "bit_and", "bit_or",
-    "grouping", "make_date", "mode",
+    "grouping", "make_date", "mode", "stddev", "percentile_cont", "percentile_disc",
+    "atan2", "sin", "cos", "tan", "asin", "acos", "atan",
 }  # fmt: skip
 """Functions that DuckDB has under the same name."""
 
@@ -44,6 +45,7 @@ _NODES = (
         exp.ArrayOverlaps, exp.CurrentSchemas, exp.RegexpReplace, exp.Collate, exp.AnyValue, exp.StringToArray, exp.ArrayToString,
         exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar, exp.JSONPath, exp.JSONPathRoot,
         exp.JSONPathKey, exp.JSONPathSubscript, exp.Fetch, exp.LimitOptions, exp.Tuple, exp.RawString, exp.UnicodeString,
+        exp.StrToDate,
     }
 )  # fmt: skip
 

@@ -35,6 +35,9 @@ _KEPT = {
     "::oid[]) FROM pg_type UNION SELECT amhandler FROM pg_am)",
     "pg_namespace": "nspname IN ('pg_catalog', 'information_schema', 'pg_toast', 'public')",
     "pg_tablespace": "true",
+    **dict.fromkeys(("pg_cast", "pg_ts_config", "pg_ts_dict", "pg_ts_parser", "pg_ts_template"), "true"),
+    "pg_description": "classoid = ANY ('{pg_namespace,pg_language,pg_am,pg_type,pg_ts_config,pg_ts_dict,pg_ts_parser,"
+    "pg_ts_template}'::regclass[])",
     "pg_opclass": "opcdefault AND opcmethod = (SELECT oid FROM pg_am WHERE amname = 'btree')",
 }
 VIEWS = (

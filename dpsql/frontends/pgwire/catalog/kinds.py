@@ -22,6 +22,9 @@ VECTORS = {"int2vector": "USMALLINT[]", "oidvector": "UBIGINT[]"}
 _BY_WIDTH = {width: kind for kind, width in KINDS.items()}
 _PIECE = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".\s]+(?: [^".]+)*))\s*')
 
+_SIZES = re.compile(r"\s*\([\d\s,]*\)")
+"""The sizes behind a type, which its name does not have."""
+
 
 def physical(kind: str) -> str | None:
     """Return DuckDB's type for one of these types; None for any other."""
@@ -92,7 +95,7 @@ class ObjectNames:
             return 0
         spelt = _spelling(text)
         if kind == "regtype":
-            bare = text.strip().lower().replace('"', "").removeprefix("pg_catalog.")
+            bare = _SIZES.sub("", text).strip().lower().replace('"', "").removeprefix("pg_catalog.")
             oid = type_names().get(bare)
             if oid is None and bare.endswith("[]"):
                 element = type_names().get(bare[:-2].strip())

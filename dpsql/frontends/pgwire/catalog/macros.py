@@ -237,7 +237,6 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "array_position": (("_a, _v", "list_position(_a, _v) + pgf_first(_a) - 1"),),
     "array_remove": (("_a, _v", "list_filter(_a, lambda _qx: _qx IS DISTINCT FROM _v)"),),
     "array_prepend": (("_v, _a", "list_prepend(_v, _a)"),),
-    "string_to_array": (("_t, _s", "string_split(_t, _s)"),),
     "regexp_split_to_array": (("_t, _s", "string_split_regex(_t, _s)"),),
     **dict.fromkeys(("regexp_match", "regexp_matches"), (("_t, _s", "pgf_groups(_t, _s)"),)),
     "groups": (("_t, _s", "CASE WHEN regexp_matches(_t, _s) THEN list_transform(generate_series(if(_s LIKE '%(%', 1, 0), "
@@ -264,6 +263,18 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "regexp_full_match(_s, pgf_similar(_p, _e))")),
     "similar": (("_p, _e", "replace(replace(replace(replace(replace(replace(_p, _e || '%', chr(1)), _e || '_', chr(2)), '%', "
     "'.*'), '_', '.'), chr(1), '%'), chr(2), '_')"),),
+    "bit_length": (("_t", "8 * octet_length(encode(_t))"),),
+    "width_bucket": (("_v, _a, _b, _n", "CASE WHEN _v < _a THEN 0 WHEN _v >= _b THEN _n + 1 ELSE "
+    "CAST(floor((_v - _a) * 1.0 * _n / (_b - _a)) AS INTEGER) + 1 END"),),
+    "split": (("_t, _s", "CASE WHEN _t = '' THEN [] WHEN _s = '' THEN [_t] WHEN _s IS NULL THEN regexp_extract_all(_t, '.') "
+    "ELSE string_split(_t, _s) END"),),
+    "string_to_array": (("_t, _s", "pgf_split(_t, _s)"), ("_t, _s, _n",
+    "list_transform(pgf_split(_t, _s), lambda _qx: nullif(_qx, _n))")),
+    "isfinite": (("_v", "isfinite(_v)"),),
+    "factorial": (("_n", "factorial(_n)"),),
+    "pg_size_bytes": (("_t", "CAST(round(CAST(regexp_extract(_t, '[0-9.]+') AS DOUBLE) * CASE lower(regexp_extract(_t, "
+    "'[A-Za-z]+')) WHEN 'kb' THEN 1024 WHEN 'mb' THEN 1048576 WHEN 'gb' THEN 1073741824 WHEN 'tb' THEN 1099511627776 ELSE 1 END) "
+    "AS BIGINT)"),),
     "translate": (("_t, _a, _b", "translate(_t, _a, _b)"),),
     "btrim": (("_t", "trim(_t)"), ("_t, _c", "trim(_t, _c)")),
     "gen_random_uuid": (("", "gen_random_uuid()"),),

@@ -50,6 +50,10 @@ def _named(node: exp.Expr) -> tuple[str, int]:
         return inner if inner[1] == 2 else ("case", 1)
     if isinstance(node, (exp.Array, exp.Tuple)):
         return "array" if isinstance(node, exp.Array) else "row", 2
+    if isinstance(node, exp.AtTimeZone):
+        return "timezone", 2
+    if isinstance(node, exp.Trim):
+        return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "btrim"), 2
     if node.meta.get("word") and not isinstance(node, exp.Connector):
         return called(node), 2
     if isinstance(node, exp.Explode):
@@ -64,7 +68,6 @@ def _named(node: exp.Expr) -> tuple[str, int]:
 
 _OWN_WORDS: dict[type[exp.Expr], str] = {
     exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg", exp.StrPosition: "position",
-    exp.Trim: "btrim",
     exp.JSONArrayAgg: "json_agg",
 }  # fmt: skip
 

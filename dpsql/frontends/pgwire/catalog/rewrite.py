@@ -20,7 +20,7 @@ from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nod
 from dpsql.frontends.pgwire.catalog.coercion import coerce
 from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
-from dpsql.frontends.pgwire.catalog.macros import MACROS
+from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
 from dpsql.frontends.pgwire.catalog.sources import (
@@ -253,6 +253,8 @@ def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
         return exp.cast(value, exp.DataType.build("uint", dialect="duckdb"))
     if word in ("numeric", "decimal"):
         return _numeric_cast(node)
+    if word in ("bool", "boolean") and _is_text(value) and value.name.strip().lower() in ("on", "off"):
+        return exp.convert(value.name.strip().lower() == "on")
     if word in ("json", "jsonb"):
         return call("spaced", exp.cast(value, "json")) if word == "jsonb" else exp.cast(value, "json")
     return node
@@ -547,6 +549,23 @@ def _escaped(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return node
 
 
+def _at_path(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return x #> '{a,1}' and x #>> '{a,1}' with a path of DuckDB."""
+    if not _is_text(node.expression):
+        return node
+    steps = [item.name for item in list_literal(node.expression.name).expressions]
+    path = "$" + "".join(f"[{step}]" if step.isdecimal() else f'."{step}"' for step in steps)
+    name = "json_extract_string" if isinstance(node, exp.JSONBExtractScalar) else "json_extract"
+    return exp.Anonymous(this=name, expressions=[node.this.copy(), exp.Literal.string(path)])
+
+
+def _contains(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return a @> b of two values of jsonb, that are seen in the text, as a test of JSON."""
+    if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}spaced":
+        return exp.Anonymous(this="json_contains", expressions=[node.this.copy(), node.expression.copy()])
+    return node
+
+
 def _json_list(kind: str, *values: exp.Expr) -> exp.Expr:
     """Return json_agg(x ORDER BY y): the order belongs to the list inside."""
     return call(f"{kind}_joined", exp.Anonymous(this="list", expressions=[v.copy() for v in values]))
@@ -626,6 +645,10 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.JSONBContainsTopKey: lambda node, place: call("jsonb_exists", node.this, node.expression),
     exp.SimilarTo: lambda node, place: call("similar_to", node.this, node.expression),
     exp.Escape: _escaped,
+    exp.Hex: lambda node, place: call("to_hex", node.this),
+    exp.SHA2Digest: lambda node, place: call("sha256", node.this),
+    **dict.fromkeys((exp.JSONBExtract, exp.JSONBExtractScalar), _at_path),
+    exp.ArrayContainsAll: _contains,
     exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),
     exp.ExplodingGenerateSeries: _series,
     exp.GenerateSeries: _series,
