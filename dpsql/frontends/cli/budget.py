@@ -89,11 +89,12 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 @option("--days", "Only the last N days.", COUNT, metavar="N")
 @option("--refusals", "Refusals by what was asked for in vain; of 7 days unless --days says otherwise.", is_flag=True)
 def history(policy: Path, format: str, last: int | None, days: int | None, refusals: bool, **chosen: Any) -> None:
-    """List charges with their questions, oldest first; csv and json have the whole text of long ones."""
+    """List charges with their questions, oldest first; csv and json have exact charges and the whole text of long ones."""
     from dpsql.frontends.cli.ledger_rows import chosen_rows, refusal_rows
     from dpsql.frontends.rendering.formats import write_rows
     from dpsql.media.text import sheet_cell
     from dpsql.reuse.questions import days_before, open_questions
+    from dpsql.session.budget import question_price
 
     if refusals and (chosen["all"] or chosen["column"]):
         raise click.UsageError("--all and --column are for answers: a refused question has read no column")
@@ -105,7 +106,9 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
         if refusals:
             names, rows = refusal_rows(written, since, {name: value for name, value in chosen.items() if value})
         else:
-            names, rows = chosen_rows(ledger, written, since, **chosen)
+            names, rows = chosen_rows(
+                ledger, written, since, question_price(loaded) if format == "table" else None, **chosen
+            )
     if format == "csv":  # analysts choose texts that owners open in spreadsheets
         rows = [tuple(sheet_cell(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
     if format == "table":  # the question, which is last, would make every line as wide as the longest text

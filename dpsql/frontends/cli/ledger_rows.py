@@ -63,19 +63,29 @@ def account_rows(policy: Policy, ledger: Ledger) -> Rows:
     return names, rows
 
 
-def charge_rows(ledger: Ledger) -> Rows:
-    """Return column names and one row for each charge, oldest first.
+def charge_rows(ledger: Ledger, price: Mapping[str, int] | None = None) -> Rows:
+    """Return column names and one row for each charge, oldest first: exact, or with a `price` in questions at it.
 
     A charge without an outcome was interrupted (or answered by another process less than a second ago), and counts as
     spent.
     """
-    names = ("entry", "time", "analyst", "scopes", "charge", "outcome", "receipt")
+    names = ("entry", "time", "analyst", "scopes", "charge" if price is None else "questions", "outcome", "receipt")
     charges: dict[int, list[Any]] = {}
     for entry in ledger.history():
         if entry.kind == "charge":
             facts = entry.facts
-            scopes, charge = ", ".join(facts["scopes"]), words(from_text(facts["charge"]))
-            named = (facts["time"], facts["analyst"], scopes, charge, "cut short", request_of(facts["id"]))
+            scopes, charge = ", ".join(facts["scopes"]), from_text(facts["charge"])
+            if price is not None:  # of a window, the accounts are shown by their names alone
+                scopes = ", ".join(dict.fromkeys(parts(scope)[1] for scope in facts["scopes"]))
+            times = max((charge.get(name, 0) / amount for name, amount in (price or {}).items() if amount), default=0)
+            named = (
+                facts["time"],
+                facts["analyst"],
+                scopes,
+                f"{times:.3g}" if price else words(charge),
+                "cut short",
+                request_of(facts["id"]),
+            )
             charges[entry.seq] = [entry.seq, *named]
         elif entry.resolves in charges:
             charges[entry.resolves][5] = "answered" if entry.kind == "committed" else "failed"
@@ -83,20 +93,13 @@ def charge_rows(ledger: Ledger) -> Rows:
 
 
 def chosen_rows(
-    ledger: Ledger,
-    written: Sequence[QuestionText],
-    since: str,
-    *,
-    all: bool,
-    analyst: str | None,
-    project: str | None,
-    column: str | None,
-    claimed_user: str | None,
-) -> Rows:
+    ledger: Ledger, written: Sequence[QuestionText], since: str, price: Mapping[str, int] | None, *, all: bool,
+    analyst: str | None, project: str | None, column: str | None, claimed_user: str | None,
+) -> Rows:  # fmt: skip
     """Return the charges with the texts of their questions, and with `all` (or for a column, of which free answers tell as well)
     the questions that were free or refused. `answer_age`: how many days ago a free answer was measured; `claimed_user`: for whom
-    the client said that it asks."""
-    names, charges = charge_rows(ledger)
+    the client said that it asks; `price`: as of `charge_rows`."""
+    names, charges = charge_rows(ledger, price)
     texts = {question.receipt: question for question in written if question.outcome == ANSWERED}
     measured = {row[6]: row[1] for row in charges}
     rows = []
@@ -116,7 +119,7 @@ def chosen_rows(
         row for row in sorted(rows, key=lambda row: row[1])
         if row[1] >= since and analyst in (None, row[2]) and column in (None, *row[-1])
         and claimed_user in (None, row[-3])
-        and (project is None or f"project:{project}" in row[3].split(", "))
+        and (project is None or f"project:{project}" in [parts(scope)[1] for scope in row[3].split(", ")])
     ]  # fmt: skip
     return (*names, "answer_age", "claimed_user", "question"), [row[:-1] for row in rows]
 

@@ -141,6 +141,21 @@ def test_the_owner_sees_who_asked_what_at_which_price(asked: Path) -> None:
     assert history(asked, "--column", "visits.patient_id") == [] == history(asked, "--project", "none")
 
 
+def test_history_of_windows_is_in_questions_and_names_projects(policy: Path) -> None:
+    text = policy.read_text().replace(
+        "accountant: pure}", "accountant: pure, every: month}\nprojects: {flu: {epsilon: 9}}"
+    )
+    policy.write_text(text)
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        ask(session, "SET dp.epsilon = 2", SUM, "SET dp.project = flu", COUNT)
+    assert [row["question"] for row in history(policy, "--project", "flu")] == [COUNT]
+    assert "epsilon 2" in history(policy)[0]["charge"] and "window:" in history(policy)[0]["scopes"]
+    shown = CliRunner().invoke(budget, ["history", "-p", str(policy)]).output.splitlines()
+    column = shown[0].index("questions")
+    assert [line[column : column + 9].strip() for line in shown[2:]] == ["2", "2"] and "window:" not in "".join(shown)
+    assert "dataset, analyst:ann, project:flu" in shown[3]
+
+
 def test_no_question_is_a_formula_in_the_owners_spreadsheet(policy: Path) -> None:
     with open_session(policy, analyst="ann", create_ledger=True) as session:
         ask(session, "=cmd|' /C calc'!A0", "@SUM(1)", "-1 + 1")
