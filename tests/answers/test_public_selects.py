@@ -118,3 +118,13 @@ def test_lists_of_results_as_json(world: World) -> None:  # noqa: F811
     with pytest.raises(Error) as caught:
         session.execute("SELECT json_agg(kind) FROM a")
     assert caught.value.slug == "row_list" and not caught.value.charged
+
+
+@pytest.mark.parametrize(("chain", "slug"), [(10, "heavy_expression"), (2_000, "clause")])
+def test_laterals_that_double_are_refused_before_they_are_written(world: World, chain: int, slug: str) -> None:  # noqa: F811
+    doubled = "".join(f", LATERAL (SELECT {' + '.join([f'q{n}.d'] * 9)} AS d) AS q{n + 1}" for n in range(chain))
+    with pytest.raises(Error) as caught:
+        world[1].execute(
+            f"SELECT COUNT(*) FROM a, LATERAL (SELECT a.x AS d) AS q0{doubled if chain < 99 else ', LATERAL (SELECT 1) q' * chain}"
+        )
+    assert caught.value.slug == slug and not caught.value.charged

@@ -12,7 +12,9 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import CorrelatedSubquery, hidden
+from dpsql.sql.binder.joins import MOST_SOURCES
 from dpsql.sql.binder.scope import Environment, labels_of, only
+from dpsql.sql.binder.select_lists import MOST_WRITTEN
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 from dpsql.sql.lexer import place
 
@@ -24,6 +26,8 @@ def without_laterals(context: BindingContext, node: exp.Select, environment: Env
         return node
     plain = [source for source in sources if not isinstance(source, exp.Lateral)]
     named = {label.lower() for source in plain for label in labels_of(context.source(source, environment)[1])}
+    if len(sources) > MOST_SOURCES:
+        raise refuse("clause", what=f"FROM with more than {MOST_SOURCES} sources", position=place(sources[-1]))
     node = node.copy()
     for source in _sources(node):
         if isinstance(source, exp.Lateral):
@@ -146,8 +150,11 @@ class _Lateral:
             items += [] if of_this else [exp.alias_(item, item.name, quoted=True) if is_output else item]
             items += [part.copy() for part in listed] if of_all or of_this else []
         node.set("expressions", items)
-        for column in list(node.find_all(exp.Column)):
-            value = self._value(column, node, named)
+        named_here = [(column, self._value(column, node, named)) for column in node.find_all(exp.Column)]
+        sizes = {label: sum(1 for _ in value.walk()) for label, value in self.values.items()}
+        if sum(sizes[column.name.lower()] for column, value in named_here if value is not None) > MOST_WRITTEN:
+            raise refuse("heavy_expression", position=place(self.node) or place(self.node.this))
+        for column, value in named_here:
             if value is not None:
                 column.replace(value.copy() if isinstance(value, exp.Column) else exp.Paren(this=value.copy()))
 
