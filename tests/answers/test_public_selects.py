@@ -128,3 +128,9 @@ def test_laterals_that_double_are_refused_before_they_are_written(world: World, 
             f"SELECT COUNT(*) FROM a, LATERAL (SELECT a.x AS d) AS q0{doubled if chain < 99 else ', LATERAL (SELECT 1) q' * chain}"
         )
     assert caught.value.slug == slug and not caught.value.charged
+
+
+def test_more_names_than_columns_of_a_lateral_are_refused(world: World) -> None:  # noqa: F811
+    with pytest.raises(Error) as caught:
+        world[1].execute("SELECT COUNT(*) FROM a, LATERAL (SELECT 1) AS q(c, d)")
+    assert caught.value.slug == "alias_count" and not caught.value.charged

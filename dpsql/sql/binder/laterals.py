@@ -54,9 +54,11 @@ class _Lateral:
         self.inner = CorrelatedSubquery(context, node.this, environment)
         written = node.args["alias"].args.get("columns") if node.args.get("alias") else None
         labels = [column.name for column in written or ()]
-        labels += [output_name(item) for item in self.select.expressions[len(labels) :]]
-        outputs = zip(labels, self.select.expressions, strict=True)
-        self.values = {label.lower(): item.unalias() for label, item in outputs}
+        items = self.select.expressions
+        if not items or len(labels) > len(items):
+            raise refuse("alias_count", want=len(items), got=len(labels), position=place(node) or place(node.this))
+        labels += [output_name(item) for item in items[len(labels) :]]
+        self.values = {label.lower(): item.unalias() for label, item in zip(labels, items, strict=True)}
 
     def put_into(self, node: exp.Select, named: set[str]) -> None:
         """Rewrite `node`. `named`: lower-case names of columns of the other sources, which unqualified names may mean."""
