@@ -328,7 +328,7 @@ def same_stages(price: Price, left: Observed, right: Observed) -> tuple[Observed
     later = [number for number, priced in enumerate(price.blocks) if number > differ[0] and results_read(priced.block)]
     if not later:
         return left, right
-    cut = [
+    chosen_bound = [
         replace(
             side,
             blocks=side.blocks[: later[0]],
@@ -337,7 +337,7 @@ def same_stages(price: Price, left: Observed, right: Observed) -> tuple[Observed
         )
         for side in (left, right)
     ]
-    return cut[0], cut[1]
+    return chosen_bound[0], chosen_bound[1]
 
 
 def same_outcome(left: Observed, right: Observed) -> Verdict:

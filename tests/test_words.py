@@ -77,6 +77,20 @@ def test_further_names_that_say_nothing_become_fewer(package: str) -> None:
     assert counted(FURTHER_WORDS)[package] <= most, f"give names of the domain instead of {sorted(FURTHER_WORDS)}"
 
 
+MOST_OF_ONE_MEANING = {"place": 184, "room": 0, "cut": 0}
+CUTS = ("aggregates", "plan", "planning", "pricing", "session", "tuning")
+"""Packages that know the bound on what units add in total, which a question chooses for itself (`TotalCut`)."""
+
+
+@pytest.mark.parametrize("word", sorted(MOST_OF_ONE_MEANING))
+def test_a_word_of_the_glossary_has_its_one_meaning(word: str) -> None:
+    """Names of the word become fewer: what stands in a list has an `index`, a file a `path`, a store a `location`, work a
+    `queue`; a place is where something stands in a text that a person wrote, a cut is a `TotalCut`."""
+    files = (file for file in FILES if word != "cut" or package_of(file) not in CUTS)
+    names = [bound for file in files for bound in bound_names(file) if bound.strip("_") in (word, f"{word}s")]
+    assert len(names) <= MOST_OF_ONE_MEANING[word], Counter(map(str, names))
+
+
 def test_no_class_name_means_two_things() -> None:
     assert not classes_of_one_name(), "one word, one meaning: choose another name (docs/glossary.md)"
 

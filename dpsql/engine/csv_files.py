@@ -64,7 +64,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CellLayout:
-    """The cells to read: a line has `width` cells; those at `places` are read under `names`."""
+    """The cells to read: a line has `width` cells; those at `indexes` are read under `names`."""
 
     dialect: CsvDialect
     width: int
@@ -100,28 +100,28 @@ def fields(line: bytes, dialect: CsvDialect) -> tuple[list[bytes], bool]:
     delimiter, quote = dialect.delimiter.encode(), dialect.quote.encode()
     if not quote or quote not in line:
         return line.split(delimiter), False
-    read, place, opened = [], 0, False
+    read, index, opened = [], 0, False
     while True:
         text = b""
-        if line.startswith(quote, place):
-            text, place, opened = _quoted(line, place + 1, quote)
-        end = line.find(delimiter, place)
+        if line.startswith(quote, index):
+            text, index, opened = _quoted(line, index + 1, quote)
+        end = line.find(delimiter, index)
         if end < 0:
-            read.append(text + line[place:])
+            read.append(text + line[index:])
             return read, opened
-        read.append(text + line[place:end])
-        place = end + 1
+        read.append(text + line[index:end])
+        index = end + 1
 
 
-def _quoted(line: bytes, place: int, quote: bytes) -> tuple[bytes, int, bool]:
-    """Return the text from `place` to the closing quote, the position after it, and whether the quote is missing."""
+def _quoted(line: bytes, index: int, quote: bytes) -> tuple[bytes, int, bool]:
+    """Return the text from `index` to the closing quote, the position after it, and whether the quote is missing."""
     parts = []
-    while (end := line.find(quote, place)) >= 0:
-        parts.append(line[place:end])
+    while (end := line.find(quote, index)) >= 0:
+        parts.append(line[index:end])
         if not line.startswith(quote, end + 1):
             return quote.join(parts), end + 1, False
-        place = end + 2
-    return quote.join([*parts, line[place:]]), len(line), True
+        index = end + 2
+    return quote.join([*parts, line[index:]]), len(line), True
 
 
 def cells(line: bytes, layout: CellLayout, broken: Broken) -> list[str | None] | None:
@@ -135,7 +135,7 @@ def cells(line: bytes, layout: CellLayout, broken: Broken) -> list[str | None] |
     if len(texts) != layout.width:
         broken.wrong_width += 1
         return None
-    values = [_text(texts[place], layout.dialect) for place in layout.places]
+    values = [_text(texts[index], layout.dialect) for index in layout.places]
     broken.not_text += any(_text(cell, _NO_NULL) is None for cell in texts)
     return values
 
@@ -252,8 +252,8 @@ def _parsed_lines(text: bytes, layout: CellLayout, broken: Broken) -> list[pa.Re
     dialect, quoted = layout.dialect, bool(layout.dialect.quote) and layout.dialect.quote.encode() in text
     if text.startswith(BYTE_ORDER_MARK):  # the parser would remove it from the first line of a block
         text = b"\n" + text
-    names = [str(place) for place in range(layout.width)]
-    read = [names[place] for place in layout.places]
+    names = [str(index) for index in range(layout.width)]
+    read = [names[index] for index in layout.places]
     try:
         table = pyarrow.csv.read_csv(
             pa.py_buffer(text),
@@ -438,8 +438,8 @@ class CsvFiles:
             if folded.count(in_header.lower()) != 1:
                 slug = "source_column_twice" if in_header.lower() in folded else "source_column_missing"
                 raise refuse(slug, table=self.table, column=column)
-        places = tuple(folded.index(in_header.lower()) for in_header in self._columns.values())
-        return CellLayout(self.dialect, len(header), tuple(self._columns), places)
+        indexes = tuple(folded.index(in_header.lower()) for in_header in self._columns.values())
+        return CellLayout(self.dialect, len(header), tuple(self._columns), indexes)
 
     def _read_through(self, dataset: CsvDataset) -> None:
         """Read every byte once: a truncated gzip file fails only at its end."""
@@ -495,8 +495,8 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         return pyarrow.dataset.Scanner.from_batches(self._reader(read), columns=columns, filter=filter)
 
     def _reader(self, columns: list[str]) -> pa.RecordBatchReader:
-        places = dict(zip(self.layout.names, self.layout.places, strict=True))
-        layout = replace(self.layout, names=tuple(columns), places=tuple(places[name] for name in columns))
+        indexes = dict(zip(self.layout.names, self.layout.places, strict=True))
+        layout = replace(self.layout, names=tuple(columns), places=tuple(indexes[name] for name in columns))
         batches = (batch for parsed, _ in _parsed(self.blocks(), layout) for batch in parsed)
         return pa.RecordBatchReader.from_batches(layout.schema, batches)
 

@@ -46,9 +46,9 @@ class ServedTables(ABC):
         if self._policy.data_version is None or self._policy.prepare.into is None:
             return None
         parents = (parent for _, _, parent, _ in self._policy.unit_joins(table))
-        places = tuple(self._policy.table_source(name) for name in (table, *parents))
-        place = canonical_text((places, self._readers()))
-        return Identity(canonical_text((self.data_version(()), place)), 0.0, place)
+        indexes = tuple(self._policy.table_source(name) for name in (table, *parents))
+        index = canonical_text((indexes, self._readers()))
+        return Identity(canonical_text((self.data_version(()), index)), 0.0, index)
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> NoReturn:
         """Raise TypeError. It is never called, because a policy declares no table of a server as append-only."""

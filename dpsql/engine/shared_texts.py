@@ -140,14 +140,14 @@ def digits_of(node: Call) -> int:
     return value
 
 
-def cut(text: str) -> str:
+def shortened(text: str) -> str:
     """Return a text of at most MOST_TEXT characters."""
     return f"left({text}, {MOST_TEXT})"
 
 
 def replaced(texts: list[str]) -> str:
     """Return `replace` on a text that is cut before, so that the inserted text is bounded, and after."""
-    return cut(f"replace({cut(texts[0])}, {texts[1]}, {texts[2]})")
+    return shortened(f"replace({shortened(texts[0])}, {texts[1]}, {texts[2]})")
 
 
 def boolean_of(word: str, constant: Callable[[object], str]) -> str:

@@ -58,9 +58,9 @@ def _written(column: ExportedColumn, randomised: RandomisedColumn) -> Any:
     assert interval is not None
     middle, width = column.lower / 2 + column.upper / 2, column.upper - column.lower
     # Outputs are few, so the number that each of them is written as is computed once.
-    places = middle + (np.arange(law.places) - (law.places - 1) / 2) * (float(law.interval_slope) * width)
+    paths = middle + (np.arange(law.places) - (law.places - 1) / 2) * (float(law.interval_slope) * width)
     ends = middle + np.array([-1.0, 1.0]) * (float(law.end_reach) * width)
-    numbers = np.concatenate([places, np.full(law.width, np.nan), ends, [np.nan]])
+    numbers = np.concatenate([paths, np.full(law.width, np.nan), ends, [np.nan]])
     position = np.where(interval, outputs, outputs + law.places + law.width)
     written = numbers[position]
     return pa.array(written, mask=np.isnan(written)) if law.missing else pa.array(written)
@@ -82,28 +82,28 @@ class NewFile:
     """A file that appears under its name only when it is complete. It is opened before anything is charged, so that a place that
     cannot be written is refused for free."""
 
-    def __init__(self, place: Path, description: Description) -> None:
+    def __init__(self, path: Path, description: Description) -> None:
         """Raise InterfaceError export_exists, export_ending, export_sets and Fault file_write."""
-        if place.suffix.lower() not in ENDINGS:
-            raise refuse("export_ending", place=str(place))
-        self.place, self._description = place, description
-        self._is_csv = place.suffix.lower() == ".csv"
-        self._part = place.with_name(f".{place.name}.{os.getpid()}.part")
+        if path.suffix.lower() not in ENDINGS:
+            raise refuse("export_ending", place=str(path))
+        self.place, self._description = path, description
+        self._is_csv = path.suffix.lower() == ".csv"
+        self._part = path.with_name(f".{path.name}.{os.getpid()}.part")
         sets = [c.name for c in description.columns if isinstance(c, CategoryColumn) and c.subset > 1]
         if self._is_csv and sets:
             raise refuse("export_sets", column=sets[0])
-        names = [place, *([_description_place(place)] if self._is_csv else [])]
+        names = [path, *([_description_place(path)] if self._is_csv else [])]
         for name in names:
             if name.exists():
                 raise refuse("export_exists", place=str(name))
         try:
             self._file: IO[bytes] = self._part.open("xb")
             if self._is_csv:
-                with _description_place(place).open("x", encoding="utf-8") as text:
+                with _description_place(path).open("x", encoding="utf-8") as text:
                     text.write(description.to_text())
         except OSError as error:
             self.discard()
-            raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+            raise refuse("file_write", place=str(path), problem=error.strerror or "it failed") from None
 
     def write(self, table: pa.Table) -> None:
         """Write the rows under a temporary name. Raises Fault file_write, with the charge kept."""
@@ -143,8 +143,8 @@ class NewFile:
             _description_place(self.place).unlink(missing_ok=True)
 
 
-def _description_place(place: Path) -> Path:
-    return place.with_name(f"{place.name}.json")
+def _description_place(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,35 +157,35 @@ class RandomisedRows:
     columns: dict[str, NDArray[Any]]
 
 
-def read_rows(place: Path) -> RandomisedRows:
+def read_rows(path: Path) -> RandomisedRows:
     """Read a file that dpsql has written. Raises InterfaceError export_file, file_read."""
     try:
-        if place.suffix.lower() == ".csv":
-            description = read_description(_description_place(place).read_text(encoding="utf-8"), str(place))
-            table = _read_csv(place, description)
+        if path.suffix.lower() == ".csv":
+            description = read_description(_description_place(path).read_text(encoding="utf-8"), str(path))
+            table = _read_csv(path, description)
         else:
-            with place.open("rb") as file:  # Arrow's own errors have no reason apart from their text
+            with path.open("rb") as file:  # Arrow's own errors have no reason apart from their text
                 table = pq.read_table(file)
-            description = read_description((table.schema.metadata or {}).get(KEY, b"").decode(), str(place))
+            description = read_description((table.schema.metadata or {}).get(KEY, b"").decode(), str(path))
         if table.column_names != [column.name for column in description.columns]:
-            raise refuse("export_file", place=str(place))
+            raise refuse("export_file", place=str(path))
         columns = {column.name: _read(table.column(column.name), column) for column in description.columns}
     except OSError as error:
         hint = "name a file that `dpsql export` has written"
         problem = (error.strerror or "it failed").lower()
-        raise refuse("file_read", hint=hint, place=str(place), problem=problem) from None
+        raise refuse("file_read", hint=hint, place=str(path), problem=problem) from None
     except (pa.ArrowException, ValueError):
-        raise refuse("export_file", place=str(place)) from None
+        raise refuse("export_file", place=str(path)) from None
     return RandomisedRows(description, table.num_rows, columns)
 
 
-def _read_csv(place: Path, description: Description) -> pa.Table:
+def _read_csv(path: Path, description: Description) -> pa.Table:
     types = {c.name: c.array.type if isinstance(c, CategoryColumn) else pa.float64() for c in description.columns}
     options = pyarrow.csv.ConvertOptions(
         column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
     parsed = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    return pyarrow.csv.read_csv(place, parse_options=parsed, convert_options=options)
+    return pyarrow.csv.read_csv(path, parse_options=parsed, convert_options=options)
 
 
 def _read(values: Any, column: CategoryColumn | NumberColumn) -> NDArray[Any]:

@@ -100,10 +100,10 @@ def _in(expression: Call, row: Mapping[str, Any]) -> Any:
 
 def _place_in(expression: Call, row: Mapping[str, Any]) -> int | None:
     value, *items = (evaluate(argument, row) for argument in expression.arguments)
-    places = (
-        place for place, item in enumerate(items) if None not in (value, item) and compare(value, item, operator.eq)
+    indexes = (
+        index for index, item in enumerate(items) if None not in (value, item) and compare(value, item, operator.eq)
     )
-    return next(places, None)
+    return next(indexes, None)
 
 
 def _nullif(expression: Call, row: Mapping[str, Any]) -> Any:

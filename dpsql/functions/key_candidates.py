@@ -284,11 +284,11 @@ def _representatives(step: Expr, column: Column, low: Any, high: Any) -> Iterato
         raise _Unknown
     count = int(abs(last - first)) * _SAMPLES + _SAMPLES
     whole = column.facts.type is Type.INTEGER
-    places: dict[Any, Any] = {}
+    indexes: dict[Any, Any] = {}
     for index in range(count + 1):
         exact = Fraction(low) + (Fraction(high) - Fraction(low)) * index / count
-        place = math.floor(exact) if whole else min(max(float(exact), low), high)
-        places.setdefault(evaluate(step, {column.name: place}), place)
-    if None in places or len(places) != abs(last - first) + 1:
+        point = math.floor(exact) if whole else min(max(float(exact), low), high)
+        indexes.setdefault(evaluate(step, {column.name: point}), point)
+    if None in indexes or len(indexes) != abs(last - first) + 1:
         raise _Unknown
-    yield from places.values()
+    yield from indexes.values()

@@ -117,11 +117,11 @@ def _completed(parts: list[KeyPart], keys: Sequence[tuple[Expr, Values | None]],
     """Return the parts without the keys that are not public, and with those whose values no question gives."""
     public_parts = []
     for part in parts:
-        places = [place for place, key in enumerate(part.keys) if key not in hidden]
+        indexes = [index for index, key in enumerate(part.keys) if key not in hidden]
         rows = part.rows
-        if len(places) < len(part.keys):
-            rows = tuple(dict.fromkeys(tuple(row[place] for place in places) for row in rows))
-        public_parts.append(KeyPart(tuple(part.keys[place] for place in places), rows))
+        if len(indexes) < len(part.keys):
+            rows = tuple(dict.fromkeys(tuple(row[index] for index in indexes) for row in rows))
+        public_parts.append(KeyPart(tuple(part.keys[index] for index in indexes), rows))
     missing = [index for index in range(len(keys)) if index not in hidden | _listed(parts)]
     public_parts += [KeyPart((index,), tuple((value,) for value in keys[index][1] or ())) for index in missing]
     return [_within_domains(part, keys) for part in public_parts]
@@ -131,13 +131,13 @@ def _within_domains(part: KeyPart, keys: Sequence[tuple[Expr, Values | None]]) -
     """Return the part without NaN, which is no key, and without values beyond the domain of a key that is a column: a public
     table to which the column is equal may have some."""
     rows = part.rows
-    for place, key in enumerate(part.keys):
+    for index, key in enumerate(part.keys):
         expression, values = keys[key]
         if isinstance(expression, Column) and values is not None:
             allowed = frozenset(values)
-            rows = tuple(row for row in rows if row[place] in allowed)
+            rows = tuple(row for row in rows if row[index] in allowed)
         elif expression.facts.type is Type.REAL:
-            rows = tuple(row for row in rows if row[place] is None or not math.isnan(row[place]))
+            rows = tuple(row for row in rows if row[index] is None or not math.isnan(row[index]))
     return part if rows is part.rows else KeyPart(part.keys, rows)
 
 
@@ -147,13 +147,13 @@ def _union(
     """Return the union of the branches, each of which has every combination of its parts' combinations."""
     values_by_key: list[set[Any]] = [set() for _ in keys]
     for part in (part for parts in by_branch for part in parts):
-        for place, index in enumerate(part.keys):
-            values_by_key[index].update(row[place] for row in part.rows)
+        for position, index in enumerate(part.keys):
+            values_by_key[index].update(row[position] for row in part.rows)
     values = tuple(
         None if index in hidden else _ordered(listed, values_by_key[index]) for index, (_, listed) in enumerate(keys)
     )
     public_positions = [index for index in range(len(keys)) if index not in hidden]
-    positions = {index: {value: place for place, value in enumerate(values[index] or ())} for index in public_positions}
+    positions = {index: {value: index for index, value in enumerate(values[index] or ())} for index in public_positions}
     size = prod(len(positions[index]) for index in public_positions)
     counts = [prod(len(part.rows) for part in parts) for parts in by_branch]
     if any(count == size for count in counts) or sum(counts) > MOST_LISTED or size >= 1 << 62 or not by_branch:
@@ -183,10 +183,10 @@ def _numbers(parts: list[KeyPart], positions: Mapping[int, Mapping[Any, int]], s
     """Return the numbers of one branch's combinations in the grid of remaining values."""
     numbers = np.zeros(1, dtype=np.int64)
     for part in parts:
-        places = [(positions[key], strides[key]) for key in part.keys]
+        indexes = [(positions[key], strides[key]) for key in part.keys]
         part_numbers = np.array(
             [
-                sum(position_of[value] * stride for (position_of, stride), value in zip(places, row, strict=True))
+                sum(position_of[value] * stride for (position_of, stride), value in zip(indexes, row, strict=True))
                 for row in part.rows
             ],
             dtype=np.int64,
@@ -330,12 +330,16 @@ class _Search:
             rows = self.public_values.rows(question)
         except Unanswered:
             return None
-        for place, index in enumerate(tied.keys):
-            if len({row[place] for row in rows}) > MOST_VALUES:
+        for position, index in enumerate(tied.keys):
+            if len({row[position] for row in rows}) > MOST_VALUES:
                 return None
             if keys[index].facts.type is Type.REAL:  # engines group both zeros as 0.0
                 rows = tuple(
-                    (*row[:place], row[place] if row[place] is None else row[place] + 0.0, *row[place + 1 :])
+                    (
+                        *row[:position],
+                        row[position] if row[position] is None else row[position] + 0.0,
+                        *row[position + 1 :],
+                    )
                     for row in rows
                 )
         return tuple(dict.fromkeys(rows))
@@ -499,9 +503,9 @@ def _tables(branch: Branch, public: PublicRows) -> list[Candidates]:
 
 
 def _used(table: Candidates, names: set[str]) -> Candidates:
-    places = [place for place, name in enumerate(table.names) if name in names]
-    rows = dict.fromkeys(tuple(row[place] for place in places) for row in table.rows)
-    return Candidates(tuple(table.names[place] for place in places), tuple(rows))
+    indexes = [index for index, name in enumerate(table.names) if name in names]
+    rows = dict.fromkeys(tuple(row[index] for index in indexes) for row in table.rows)
+    return Candidates(tuple(table.names[index] for index in indexes), tuple(rows))
 
 
 @dataclass(frozen=True)

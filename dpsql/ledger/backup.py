@@ -26,7 +26,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.ledger.account import load_accounts, update_accounts
 from dpsql.ledger.chain import same
 from dpsql.ledger.check import require_sound
-from dpsql.ledger.database import DatabaseConnection, parse_place
+from dpsql.ledger.database import DatabaseConnection, parse_location
 from dpsql.ledger.entries import ChainWriter, page_after, tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import added, to_text
@@ -52,7 +52,7 @@ def back_up(ledger: Ledger, folder: Path) -> Head:
 
     Raises Fault backup_postgres, backup_folder.
     """
-    path = ledger.store.place.path
+    path = ledger.store.location.path
     if path is None:
         raise refuse("backup_postgres")
     ledger.settle()
@@ -93,18 +93,18 @@ def restore(
     before the lost amounts are charged. A sound ledger with later entries than the backup is not replaced (backup_older).
     Raises Fault and IntegrityError.
     """
-    place = parse_place(url)
-    if place.path is None:
+    location = parse_location(url)
+    if location.path is None:
         raise refuse("backup_postgres")
     facts = _facts(folder, dataset)
     state = state_directory() if state is None else state
     witness = Witness(state, str(facts["ledger"]))
     backup = Head(int(str(facts["entry"])), str(facts["digest"]))
-    _put_key(folder, witness, dataset, place.address)
+    _put_key(folder, witness, dataset, location.address)
     last_head = witness.head() if witness.has_head else None
-    _require_older(place.path, backup, last_head)
-    _put(folder / "ledger.db", place.path)
-    store = Store(place)
+    _require_older(location.path, backup, last_head)
+    _put(folder / "ledger.db", location.path)
+    store = Store(location)
     try:
         charged: dict[str, Mapping[str, int]] = {}
         with store.writing() as connection:

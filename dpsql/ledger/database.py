@@ -32,7 +32,7 @@ MOST_GRACE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """The location of a ledger: `path` for SQLite, else None; `address` is the URL without a password; `options`: psycopg's."""
 
     path: Path | None
@@ -40,7 +40,7 @@ class Place:
     options: Mapping[str, Any]
 
 
-def parse_place(text: str) -> Place:
+def parse_location(text: str) -> Location:
     """Return the location named by `sqlite:///PATH` or `postgresql://...`. Raises ledger_url for anything else."""
     match = _URL.match(text)
     if match is None:
@@ -48,13 +48,13 @@ def parse_place(text: str) -> Place:
     scheme, dbname, query = match["scheme"].split("+")[0], match["dbname"], match["query"]
     if scheme == "sqlite" and dbname and dbname != ":memory:" and not query:
         path = Path(unquote(dbname)).resolve()
-        return Place(path, f"sqlite:///{path}", {})
+        return Location(path, f"sqlite:///{path}", {})
     if scheme == "postgresql" and (match["port"] or "0").isdigit():
         return _server(match, parse_qsl(query or ""))
     raise refuse("ledger_url")
 
 
-def _server(match: re.Match[str], query: list[tuple[str, str]]) -> Place:
+def _server(match: re.Match[str], query: list[tuple[str, str]]) -> Location:
     """Return the place of a PostgreSQL database. Addresses are compared with those that were recorded before."""
     user, host, dbname = match["user"], match["host"], match["dbname"]
     address = "postgresql://" if user is None else f"postgresql://{quote(unquote(user), safe=' +')}@"
@@ -71,7 +71,7 @@ def _server(match: re.Match[str], query: list[tuple[str, str]]) -> Place:
     hosts = [_HOST_AND_PORT.fullmatch(host) for host in repeated.get("host", [])]
     if hosts and all(hosts):  # several hosts, each with its port
         options["host"], options["port"] = (",".join(host[index] for host in hosts if host) for index in (1, 2))
-    return Place(None, address, options)
+    return Location(None, address, options)
 
 
 def _name(option: tuple[str, str]) -> str:

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger.database import DatabaseConnection, parse_place
+from dpsql.ledger.database import DatabaseConnection, parse_location
 from dpsql.ledger.opening import FORMAT, VERSIONS
 from dpsql.ledger.store import Store
 
@@ -29,10 +29,10 @@ def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, version: int = FORMA
 
     Raises Fault ledger_missing, ledger_format (a newer format, or an older one from which no steps lead), backup_folder.
     """
-    place = parse_place(url)
-    if place.path is not None and not place.path.exists():
-        raise refuse("ledger_missing", address=place.address)
-    store = Store(place)
+    location = parse_location(url)
+    if location.path is not None and not location.path.exists():
+        raise refuse("ledger_missing", address=location.address)
+    store = Store(location)
     try:
         with store.reading() as connection:
             versions = [version for (version,) in connection.rows(VERSIONS)]
@@ -42,7 +42,7 @@ def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, version: int = FORMA
             raise refuse("ledger_format", found=", ".join(map(str, versions)) or "none", known=version)
         if before == version:
             return before, version, None
-        copy = None if place.path is None else _copied(place.path, before)
+        copy = None if location.path is None else _copied(location.path, before)
         with store.writing() as connection:
             for number in range(before, version):
                 steps[number](connection)

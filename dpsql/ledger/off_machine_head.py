@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.ledger.database import parse_place
+from dpsql.ledger.database import parse_location
 from dpsql.ledger.entries import tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.store import Store
@@ -102,7 +102,7 @@ class ServerHead:
     """A row in a PostgreSQL database that is backed up separately from the ledger's database."""
 
     def __init__(self, url: str, ledger_id: str, timeout_seconds: float) -> None:
-        self._store, self._ledger_id = Store(parse_place(url), timeout_seconds, name="the witness"), ledger_id
+        self._store, self._ledger_id = Store(parse_location(url), timeout_seconds, name="the witness"), ledger_id
 
     def read(self) -> str | None:
         """Return the line of the ledger's row."""

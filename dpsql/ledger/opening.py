@@ -11,7 +11,7 @@ from pathlib import Path
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import START, key_mark
 from dpsql.ledger.check import require_sound
-from dpsql.ledger.database import DatabaseConnection, Place, parse_place
+from dpsql.ledger.database import DatabaseConnection, Location, parse_location
 from dpsql.ledger.entries import ChainWriter, page_after, tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.off_machine_head import SecondWitness
@@ -65,22 +65,22 @@ def open_checked(
     """Open the ledger as `dpsql.ledger.open_ledger` describes."""
     checked_text("dataset", dataset, 200)
     state = state_directory() if state is None else state
-    place = parse_place(url)
-    _require_own(place.path)
-    store = Store(place, timeout_seconds, step, read_only=read_only)
+    location = parse_location(url)
+    _require_own(location.path)
+    store = Store(location, timeout_seconds, step, read_only=read_only)
     try:
         is_new = not _has_ledger(store, dataset)
         if is_new:
-            recorded = known_ledger(state, dataset, place.address)
+            recorded = known_ledger(state, dataset, location.address)
             if recorded is None:
                 if not create:
-                    raise refuse("ledger_missing", address=place.address)
-                elsewhere = other_ledgers(state, dataset, place.address, source)
+                    raise refuse("ledger_missing", address=location.address)
+                elsewhere = other_ledgers(state, dataset, location.address, source)
                 if first and elsewhere and second_budget is None:
                     raise refuse("ledger_second", dataset=dataset, address=elsewhere[0])
                 _create(store, state, dataset, source, len(elsewhere), second_budget)
             elif not _has_ledger(store, dataset):  # checked again: it may have been created meanwhile
-                raise refuse("ledger_known", dataset=dataset, address=place.address, place=str(recorded))
+                raise refuse("ledger_known", dataset=dataset, address=location.address, place=str(recorded))
         ledger = _open(store, state, dataset, unfinished=create, adopt=adopt)
         if witness is not None and not read_only:
             _attend(ledger, witness, is_new)
@@ -93,13 +93,13 @@ def open_checked(
 def _has_ledger(store: Store, dataset: str) -> bool:
     """Return whether the tables of a ledger exist. Raises ledger_foreign for a SQLite file with other tables."""
     try:
-        if store.place.path is not None and not store.place.path.exists():
+        if store.location.path is not None and not store.location.path.exists():
             return False
     except PermissionError:
-        raise refuse("ledger_read_only", what=store.place.address) from None
+        raise refuse("ledger_read_only", what=store.location.address) from None
     names = store.table_names()
-    if names and store.place.path is not None and "dpsql_entries" not in names:
-        raise refuse("ledger_foreign", address=store.place.address, dataset=dataset)
+    if names and store.location.path is not None and "dpsql_entries" not in names:
+        raise refuse("ledger_foreign", address=store.location.address, dataset=dataset)
     return "dpsql_entries" in names
 
 
@@ -155,9 +155,9 @@ def _create(
 
     A crash in between leaves a directory without a head, or a ledger with one entry; the next creation completes it.
     """
-    if store.place.path is not None:
-        touch(store.place.path, "the ledger")
-    witness = new_witness(state, dataset, store.place.address, source)
+    if store.location.path is not None:
+        touch(store.location.path, "the ledger")
+    witness = new_witness(state, dataset, store.location.address, source)
     store.step("key made")
     with store.writing() as connection:
         if "dpsql_entries" in connection.table_names():
@@ -180,7 +180,7 @@ def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: b
         if versions != [FORMAT]:
             raise refuse("ledger_format", found=", ".join(map(str, versions)) or "none", known=FORMAT)
         first = page_after(connection, 0)[:2]
-    witness = _witness(first[0].body if first else "", state, dataset, store.place)
+    witness = _witness(first[0].body if first else "", state, dataset, store.location)
     ledger = Ledger(store, witness, dataset)
     if not witness.has_head and (adopt or (unfinished and len(first) == 1)):
         _adopt(ledger, adopt)
@@ -200,7 +200,7 @@ def _attend(ledger: Ledger, url: str, is_new: bool) -> None:
     ledger.second_witness = second
 
 
-def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
+def _witness(body: str, state: Path, dataset: str, location: Location) -> Witness:
     """Return the witness of the ledger with the first entry `body`, which the later check authenticates."""
     try:
         facts = json.loads(body)
@@ -208,7 +208,7 @@ def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
     except (ValueError, KeyError, TypeError) as error:
         raise refuse("ledger_tampered", entry=1, problem="it does not say whose ledger this is") from error
     if named != dataset:
-        raise refuse("ledger_foreign", address=place.address, dataset=dataset)
+        raise refuse("ledger_foreign", address=location.address, dataset=dataset)
     witness = Witness(state, ledger_id)
     witness.require_own()
     if key_mark(witness.key, ledger_id) != mark:

@@ -169,9 +169,9 @@ def added(left: Mapping[str, int], right: Mapping[str, int]) -> Units:
 
 def decimal_text(dimension: str, amount: int) -> str:
     """Return `amount` units as an exact decimal number: decimal_text("epsilon", 5 * 10**17) is "0.5"."""
-    places = DECIMALS[dimension]
-    whole, part = divmod(abs(amount), 10**places)
-    digits = f"{part:0{places}d}".rstrip("0")
+    locations = DECIMALS[dimension]
+    whole, part = divmod(abs(amount), 10**locations)
+    digits = f"{part:0{locations}d}".rstrip("0")
     return f"{'-' if amount < 0 else ''}{whole}{'.' + digits if digits else ''}"
 
 

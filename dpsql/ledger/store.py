@@ -22,7 +22,7 @@ from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.ledger.database import (
     MOST_GRACE_SECONDS,
     DatabaseConnection,
-    Place,
+    Location,
     open_copy,
     open_postgresql,
     open_sqlite,
@@ -71,7 +71,7 @@ class Store:
 
     def __init__(
         self,
-        place: Place,
+        location: Location,
         timeout_seconds: float = 30.0,
         step: Step = no_step,
         name: str = "the ledger",
@@ -83,7 +83,7 @@ class Store:
         self._read_only = read_only
         self._leaves = leaves
         self.name = name
-        self.place = place
+        self.location = location
         self.step = step
         self.timeout_seconds = timeout_seconds
         self._connection: DatabaseConnection | None = None
@@ -97,7 +97,7 @@ class Store:
     @property
     def is_sqlite(self) -> bool:
         """Return whether the database is a SQLite file."""
-        return self.place.path is not None
+        return self.location.path is not None
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -172,9 +172,9 @@ class Store:
             self._become(connection, self._lossy)
             return connection.run(text, **values)
 
-        if self._leaves and self.place.path is not None:
+        if self._leaves and self.location.path is not None:
             with suppress(OSError):  # opening the file says what is wrong
-                disk = os.statvfs(self.place.path)
+                disk = os.statvfs(self.location.path)
                 if disk.f_bavail < min(self._leaves // disk.f_frsize, disk.f_blocks // 20):
                     raise refuse("ledger_disk_full", what=self.name)
         with self.alone():
@@ -263,11 +263,11 @@ class Store:
 
     def _opened(self) -> Any:
         """Return a new connection of the driver."""
-        if self.place.path is None:
-            return open_postgresql(self.place.options, self.timeout_seconds)
+        if self.location.path is None:
+            return open_postgresql(self.location.options, self.timeout_seconds)
         if self._read_only:
-            return open_copy(self.place.path, self.name)
-        connection, self._lossy = open_sqlite(self.place.path, self.timeout_seconds)
+            return open_copy(self.location.path, self.name)
+        connection, self._lossy = open_sqlite(self.location.path, self.timeout_seconds)
         return connection
 
     def _give_up(self) -> None:

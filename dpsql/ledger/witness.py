@@ -189,9 +189,9 @@ class Seat:
             raise refuse("ledger_head_not_written", charged=True)
 
 
-def _unusable(place: str | Path, error: OSError) -> Error:
+def _unusable(location: str | Path, error: OSError) -> Error:
     """Return the fault without the path, which analysts must not learn; the path goes to the custodian's log."""
-    _log.error("cannot use %s: %s", place, error)
+    _log.error("cannot use %s: %s", location, error)
     missing = isinstance(error, FileNotFoundError)
     return refuse("ledger_head_missing") if missing else refuse("ledger_state_busy")
 
@@ -219,9 +219,9 @@ def new_witness(state: Path, dataset: str, address: str, source: str | None = No
 
 def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
     """Return the directory of a completed ledger for this dataset at this address, or None if there never was one."""
-    for place, noted in _finished(state):
+    for location, noted in _finished(state):
         if (noted.get("dataset"), noted.get("address")) == (dataset, address):
-            return place
+            return location
     return None
 
 
@@ -240,13 +240,13 @@ def _finished(state: Path) -> Iterator[tuple[Path, dict[str, object]]]:
     """Yield the directories of ledgers that were completed here, with the contents of their files `place`."""
     if not state.is_dir():
         return
-    for place in sorted(state.glob("*/place")):
+    for location in sorted(state.glob("*/place")):
         try:
-            noted = json.loads(place.read_text())
+            noted = json.loads(location.read_text())
         except (OSError, ValueError):
             continue
-        if isinstance(noted, dict) and (place.parent / "head").exists():
-            yield place.parent, noted
+        if isinstance(noted, dict) and (location.parent / "head").exists():
+            yield location.parent, noted
 
 
 def _read_key(path: Path) -> bytes:

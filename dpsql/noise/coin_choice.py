@@ -114,9 +114,9 @@ def _heads(runs: Runs, inside: slice, rate: Fraction, randomness: Randomness) ->
 
 def _prefixes(value: Words, distance: Integers, error: int, rate: Fraction) -> Words:
     """Return the first 32 bits of p for each run."""
-    cut = np.uint64(ONE_BITS - _COMMON_BITS)
-    prefix = value >> cut
-    for run in ((value + np.uint64(error)) >> cut != prefix).nonzero()[0].tolist():
+    shift = np.uint64(ONE_BITS - _COMMON_BITS)
+    prefix = value >> shift
+    for run in ((value + np.uint64(error)) >> shift != prefix).nonzero()[0].tolist():
         ((low, high),) = exp_bounds(rate, [int(distance[run])])
         exact = low >> EXACT_BITS - _COMMON_BITS
         guard(exact == high >> EXACT_BITS - _COMMON_BITS)

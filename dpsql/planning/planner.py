@@ -108,8 +108,8 @@ class AskedValues:
         }
         try:
             tables = {f"t{number}": _table(table, types) for number, table in enumerate(question.tables)}
-            with self._sandbox.room() as room:
-                answer = room.query(_text(question), tables, MOST_ASKED, strict=True)
+            with self._sandbox.scratch() as scratch:
+                answer = scratch.query(_text(question), tables, MOST_ASKED, strict=True)
             columns = [column.to_pylist() for column in answer.columns]
             return tuple(zip(*columns, strict=True))
         except (Error, pa.ArrowException, OverflowError, ValueError):

@@ -87,17 +87,17 @@ def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> 
     keep it, and more where one row may exceed the total: noise is proportional to the total, and rounding has to be small in
     comparison. Refuses a total of fewer than LEAST_CLIP steps.
     """
-    room = UNIT_BITS - (rows - 1).bit_length()
+    left_bits = UNIT_BITS - (rows - 1).bit_length()
     low, high = value.facts.lower, value.facts.upper
     most = max(abs(low), abs(high))
-    if value.facts.type is Type.INTEGER and most < 2 ** min(room - LEAST_FINER, GRID_BITS):
-        finer = min(FINER_BITS, room - int(most).bit_length())
+    if value.facts.type is Type.INTEGER and most < 2 ** min(left_bits - LEAST_FINER, GRID_BITS):
+        finer = min(FINER_BITS, left_bits - int(most).bit_length())
         term = Term("", TermKind.SUM, value, condition, int(most), 0, int(low), int(high))
         steps = total * 2**finer
     else:
-        bits = KEPT_BITS if total >= most and isinstance(value, Column) else max(KEPT_BITS, room - FINER_BITS)
-        bits = min(bits, room - LEAST_FINER)
-        finer = min(FINER_BITS, room - bits)
+        bits = KEPT_BITS if total >= most and isinstance(value, Column) else max(KEPT_BITS, left_bits - FINER_BITS)
+        bits = min(bits, left_bits - LEAST_FINER)
+        finer = min(FINER_BITS, left_bits - bits)
         term, _ = _real_sum(value, condition, False, bits)
         steps = total * Fraction(2) ** term.grid
     if steps < LEAST_CLIP:

@@ -80,7 +80,7 @@ class ConfinedDuckDB:
         if self._interrupted is not None:
             raise refuse("sandbox_time")
         facts, answered = self._exchange(message, list(tables.values()))
-        if facts["state"] == "unknown":  # it was closed to make room for others
+        if facts["state"] == "unknown":  # it was closed to make scratch for others
             self._loaded.discard(image.name)
             self.load(image)
             facts, answered = self._exchange(message, list(tables.values()))

@@ -401,9 +401,13 @@ def _text_table(names: list[str], batches: list[pa.RecordBatch]) -> str:
     rows = [row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
     texts = [names, *([_cell(value) for value in row] for row in rows)]
     texts = [[terminal(text) for text in row] for row in texts]
-    cut = [[text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 3] + "..." for text in row] for row in texts]
-    widths = [max(len(row[position]) for row in cut) for position in range(len(names))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cut]
+    shortened = [
+        [text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 3] + "..." for text in row] for row in texts
+    ]
+    widths = [max(len(row[position]) for row in shortened) for position in range(len(names))]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in shortened
+    ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
 

@@ -35,14 +35,14 @@ from dpsql.release.value_text import value_text
 from dpsql.sql.parser import parse_text
 
 DIALECT = DuckDBDialect()
-"""The dialect of the statements that a room runs."""
+"""The dialect of the statements that a scratch runs."""
 TIMEOUT_SECONDS = 30.0
 MEMORY_MEGABYTES = 1024
 MOST_ROWS = 1_000_000
 MOST_BYTES = 512 << 20
 """Largest size of an answer in a server, where many answers are held at once."""
 
-# GLOBAL, because a plain SET of some of these holds for one connection only, and every room has its own. Order matters:
+# GLOBAL, because a plain SET of some of these holds for one connection only, and every scratch has its own. Order matters:
 # external access is disabled last but one, because the settings before it (temp_directory) need a database that has it.
 _LOCKDOWN = (
     "SET GLOBAL autoinstall_known_extensions = false",
@@ -55,7 +55,7 @@ _LOCKDOWN = (
 )
 
 
-class Room:
+class Scratch:
     """One analyst's statements in the sandbox, on a separate connection, so that no table is shared or left behind."""
 
     def __init__(
@@ -168,7 +168,7 @@ def _is_unbounded(sql: str) -> bool:
 
 
 class Sandbox:
-    """An open, locked DuckDB shared by threads; each use opens a separate `Room` (microseconds)."""
+    """An open, locked DuckDB shared by threads; each use opens a separate `Scratch` (microseconds)."""
 
     def __init__(
         self,
@@ -189,28 +189,28 @@ class Sandbox:
         self._inherited: list[object] = []
 
     def of(self, asker: str, count: Callable[[int], None] = lambda size: None) -> Sandbox:
-        """Return this sandbox for one asker, who takes turns with others at the confined processes. `count` as in `Room`."""
+        """Return this sandbox for one asker, who takes turns with others at the confined processes. `count` as in `Scratch`."""
         return _AskersSandbox(self, asker, count)
 
-    def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> AbstractContextManager[Room]:
-        """Return a room whose statements together may run for `timeout_seconds` before they are interrupted."""
-        return self._room(timeout_seconds, "", lambda size: None)
+    def scratch(self, timeout_seconds: float = TIMEOUT_SECONDS) -> AbstractContextManager[Scratch]:
+        """Return a scratch whose statements together may run for `timeout_seconds` before they are interrupted."""
+        return self._scratch(timeout_seconds, "", lambda size: None)
 
     @contextmanager
-    def _room(self, timeout_seconds: float, asker: str, count: Callable[[int], None]) -> Iterator[Room]:
+    def _scratch(self, timeout_seconds: float, asker: str, count: Callable[[int], None]) -> Iterator[Scratch]:
         base = self._open()
         connection = base.cursor()
         confined = None if self._pool is None else Confined(self._pool, asker)
-        room = Room(connection, self.most_rows, self._statements, confined, count)
-        watchdog().enter(room, timeout_seconds)
+        scratch = Scratch(connection, self.most_rows, self._statements, confined, count)
+        watchdog().enter(scratch, timeout_seconds)
         try:
-            yield room
+            yield scratch
         except Error as error:
             if error.slug == "sandbox_broken":
                 self._discard(base)
             raise
         finally:
-            watchdog().leave(room)
+            watchdog().leave(scratch)
             connection.close()
 
     def query(
@@ -221,12 +221,12 @@ class Sandbox:
         *,
         strict: bool = False,
     ) -> pa.Table:
-        """Return the rows of one statement, run in a separate room; see `Room.query`."""
-        with self.room(timeout_seconds) as room:
-            return room.query(sql, tables, strict=strict)
+        """Return the rows of one statement, run in a separate scratch; see `Scratch.query`."""
+        with self.scratch(timeout_seconds) as scratch:
+            return scratch.query(sql, tables, strict=strict)
 
     def close(self) -> None:
-        """Release the engine, which ends once no room is open; the next use starts another."""
+        """Release the engine, which ends once no scratch is open; the next use starts another."""
         with self._lock:
             self._base = None
 
@@ -260,9 +260,9 @@ class _AskersSandbox(Sandbox):
         self._shared, self._asker, self._count = shared, asker, count
         self.most_rows = shared.most_rows
 
-    def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> AbstractContextManager[Room]:
-        """Return a room as `Sandbox.room` does, for this asker."""
-        return self._shared._room(timeout_seconds, self._asker, self._count)
+    def scratch(self, timeout_seconds: float = TIMEOUT_SECONDS) -> AbstractContextManager[Scratch]:
+        """Return a scratch as `Sandbox.scratch` does, for this asker."""
+        return self._shared._scratch(timeout_seconds, self._asker, self._count)
 
     def close(self) -> None:
         """Do nothing: the shared engine stays open."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from dpsql.errors.exceptions import Error
-from dpsql.ledger.database import Place
+from dpsql.ledger.database import Location
 from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
@@ -64,10 +64,10 @@ class QuestionTexts:
 
     def __init__(self, ledger: Ledger, bounds: StorePolicy) -> None:
         """Open the store beside the ledger."""
-        location = ledger.store.place
+        location = ledger.store.location
         if location.path is not None:
             path = location.path.with_name(f"{location.path.name}.questions")
-            location = Place(path, f"sqlite:///{path}", {})
+            location = Location(path, f"sqlite:///{path}", {})
         self._store = Store(location, ledger.store.timeout_seconds, name="the store of questions", leaves=LEDGER_BYTES)
         self._bounds = bounds
         self._written, self._lost = 0, 0
@@ -124,9 +124,9 @@ class QuestionTexts:
     def _open(self) -> None:
         if self._is_open:
             return
-        if self._store.place.path is not None:
-            require_no_links(self._store.place.path)
-            touch(self._store.place.path, self._store.name)
+        if self._store.location.path is not None:
+            require_no_links(self._store.location.path)
+            touch(self._store.location.path, self._store.name)
         if "dpsql_questions" not in self._store.table_names():
             with self._store.writing(durable=False) as connection:
                 connection.run(_TABLE)

@@ -19,7 +19,7 @@ from typing import Any
 
 from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.ledger.chain import mac, same
-from dpsql.ledger.database import DatabaseConnection, Place
+from dpsql.ledger.database import DatabaseConnection, Location
 from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
@@ -309,12 +309,12 @@ class ReleaseStore:
 def open_releases(ledger: Ledger, bounds: StorePolicy = DEFAULT_BOUNDS) -> ReleaseStore:
     """Return the store of releases that belongs to `ledger`; create it if it does not exist."""
 
-    location = ledger.store.place
+    location = ledger.store.location
     if location.path is not None:
         path = location.path.with_name(location.path.name + ".releases")
         require_no_links(path)
         touch(path, "the store of releases")
-        location = Place(path, f"sqlite:///{path}", {})
+        location = Location(path, f"sqlite:///{path}", {})
     store = Store(location, ledger.store.timeout_seconds, name="the store of releases", leaves=LEDGER_BYTES)
     with _in_words():
         names = store.table_names()

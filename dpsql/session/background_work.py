@@ -232,7 +232,7 @@ class MeasurementQueue:
         self._running: set[Work[Any]] = set()
         self._listeners: dict[str, Callable[[int], None]] = {}
         self.breaker = SourceBreaker()
-        _rooms.add(self)
+        _queues.add(self)
 
     @property
     def _changed(self) -> threading.Condition:
@@ -294,18 +294,18 @@ class MeasurementQueue:
         self._running = set()
 
 
-_rooms: LiveObjects[MeasurementQueue] = LiveObjects()
+_queues: LiveObjects[MeasurementQueue] = LiveObjects()
 
 
 def _forget_all() -> None:
-    for room in _rooms.all():
-        room.forget()
+    for queue in _queues.all():
+        queue.forget()
 
 
 def _stop_all() -> None:
     """Stop all work: a process that ends while an engine is working is aborted."""
-    for room in _rooms.all():
-        room.stop()
+    for queue in _queues.all():
+        queue.stop()
 
 
 os.register_at_fork(after_in_child=_forget_all)

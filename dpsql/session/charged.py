@@ -75,7 +75,7 @@ class Charge:
         context.engine.check_readable(tuple(tables))
         context.index.require_prepared(tuple(tables))
         self._versions = {table: context.engine.data_version((table,)) for table in tables}
-        context.room.breaker.require_open(self._versions)
+        context.queue.breaker.require_open(self._versions)
 
     def reserve(self, receipt_id: str, loss: PrivacyLoss, options: Options, question: str) -> Reservation:
         """Charge `loss` durably to the accounts that `options` name, unless the asker has stopped waiting. `question`: its
@@ -127,14 +127,14 @@ class Charge:
         if self.reservation is not None:
             if not self.reservation.resolved:
                 self.reservation.commit()
-            self._context.room.breaker.succeeded(self._versions)
+            self._context.queue.breaker.succeeded(self._versions)
 
     def fail(self, error: BaseException) -> None:
         """Note that there was no answer. Nothing is noted without a charge."""
         if self.reservation is None:
             return
         if isinstance(error, Fault) and error.of_source:
-            self._context.room.breaker.failed(self._versions)
+            self._context.queue.breaker.failed(self._versions)
         if not self.reservation.resolved:
             with suppress(
                 Error
@@ -149,7 +149,7 @@ class Charge:
 @contextmanager
 def charged(context: SessionContext, work: Work[Any]) -> Iterator[Charge]:
     """Hold a place in the queue for a charge, and note its outcome at the end: committed, or failed if the block raises."""
-    with context.room.place(work):
+    with context.queue.place(work):
         charge = Charge(context, work)
         try:
             yield charge

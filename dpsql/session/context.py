@@ -114,7 +114,7 @@ class SessionContext:
     stored_releases: StoredReleases
     caches: ReuseCaches
     gate: Gate
-    room: MeasurementQueue
+    queue: MeasurementQueue
     watches: Watches
     running: set[Work[Any]] = field(default_factory=set)
     """The work of the session while its asker waits."""

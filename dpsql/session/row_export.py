@@ -79,11 +79,11 @@ class RowExport:
             )
 
     @registering()
-    def write(self, place: Path) -> ExportReceipt:
-        """Charge the export and write it to `place`. Raises refusals and faults; `charged` says whether the charge stays."""
+    def write(self, path: Path) -> ExportReceipt:
+        """Charge the export and write it to `path`. Raises refusals and faults; `charged` says whether the charge stays."""
         context = self._context
         with naming_nothing_hidden(context.policy):
-            file = NewFile(place, describe(self.plan, context.policy.dataset))
+            file = NewFile(path, describe(self.plan, context.policy.dataset))
             try:
                 receipt = self._measured(file, work_for(context, Pace(context.policy), ""))
                 # Not earlier: the time at which the file appears would reveal how long the work took.

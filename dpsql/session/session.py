@@ -132,12 +132,12 @@ class Session:
         gate: Gate | None = None,
         sandbox: Sandbox | None = None,
         planner: Planner | None = None,
-        room: MeasurementQueue | None = None,
+        queue: MeasurementQueue | None = None,
         caches: ReuseCaches | None = None,
         watch_register: Watches | None = None,
         questions: QuestionTexts | None = None,
     ) -> None:
-        """`room` is shared by concurrent sessions of one process, `caches` by sessions over one store of releases, and
+        """`queue` is shared by concurrent sessions of one process, `caches` by sessions over one store of releases, and
         `watch_register` by sessions that may continue each other's runs. `questions` takes the texts of questions (None: they
         are not kept)."""
         policy = policy.of_analyst(analyst)
@@ -163,7 +163,7 @@ class Session:
             stored_releases=StoredReleases(policy, ledger, store, analyst, engine.data_version, caches),
             caches=caches,
             gate=gate or Gate(),
-            room=MeasurementQueue() if room is None else room,
+            queue=MeasurementQueue() if queue is None else queue,
             watches=watch_register or Watches(),
         )
         self.context.accounts.scopes(project)
@@ -414,7 +414,7 @@ class Session:
 
     def close(self) -> None:
         """Stop running questions (their charges stay), and close engine and ledger."""
-        self.context.room.stop(self.id)
+        self.context.queue.stop(self.id)
         self.context.engine.close()
         self.context.store.close()
         self.context.ledger.close()

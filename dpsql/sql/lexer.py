@@ -58,7 +58,7 @@ class Piece:
         """Return the text of the tokens from number `start` up to (not including) `stop` as a piece; its line and offset count
         from the start of this piece."""
         tokens = self.tokens()[start:stop]
-        return cut(self.sql, tokens, self.dialect) if tokens else Piece("", 1, len(self.sql), self.dialect)
+        return piece_of(self.sql, tokens, self.dialect) if tokens else Piece("", 1, len(self.sql), self.dialect)
 
     def source(self, token: Token) -> str:
         """Return the text of a token as written, with its quotes."""
@@ -107,7 +107,7 @@ def lexed_piece(text: str, tokens: Sequence[Token]) -> Piece:
     return Piece(text, _lexed={DIALECT: tokens})
 
 
-def cut(text: str, tokens: Sequence[Token], dialect: str) -> Piece:
+def piece_of(text: str, tokens: Sequence[Token], dialect: str) -> Piece:
     """Return the piece of `text` from the first to the last of `tokens`, of which there is at least one."""
     start, end = tokens[0].start, tokens[-1].end + 1
     return Piece(text[start:end], text.count("\n", 0, start) + 1, start, dialect, {dialect: _moved(tokens, start)})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import refuse
-from dpsql.sql.lexer import DIALECT, Piece, cut, lex
+from dpsql.sql.lexer import DIALECT, Piece, lex, piece_of
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ def read_script(text: str, dialect: str = DIALECT) -> Script:
         if token.token_type is not TokenType.SEMICOLON:
             waiting.append(token)
         elif waiting:
-            statements.append(cut(text, waiting, dialect))
+            statements.append(piece_of(text, waiting, dialect))
             waiting = []
     if lexed.stop is None:
-        return Script(tuple(statements), cut(text, waiting, dialect) if waiting else None)
+        return Script(tuple(statements), piece_of(text, waiting, dialect) if waiting else None)
     start = waiting[0].start if waiting else lexed.stop
     rest = Piece(text[start:], text.count("\n", 0, start) + 1, start, dialect)
     return Script(tuple(statements), rest, lexed.unfinished, lexed.stop + 1 if lexed.unfinished else 0)

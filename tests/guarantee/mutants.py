@@ -293,7 +293,7 @@ MUTANTS = (
     Mutant("a filter reads nothing", "plan/unused_columns.py", "Narrowing.narrow", "_with(needed, [node.predicate])", "needed", REPLAY, 'test_one_entity_moves_sums_within_the_claim and filters'),
     Mutant("max_groups not enforced", "engine/emit/emitter.py", "Emitter._capped", "f'SELECT * FROM {self.dialect.derived(ranked)} WHERE \"#group\" <= {bounds.max_groups}'", "f'SELECT * FROM {self.dialect.derived(ranked)} WHERE \"#group\" > 0'", REPLAY, 'test_one_entity_moves_sums_within_the_claim and public_keys-max_groups'),
     Mutant("max_rows_per_group not enforced", "engine/emit/emitter.py", "Emitter._capped", "f'SELECT * FROM {self.dialect.derived(ranked)} WHERE \"#row\" <= {bounds.max_rows_per_group}'", "f'SELECT * FROM {self.dialect.derived(ranked)} WHERE \"#row\" > 0'", REPLAY, 'test_one_entity_moves_sums_within_the_claim and cap_of_all_rows'),
-    Mutant("filters of equal aggregates forgotten", "sql/binder/private_block.py", "_Cut._measure", "replace(measure, name=entered.name)", "replace(measure, name=entered.name, filter=entered.filter)", PLANS, 'test_each_query_has_its_keys_and_sensitivities and filters_apart'),
+    Mutant("filters of equal aggregates forgotten", "sql/binder/private_block.py", "_BlockRewriter._measure", "replace(measure, name=entered.name)", "replace(measure, name=entered.name, filter=entered.filter)", PLANS, 'test_each_query_has_its_keys_and_sensitivities and filters_apart'),
     # price and charge
     Mutant("CORR charged once", "pricing/pricing.py", "price_block", "charged_noises(terms)", "charged_noises(terms)[:1]", REPLAY, 'test_one_entity_moves_sums_within_the_claim and aggregates-correlation'),
     Mutant("grouping sets charged once", "session/pipeline.py", "_measured", "loss + blocks[index].loss", "blocks[index].loss", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rollup'),
@@ -408,7 +408,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     # public keys
     Mutant("NULL is no public key", "functions/public_domains.py", "_with_null", "(*values, None) if values is not None and facts.nullable and (None not in values) else values", "values", 'answers/test_public_keys.py', 'groups_of_sql'),
     Mutant("the label of other values is no public key", "functions/public_domains.py", "_labelled", "(*values, facts.outside)", "(*values,)", 'answers/test_outside_values.py', 'group_of_other_values'),
-    Mutant("one column under two names is one key of each set", "sql/binder/private_block.py", "_Cut._known_key", "name not in taken", "True", 'answers/test_grouping_sets.py', 'such_keys_and_sets'),
+    Mutant("one column under two names is one key of each set", "sql/binder/private_block.py", "_BlockRewriter._known_key", "name not in taken", "True", 'answers/test_grouping_sets.py', 'such_keys_and_sets'),
     Mutant("a label is lost in a subquery", "sql/binder/scalars.py", "KeyScalars.bind", "self.scope.labels.get(bound.name) or as_key(bound)", "as_key(bound)", 'answers/test_outside_values.py', 'group_of_other_values'),
     Mutant("computing with a label is not said", "functions/key_columns.py", "_labels_within", "recognisable and (not tested)", "True", 'answers/test_outside_values.py', 'computes_with_a_label'),
     Mutant("other values keep their own keys", "functions/public_domains.py", "as_key", "facts.outside is None", "facts", 'answers/test_outside_values.py', 'group_of_other_values'),
@@ -570,7 +570,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     Mutant("a target for noise that nobody knows", "planning/planner.py", "Planner._with_cuts", "extended.cuts and options.target_error is not None", "False", "unit/planning/test_total_cuts.py", "know_the_noise"),
     Mutant("a comparison under a bound that is chosen", "session/watches.py", "watched", "planned.plan.cuts", "False", "unit/planning/test_total_cuts.py", "know_the_noise"),
     # stages
-    Mutant("a released key that is not shown", "sql/binder/result_facts.py", "_output_positions", "names <= place.keys()", "True or names", REFUSALS, 'result_without_its_key'),
+    Mutant("a released key that is not shown", "sql/binder/result_facts.py", "_output_positions", "names <= index.keys()", "True or names", REFUSALS, 'result_without_its_key'),
     Mutant("some of the keys are unique", "plan/stability.py", "most_met", "names.issuperset(unique)", "names & set(unique)", REFUSALS, 'one_of_two_keys'),
     Mutant("rows agree on keys that nobody compares", "plan/stability.py", "most_met", "names.issuperset(columns)", "True", PLANS, 'equal_written_rows_on_anything'),
     Mutant("a join with a result repeats no row", "plan/stability.py", "matches", "most_met(rows, relation.keys, 'b.')", "1", PLANS, 'written_rows_on_anything'),
@@ -735,8 +735,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("no row is chosen for certain", "release/error_bars/replicates.py", "surely_and_maybe", "_CANDIDATE_DRAWS + 1", "_CANDIDATE_DRAWS + 2", 'unit/session/test_notices.py', 'counted'),
     Mutant("shown keys had no luck", "release/error_bars/intervals.py", "_Simulation._part", "least is None", "True", 'unit/release/error_bars/test_answers.py', 'shown_for_their_count'),
     Mutant("an analyst may draw exact numbers", "frontends/cli/owner.py", "plot", "errors or chosen.analyst", "errors", 'unit/frontends/rendering/test_plots.py', 'are_for_the_owner'),
-    Mutant("pictures of exact numbers are for all to read", "frontends/rendering/plots.py", "write_owners_plot", "replace_file(place, lambda part: part.write_bytes(drawn), private=True, charged=charged)", "replace_file(place, lambda part: part.write_bytes(drawn), charged=charged)", 'unit/frontends/rendering/test_plots.py', 'owner_sees'),
-    Mutant("exact numbers go through a link", "frontends/files.py", "replace_file", "os.replace(_part(place), place)", "place.write_bytes(_part(place).read_bytes())", 'unit/frontends/rendering/test_plots.py', 'new_file'),
+    Mutant("pictures of exact numbers are for all to read", "frontends/rendering/plots.py", "write_owners_plot", "replace_file(path, lambda part: part.write_bytes(drawn), private=True, charged=charged)", "replace_file(path, lambda part: part.write_bytes(drawn), charged=charged)", 'unit/frontends/rendering/test_plots.py', 'owner_sees'),
+    Mutant("exact numbers go through a link", "frontends/files.py", "replace_file", "os.replace(_part(path), path)", "path.write_bytes(_part(path).read_bytes())", 'unit/frontends/rendering/test_plots.py', 'new_file'),
     Mutant("a report takes the run's own files", "frontends/cli/ask.py", "_begin_report", "file.samefile(report)", "False", 'unit/frontends/batch/test_report_page.py', 'not_taken'),
     Mutant("bars of quotients are too narrow", "release/error_bars/fieller.py", "_quantiles", "confidence * (_DRAWS + 1)", "0.9 * confidence * (_DRAWS + 1)", 'unit/release/error_bars/test_fieller.py', 'any_size and laplace and 50'),
     Mutant("quotients of counts are inverted on a lattice", "release/error_bars/fieller.py", "_is_coarse", "variance < (_FINE * max(steps)) ** 2", "False", 'unit/release/error_bars/test_fieller.py', 'little_noise'),

@@ -8,7 +8,7 @@ from typing import Any
 from dpsql.engine.dialect import Dialect, Template, in_calendar
 from dpsql.engine.duckdb import literals
 from dpsql.engine.duckdb.literals import TYPES, constant
-from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, digits_of, floor, infix, plain, replaced
+from dpsql.engine.shared_texts import SharedTexts, boolean_of, digits_of, floor, infix, plain, replaced, shortened
 from dpsql.functions.calendar import microseconds
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
@@ -202,19 +202,19 @@ def _read(node: Call, texts: list[str]) -> str:
 
 
 def _concat(node: Call, texts: list[str]) -> str:
-    return cut(" || ".join(texts))
+    return shortened(" || ".join(texts))
 
 
 def _concat_ws(node: Call, texts: list[str]) -> str:
     """Return the text of CONCAT_WS. NULL literals get a type, so that the engine knows which overload is meant."""
-    return cut(f"concat_ws({', '.join('NULL::VARCHAR' if t == 'NULL' else t for t in texts)})")
+    return shortened(f"concat_ws({', '.join('NULL::VARCHAR' if t == 'NULL' else t for t in texts)})")
 
 
 def _regexp_replace(node: Call, texts: list[str]) -> str:
     """Return the text of REGEXP_REPLACE, cut before, so that the text inserted for all matches is bounded, and after."""
     everywhere = isinstance(node.arguments[3], Literal) and node.arguments[3].value
     options = ", 'g'" if everywhere else ""
-    return cut(f"regexp_replace({cut(texts[0])}, {texts[1]}, {texts[2]}{options})")
+    return shortened(f"regexp_replace({shortened(texts[0])}, {texts[1]}, {texts[2]}{options})")
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:

@@ -86,9 +86,9 @@ def total(column: Any) -> Any:
 def total_table(table: pa.Table, columns: Collection[str]) -> pa.Table:
     """Return the columns of a table that are in `columns`, in any case, with `total` applied to them."""
     readable = {name.lower() for name in columns}
-    places = [place for place, name in enumerate(table.column_names) if name.lower() in readable]
+    indexes = [index for index, name in enumerate(table.column_names) if name.lower() in readable]
     return pa.table(
-        [total(table.column(place)) for place in places], names=[table.column_names[place] for place in places]
+        [total(table.column(index)) for index in indexes], names=[table.column_names[index] for index in indexes]
     )
 
 
@@ -309,14 +309,14 @@ def _kind(leaf: Any, type_: pa.DataType) -> tuple[str, str]:
     kind = f"{leaf.physical_type} {leaf.logical_type.type}"
     if "timeUnit" in logical:
         kind += f" {logical['timeUnit']}"
-    if kind == "FIXED_LEN_BYTE_ARRAY DECIMAL" and not _has_room(_DECIMAL_BYTES, leaf):
-        kind += " roomy" if _has_room(_ARROW_BYTES, leaf) else f" of {leaf.length} bytes"
+    if kind == "FIXED_LEN_BYTE_ARRAY DECIMAL" and not _fits(_DECIMAL_BYTES, leaf):
+        kind += " roomy" if _fits(_ARROW_BYTES, leaf) else f" of {leaf.length} bytes"
     details = [leaf.length, leaf.precision, leaf.scale]
     details += [logical.get(name) for name in ("bitWidth", "isSigned", "isAdjustedToUTC")]
     return kind, str(details)
 
 
-def _has_room(bytes_by_digits: Mapping[int, int], leaf: Any) -> bool:
+def _fits(bytes_by_digits: Mapping[int, int], leaf: Any) -> bool:
     """Return whether every value of a column of decimals fits the bytes that a reader has for so many digits."""
     return bool(leaf.length <= next((size for digits, size in bytes_by_digits.items() if leaf.precision <= digits), 0))
 
@@ -330,7 +330,7 @@ def _leaves(type_: pa.DataType) -> int:
     stored = _storage(type_)
     if not pa.types.is_nested(stored):
         return 1
-    return sum(_leaves(stored.field(place).type) for place in range(stored.num_fields))
+    return sum(_leaves(stored.field(index).type) for index in range(stored.num_fields))
 
 
 def _geometries(metadata: Any) -> Iterable[str]:

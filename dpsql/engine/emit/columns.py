@@ -79,9 +79,9 @@ def in_groups(block: BoundedBlock, dialect: Dialect) -> str:
     listed = block.combinations
     if listed is not None and not listed.whole and len(listed.numbers) <= MOST_LISTED:
         values = [key.values or () for key in block.keys]
-        places = listed.positions([len(domain) for domain in values])
+        indexes = listed.positions([len(domain) for domain in values])
         rows = zip(
-            *([domain[index] for index in position] for domain, position in zip(values, places, strict=True)),
+            *([domain[index] for index in position] for domain, position in zip(values, indexes, strict=True)),
             strict=True,
         )
         names = [key.name for key in block.keys]

@@ -65,8 +65,8 @@ def with_places(
     for part in placed:
         counted = " AND ".join(filter(None, (_present(part, dialect), part.condition, inside)))
         partition = [unit, f"CASE WHEN {counted} THEN 1 ELSE 0 END"]
-        place = rank(dialect, key, partition, (*keys, _value(part, dialect)), "dense_rank")
-        columns.append(f"{place} AS {place_name(part.term)}")
+        index = rank(dialect, key, partition, (*keys, _value(part, dialect)), "dense_rank")
+        columns.append(f"{index} AS {place_name(part.term)}")
     return f"SELECT *, {', '.join(columns)} FROM {dialect.derived(rows)}"
 
 
@@ -373,8 +373,8 @@ class Emitter(RelationText):
         names of a term's factors."""
         columns: dict[str, str] = {}
         for name, pair in numbers.items():
-            for place, text in enumerate(both_there(pair, values[name][1])):
-                values[f"{name}.{place}"] = (_shared(columns, "b", text), "")
+            for index, text in enumerate(both_there(pair, values[name][1])):
+                values[f"{name}.{index}"] = (_shared(columns, "b", text), "")
         if not columns:
             return rows
         added = ", ".join(f"{text} AS {name}" for name, text in columns.items())

@@ -177,10 +177,10 @@ def pair_part(term: Term, factors: tuple[Term, Term], power_sum: Callable[[tuple
     2^41 rows; products have q <= V <= 2^30 and r <= W <= 2^30.
     """
     if term.kind is TermKind.PAIR_PART:
-        weights, places = _square_weights, divmod(term.place, 3)
+        weights, indexes = _square_weights, divmod(term.place, 3)
     else:
-        weights, places = _end_weights, (term.place & 1, term.place >> 1)
-    of_first, of_second = (weights(place, factor.magnitude) for place, factor in zip(places, factors, strict=True))
+        weights, indexes = _end_weights, (term.place & 1, term.place >> 1)
+    of_first, of_second = (weights(index, factor.magnitude) for index, factor in zip(indexes, factors, strict=True))
     return " + ".join(
         f"{power_sum((first, second))} * {a * b}"
         for first, a in enumerate(of_first)
@@ -189,14 +189,14 @@ def pair_part(term: Term, factors: tuple[Term, Term], power_sum: Callable[[tuple
     ).join("()")
 
 
-def _end_weights(place: int, width: int) -> tuple[int, ...]:
+def _end_weights(index: int, width: int) -> tuple[int, ...]:
     """Return the weights of 1 and q in V - q or q."""
-    return ((width, -1), (0, 1))[place]
+    return ((width, -1), (0, 1))[index]
 
 
-def _square_weights(place: int, width: int) -> tuple[int, ...]:
+def _square_weights(index: int, width: int) -> tuple[int, ...]:
     """Return the weights of 1, q and q^2 in (V - q)^2, 2 q (V - q) or q^2."""
-    return ((width**2, -2 * width, 1), (0, 2 * width, -2), (0, 0, 1))[place]
+    return ((width**2, -2 * width, 1), (0, 2 * width, -2), (0, 0, 1))[index]
 
 
 def both_there(rows: tuple[str, str], condition: str) -> tuple[str, str]:
@@ -240,12 +240,12 @@ def power_of_moments(power: int, other_power: int, value: str) -> str:
     return f"coalesce(sum({' * '.join([f'm{other_power}', *[value] * power])}), 0)"
 
 
-def _square_part(place: int, width: int, row: str, filtered: str, dialect: Dialect) -> str:
+def _square_part(index: int, width: int, row: str, filtered: str, dialect: Dialect) -> str:
     squared = dialect.exact_sum(f"(CAST({row} AS BIGINT) * {row})", filtered, width**2)
     squares = f"coalesce({dialect.wide(squared)}, 0)"
-    if place == 2:
+    if index == 2:
         return squares
     total = f"coalesce({dialect.wide(dialect.exact_sum(row, filtered, width))}, 0) * {width}"
-    if place == 1:
+    if index == 1:
         return f"(({total} - {squares}) * 2)"
     return f"({dialect.wide(f'count({row}){filtered}')} * {width**2} - {total} * 2 + {squares})"

@@ -32,13 +32,13 @@ from dpsql.engine.postgresql.patterns import MOST_STATES, NotTheSame, in_postgre
 from dpsql.engine.shared_texts import (
     SharedTexts,
     boolean_of,
-    cut,
     digits_of,
     floor,
     format_parts,
     infix,
     literal_of,
     replaced,
+    shortened,
     unit_of,
 )
 from dpsql.errors.exceptions import refuse
@@ -357,11 +357,11 @@ def _count(form: str) -> Template:
 
 
 def _concat(node: Call, texts: list[str]) -> str:
-    return binary(cut(" || ".join(texts)))
+    return binary(shortened(" || ".join(texts)))
 
 
 def _concat_ws(node: Call, texts: list[str]) -> str:
-    return binary(cut(f"concat_ws({', '.join(texts)})"))
+    return binary(shortened(f"concat_ws({', '.join(texts)})"))
 
 
 def _ends_with(node: Call, texts: list[str]) -> str:

@@ -9,12 +9,12 @@ from dpsql.engine.dialect import Dialect, Template
 from dpsql.engine.shared_texts import (
     SharedTexts,
     boolean_of,
-    cut,
     digits_of,
     format_parts,
     literal_of,
     plain,
     replaced,
+    shortened,
     unit_of,
 )
 from dpsql.engine.spark import literals
@@ -377,8 +377,8 @@ FUNCTIONS: Mapping[str, Template] = {
     "contains": plain("contains"), "lower": lambda node, texts: _mapped("lower", texts[0]),
     "upper": lambda node, texts: _mapped("upper", texts[0]), "trim": _trim("BOTH"), "ltrim": _trim("LEADING"),
     "rtrim": _trim("TRAILING"), "left": _with_count("left"), "right": _with_count("right"), "substr": _with_count("substr"),
-    "split_part": _split_part, "concat": lambda node, texts: cut(f"concat({', '.join(texts)})"),
-    "concat_ws": lambda node, texts: cut(f"concat_ws({', '.join(texts)})"), "replace": lambda node, texts: replaced(texts),
+    "split_part": _split_part, "concat": lambda node, texts: shortened(f"concat({', '.join(texts)})"),
+    "concat_ws": lambda node, texts: shortened(f"concat_ws({', '.join(texts)})"), "replace": lambda node, texts: replaced(texts),
     "length": _count("length({})"), "strlen": _count("octet_length({})"), "strpos": _count("instr({}, {})"),
     "to_integer": _to_integer, "to_real": _to_real, "to_text": lambda node, texts: f"CAST({texts[0]} AS STRING)",
     "to_boolean": _to_boolean, **TIME_FUNCTIONS,

@@ -98,7 +98,7 @@ class Findings:
 
 
 def check_policy_file(
-    place: Path,
+    file: Path,
     *,
     create_ledger: bool = False,
     change_unit: bool = False,
@@ -115,14 +115,14 @@ def check_policy_file(
     if the file cannot be read.
     """
     findings = Findings()
-    wrong = policy_problems(policy_text(place), add_row_filter_problems)
+    wrong = policy_problems(policy_text(file), add_row_filter_problems)
     if wrong:
-        findings.problems = [_located(place, path, sentence) for path, sentence in wrong]
-        findings.problems.append(f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in {place}")
+        findings.problems = [_located(file, path, sentence) for path, sentence in wrong]
+        findings.problems.append(f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in {file}")
         findings.status = Exit.REFUSAL
         return findings
-    policy = load_policy(place)
-    findings.notes.append(_summary(place, policy))
+    policy = load_policy(file)
+    findings.notes.append(_summary(file, policy))
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
     findings.notes += _dropped_rows(policy)
     findings.notes += [f"note: {sentence}" for sentence in policy.unprotected.values()]
@@ -133,18 +133,18 @@ def check_policy_file(
     return findings
 
 
-def _located(place: Path, path: str, sentence: str) -> str:
+def _located(file: Path, path: str, sentence: str) -> str:
     """Format as FILE:LINE: PATH: SENTENCE, which editors understand."""
     line = re.match(r"line ([0-9]+): ", sentence)
-    where = f"{place}:{line.group(1)}" if line else str(place)
+    where = f"{file}:{line.group(1)}" if line else str(file)
     return f"{where}: {path}: {sentence[line.end() :] if line else sentence}"
 
 
-def _summary(place: Path, policy: Policy) -> str:
+def _summary(path: Path, policy: Policy) -> str:
     unit = policy.privacy_unit
     protected = sum(not table.public for table in policy.tables.values())
     return (
-        f"{place}: data set {policy.dataset}, privacy unit {f'{unit.table}.{unit.column}' if unit else 'row'}, "
+        f"{path}: data set {policy.dataset}, privacy unit {f'{unit.table}.{unit.column}' if unit else 'row'}, "
         f"{protected} protected and {len(policy.tables) - protected} public tables, "
         f"epsilon {float(policy.budget.epsilon):g} in {policy.budget.accountant}: no problems"
     )
@@ -236,8 +236,8 @@ def _outside(policy: Policy) -> list[str]:
 
 def _missing_table(policy: Policy, name: str) -> str:
     """Return the problem of a missing table, with its own source if the policy names one."""
-    place = policy.tables[name].source
-    looked_for = "" if place is None else f" (its source: {place})"
+    path = policy.tables[name].source
+    looked_for = "" if path is None else f" (its source: {path})"
     return f"table {name} of the policy is not in the source{looked_for}"
 
 

@@ -90,14 +90,14 @@ class PolicyChoices:
     analysts: dict[str, str] = field(default_factory=dict)
     automatic_copies: bool = False
 
-    def text(self, source: Path | str, place: Path) -> str:
-        """Return the policy for the data at `source`, to be written to `place`."""
-        return "\n".join(self._lines(source, place)) + "\n"
+    def text(self, source: Path | str, path: Path) -> str:
+        """Return the policy for the data at `source`, to be written to `path`."""
+        return "\n".join(self._lines(source, path)) + "\n"
 
-    def _lines(self, source: Path | str, place: Path) -> Iterator[str]:
+    def _lines(self, source: Path | str, path: Path) -> Iterator[str]:
         yield "# Written by `dpsql init` from the owner's answers and the structure of the source; its values were not read."
         yield f"dataset: {yaml_scalar(data_set_name(source))}"
-        yield from source_lines(source, source_link(source, place))
+        yield from source_lines(source, source_link(source, path))
         unit = (
             "row"
             if self.unit is None

@@ -22,13 +22,13 @@ Change = tuple[tuple[str, ...], object]
 
 def edited(text: str, changes: Iterable[Change]) -> str:
     """Return the text of a policy with each change made. The tables and columns of the places exist."""
-    for place, value in changes:
+    for path, value in changes:
         node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-        for key in place[:-1]:
+        for key in path[:-1]:
             node = next(child for name, child in node.value if name.value == key)
-        existing = next((child for name, child in node.value if name.value == place[-1]), None)
+        existing = next((child for name, child in node.value if name.value == path[-1]), None)
         if existing is None:
-            text = _with_entry(text, node, f"{place[-1]}: {_written(value)}")
+            text = _with_entry(text, node, f"{path[-1]}: {_written(value)}")
         elif isinstance(value, list):
             for item in reversed(value):
                 text = _with_item(text, existing, _written(item))
@@ -92,22 +92,22 @@ def _written(value: object) -> str:
     return yaml_scalar(str(value))
 
 
-def policy_diff(place: Path, changes: Iterable[Change]) -> tuple[str, str]:
-    """Return the text of the policy at `place` with the changes, and the difference. Raises PolicyRefusal if the changed policy
+def policy_diff(path: Path, changes: Iterable[Change]) -> tuple[str, str]:
+    """Return the text of the policy at `path` with the changes, and the difference. Raises PolicyRefusal if the changed policy
     is none."""
-    before = policy_text(place)
+    before = policy_text(path)
     after = edited(before, changes)
-    parse_policy(after, str(place), place.parent)
-    lines = unified_diff(before.splitlines(True), after.splitlines(True), str(place), f"{place} (proposed)", n=1)
+    parse_policy(after, str(path), path.parent)
+    lines = unified_diff(before.splitlines(True), after.splitlines(True), str(path), f"{path} (proposed)", n=1)
     return after, "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def replace_policy(place: Path, text: str) -> None:
+def replace_policy(path: Path, text: str) -> None:
     """Write a changed policy in the place of the old one, at once. Raises Fault file_write."""
-    draft = place.with_name(f".{place.name}.new")
+    draft = path.with_name(f".{path.name}.new")
     try:
         draft.write_text(text, encoding="utf-8", newline="")
-        draft.chmod(place.stat().st_mode & 0o777)
-        draft.replace(place)
+        draft.chmod(path.stat().st_mode & 0o777)
+        draft.replace(path)
     except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+        raise refuse("file_write", place=str(path), problem=error.strerror or "it failed") from None

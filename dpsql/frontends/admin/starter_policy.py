@@ -46,28 +46,28 @@ _BOUNDS = {
 }
 
 
-def write_starter(source: Path | str, place: Path, unit: str | None) -> int:
-    """Write a policy for the data at `source` to the new file `place`; return the number of places marked `#?`.
+def write_starter(source: Path | str, path: Path, unit: str | None) -> int:
+    """Write a policy for the data at `source` to the new file `path`; return the number of places marked `#?`.
 
     `unit`: TABLE.COLUMN, "row", or None to leave it open. Raises InterfaceError (init_source, init_unit, init_exists).
     """
-    tables = tables_for_policy(source, place)
+    tables = tables_for_policy(source, path)
     named = _unit(unit, tables)
-    text = "\n".join(_policy(source, source_link(source, place), tables, named, unit == "row")) + "\n"
-    write_policy(text, place)
+    text = "\n".join(_policy(source, source_link(source, path), tables, named, unit == "row")) + "\n"
+    write_policy(text, path)
     return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
 
 
-def tables_for_policy(source: Path | str, place: Path, *, new: bool = True) -> dict[str, SourceTable]:
-    """Return the tables of a source as a policy at `place` names them; columns of CSV files get plain names.
+def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> dict[str, SourceTable]:
+    """Return the tables of a source as a policy at `path` names them; columns of CSV files get plain names.
 
-    `new`: there is no policy at `place` yet. Raises InterfaceError (init_source, init_exists).
+    `new`: there is no policy at `path` yet. Raises InterfaceError (init_source, init_exists).
     """
     tables = structure_of(source)
-    if new and place.exists():
-        raise refuse("init_exists", place=str(place))
-    named = {name: _with_plain_names(_below(table, source, place)) for name, table in tables.items()}
-    for name in (source_link(source, place), *(table.source or "" for table in named.values())):
+    if new and path.exists():
+        raise refuse("init_exists", place=str(path))
+    named = {name: _with_plain_names(_below(table, source, path)) for name, table in tables.items()}
+    for name in (source_link(source, path), *(table.source or "" for table in named.values())):
         if not name.isascii() and name.encode(errors="replace").decode() != name:
             raise refuse("init_source", place=repr(name), problem="its name is no text in UTF-8, as a policy is")
     return named
@@ -82,35 +82,35 @@ def split_column(text: str, tables: Mapping[str, SourceTable]) -> tuple[str, str
     return name, column
 
 
-def write_policy(text: str, place: Path) -> None:
+def write_policy(text: str, path: Path) -> None:
     """Write a new policy. Raises InterfaceError init_exists if the file exists, Fault file_write."""
     try:
-        with place.open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(f"{schema_line()}\n{text}")
     except FileExistsError:
-        raise refuse("init_exists", place=str(place)) from None
+        raise refuse("init_exists", place=str(path)) from None
     except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+        raise refuse("file_write", place=str(path), problem=error.strerror or "it failed") from None
 
 
-def source_link(source: Path | str, place: Path) -> str:
-    """Return the source as the policy at `place` names it: by a relative path if it is below the policy's folder, and without the
+def source_link(source: Path | str, path: Path) -> str:
+    """Return the source as the policy at `path` names it: by a relative path if it is below the policy's folder, and without the
     wildcards that the name of a file may look like. The address of a server stays as it is, without a password, because policies
     are shared."""
     if isinstance(source, str):
         address = re.sub(r"(://[^:/@?]*):[^/?]+@", r"\1@", source)
         return re.sub(r"(?<=[?&])password=[^&]*(&|$)", "", address).rstrip("?&")
-    folder = place.parent.resolve()
+    folder = path.parent.resolve()
     where = source.parent.resolve() / source.name
     link = where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())
     return glob.escape(link) if is_file(source.name) and source.is_file() else link
 
 
-def _below(table: SourceTable, source: Path | str, place: Path) -> SourceTable:
+def _below(table: SourceTable, source: Path | str, path: Path) -> SourceTable:
     """Return a table of a folder with the place of its file as the policy names it."""
     if isinstance(source, str) or not source.is_dir() or not table.source:
         return table
-    return replace(table, source=source_link(source / table.source, place))
+    return replace(table, source=source_link(source / table.source, path))
 
 
 def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] | None:

@@ -50,21 +50,21 @@ _MOST_DELTA = 6
 """Negative exponent of the largest delta, 10^-6."""
 
 
-def ask_for_policy(source: Path | str, place: Path, answers: Answers) -> int:
-    """Ask for a policy over `source`, show its expected error bars, and write it to the new file `place`.
+def ask_for_policy(source: Path | str, path: Path, answers: Answers) -> int:
+    """Ask for a policy over `source`, show its expected error bars, and write it to the new file `path`.
 
     Return the number of tables. Raises InterfaceError (init_source, init_exists, init_answer, init_unanswered), Fault file_write,
     and PolicyRefusal if answers contradict each other.
     """
-    tables = {name: table for name, table in tables_for_policy(source, place).items() if plain_name(name) == name}
+    tables = {name: table for name, table in tables_for_policy(source, path).items() if plain_name(name) == name}
     while True:
         try:
-            return _ask_and_write(source, place, tables, answers)
+            return _ask_and_write(source, path, tables, answers)
         except Again:
             continue
 
 
-def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceTable], answers: Answers) -> int:
+def _ask_and_write(source: Path | str, path: Path, tables: Mapping[str, SourceTable], answers: Answers) -> int:
     for name, table in tables.items():
         answers.tell(f"{name}: {', '.join(table.columns)}")
     unit = _unit(answers, tables)
@@ -72,15 +72,15 @@ def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceT
     chosen = {name: _choice(answers, name, tables[name], draft, unit) for name, draft in drafts.items()}
     while True:
         choices = _budgeted(answers, unit, chosen)
-        text = replace(choices, automatic_copies=_copies(answers, source, place, chosen)).text(source, place)
-        policy = parse_policy(text, str(place), place.parent)
+        text = replace(choices, automatic_copies=_copies(answers, source, path, chosen)).text(source, path)
+        policy = parse_policy(text, str(path), path.parent)
         for line in simulated_errors(policy, int(answers.taken["people"])):
             answers.show(line)
-        if _is_accepted(answers, place):
+        if _is_accepted(answers, path):
             break
         answers.forget(("budget", "per_query", "max_epsilon", "analysts"))
     answers.require_all_taken()
-    write_policy(text, place)
+    write_policy(text, path)
     return len(chosen)
 
 
@@ -99,16 +99,16 @@ def _choice(answers: Answers, name: str, table: SourceTable, draft: _TableDraft,
     )
 
 
-def ask_for_table(place: Path, name: str, answers: Answers) -> bool:
-    """Ask for one further table of the source of the policy at `place`, and write it there; return whether it is in the policy.
+def ask_for_table(file: Path, name: str, answers: Answers) -> bool:
+    """Ask for one further table of the source of the policy at `file`, and write it there; return whether it is in the policy.
 
     Raises InterfaceError (init_source, init_table, init_answer, init_unanswered), Fault file_write, and PolicyRefusal.
     """
-    policy, text = load_policy(place), policy_text(place)
+    policy, text = load_policy(file), policy_text(file)
     path = policy.source_path()
     files = Path(policy.table_source(next(iter(policy.tables))))  # of a folder, whose policy has no source
     source: Path | str = Path(path) if path is not None else policy.source or files.parent
-    tables, unit = tables_for_policy(source, place, new=False), policy.privacy_unit
+    tables, unit = tables_for_policy(source, file, new=False), policy.privacy_unit
     if name in policy.tables or name not in tables:
         hint = did_you_mean(name, tables.keys() - policy.tables.keys())
         problem = "the policy has this table" if name in policy.tables else f"the source has no such table{hint}"
@@ -133,16 +133,16 @@ def ask_for_table(place: Path, name: str, answers: Answers) -> bool:
         except Again:
             continue
     answers.require_all_taken()
-    parse_policy(changed, str(place), place.parent)
-    replace_policy(place, changed)
+    parse_policy(changed, str(file), file.parent)
+    replace_policy(file, changed)
     return True
 
 
-def _is_accepted(answers: Answers, place: Path) -> bool:
+def _is_accepted(answers: Answers, path: Path) -> bool:
     if answers.ask is None:
         return True
     words = (
-        f"\nWrite {place}? `yes`; `again` to choose budget and price of a question again, `again QUESTION` for any other answer:"
+        f"\nWrite {path}? `yes`; `again` to choose budget and price of a question again, `again QUESTION` for any other answer:"
         f"\n   {', '.join(answers.taken)}"
     )
     answers.forget(("finish",))
@@ -535,7 +535,7 @@ def _analysts(answers: Answers, epsilon: str, delta: str, per_query: str) -> dic
     return limits
 
 
-def _copies(answers: Answers, source: Path | str, place: Path, tables: Mapping[str, TableChoice]) -> bool:
+def _copies(answers: Answers, source: Path | str, path: Path, tables: Mapping[str, TableChoice]) -> bool:
     """Return whether a server prepares copies by itself, after asking the owner of files."""
     protected = [table for table in tables.values() if not table.public]
     if isinstance(source, str) or not protected:
@@ -543,7 +543,7 @@ def _copies(answers: Answers, source: Path | str, place: Path, tables: Mapping[s
     is_database = not (source.is_dir() or is_file(source.name))
     if source.is_dir():
         patterns = {table.source for table in protected if table.source}
-        files = {place.parent / name for pattern in patterns for name in glob(pattern, root_dir=place.parent)}
+        files = {path.parent / name for pattern in patterns for name in glob(pattern, root_dir=path.parent)}
     else:
         files = {source} if source.is_file() else set(map(Path, glob(str(source))))
     megabytes = -(-sum(file.stat().st_size for file in files) // 10**6)

@@ -61,24 +61,24 @@ class StoredAnswer:
         return int(self.table.num_rows)
 
 
-def require_report_place(place: Path) -> None:
+def require_report_place(path: Path) -> None:
     """Check that a report can be written, before anything is charged. Raises plot_ending, plot_missing, file_write."""
     from dpsql.frontends.rendering.plots import check_plot
 
-    if place.suffix.lower() != ".html":
-        raise refuse("plot_ending", place=str(place), endings=".html")
-    check_plot(place)
+    if path.suffix.lower() != ".html":
+        raise refuse("plot_ending", place=str(path), endings=".html")
+    check_plot(path)
 
 
-def forget_report(place: Path) -> None:
+def forget_report(path: Path) -> None:
     """Remove the report of an earlier run, so that the place never shows a report of another run than this one. Raises Fault
     file_write."""
-    with writing(place):
-        place.unlink(missing_ok=True)
+    with writing(path):
+        path.unlink(missing_ok=True)
 
 
 def write_report(
-    place: Path,
+    path: Path,
     statements: Sequence[StatementReport],
     summary: Mapping[str, Any],
     left: str,
@@ -90,8 +90,8 @@ def write_report(
 
     Raises Fault file_write, charged if answers were.
     """
-    with writing(place, charged=any(statement.state == "answered" for statement in statements)):
-        place.write_text(report_page(statements, summary, left, plan, unprotected), encoding="utf-8")
+    with writing(path, charged=any(statement.state == "answered" for statement in statements)):
+        path.write_text(report_page(statements, summary, left, plan, unprotected), encoding="utf-8")
 
 
 def report_page(

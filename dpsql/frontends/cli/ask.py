@@ -231,10 +231,10 @@ def plan(
     scripts = [(file, read_text(file)) for file in sql_files(files)]
     count = 0
 
-    def refused(place: str, sql: str, error: Error) -> None:
+    def refused(path: str, sql: str, error: Error) -> None:
         nonlocal count
         count += 1
-        say(f"{place}: {error.text()}", err=True)
+        say(f"{path}: {error.text()}", err=True)
 
     def left_out(path: Path, line: int) -> None:
         say(f"{path}: what follows is not planned, as it may depend on line {line}", err=True)
@@ -250,13 +250,13 @@ def plan(
     context.exit(Exit.REFUSAL if count else Exit.DONE)
 
 
-def sql_files(places: tuple[Path, ...]) -> list[Path]:
+def sql_files(paths: tuple[Path, ...]) -> list[Path]:
     """Return the files, with each folder replaced by its .sql files in the order of their names. Raises UsageError."""
     files: list[Path] = []
-    for place in places:
-        inside = sorted(place.glob("*.sql")) if place.is_dir() else [place]
+    for path in paths:
+        inside = sorted(path.glob("*.sql")) if path.is_dir() else [path]
         if not inside:
-            raise click.UsageError(f"the folder {place} has no .sql files")
+            raise click.UsageError(f"the folder {path} has no .sql files")
         files += inside
     stems = [file.stem for file in files]
     for stem in stems:
@@ -425,9 +425,9 @@ def _name_of(file: Path) -> str:
     return letters[:40] or "default"
 
 
-def _write_comparison(comparison: Comparison, piece: Piece, place: str, values: bool, format: str) -> None:
+def _write_comparison(comparison: Comparison, piece: Piece, path: str, values: bool, format: str) -> None:
     if format == "json":
-        facts = {"place": place, "sql": " ".join(piece.sql.split()), "above": comparison.above}
+        facts = {"place": path, "sql": " ".join(piece.sql.split()), "above": comparison.above}
         parts = {"value": comparison.value, "error": comparison.error} if values else {}
         say_json({**facts, **parts})
         return
@@ -435,4 +435,4 @@ def _write_comparison(comparison: Comparison, piece: Piece, place: str, values: 
     if values and comparison.value is not None and comparison.error is not None:
         digits = max(0, 1 - math.floor(math.log10(comparison.error))) if comparison.error > 0 else 0
         answer += f"  {comparison.value:,.{digits}f} +/- {comparison.error:,.{digits}f}"
-    say(f"{answer}\t{place}\t{' '.join(piece.sql.split())}")
+    say(f"{answer}\t{path}\t{' '.join(piece.sql.split())}")

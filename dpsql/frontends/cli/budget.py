@@ -27,11 +27,11 @@ def budget() -> None:
 
 
 @contextmanager
-def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
+def _ledger(path: Path) -> Iterator[tuple[Policy, Ledger]]:
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
 
-    policy = load_policy(place)
+    policy = load_policy(path)
     url = policy.ledger_url()
     try:
         opened = open_ledger(url, policy.dataset, witness=policy.witness)

@@ -79,14 +79,14 @@ def _done(kind: str, count: int, removes: bool) -> str:
     return ", removed" + ", and written again" * bool(kind == "copies" and count)
 
 
-def _erased(kind: str, policy: Policy, place: Path, ledger: Ledger, until: str, removes: bool) -> int:
+def _erased(kind: str, policy: Policy, path: Path, ledger: Ledger, until: str, removes: bool) -> int:
     """Return how many things of a kind there are before a time; remove them."""
     from dpsql.frontends.cli.owner import open_index
     from dpsql.reuse.questions import QuestionTexts
     from dpsql.reuse.store import open_releases
 
     if kind == "copies":
-        with open_index(place) as (_, _, index):
+        with open_index(path) as (_, _, index):
             count = index.remove_outdated(only_counts=not removes)
             if count and removes:
                 index.prepare()

@@ -77,13 +77,13 @@ def export(
         say(f"price: {planned.price}, for up to {plan.rows_per_unit} row(s) of one privacy unit", err=True)
         if only_explain:
             return
-        place = out or Path(f"{plan.table}.parquet")
-        receipt = planned.write(place)
-    say(f"{place}: {receipt.rows:,} rows", err=True)
+        path = out or Path(f"{plan.table}.parquet")
+        receipt = planned.write(path)
+    say(f"{path}: {receipt.rows:,} rows", err=True)
     say(f"charged: {receipt.charged}; receipt {receipt.id}", err=True)
     for scope, left in receipt.remaining.items():
         say(f"remaining ({scope}): {left}", err=True)
-    say(f'next: dpsql estimate {place} "SELECT ..., COUNT(*) FROM {plan.table} GROUP BY ..."', err=True)
+    say(f'next: dpsql estimate {path} "SELECT ..., COUNT(*) FROM {plan.table} GROUP BY ..."', err=True)
 
 
 @click.command()

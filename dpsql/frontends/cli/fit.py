@@ -97,14 +97,14 @@ def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: 
     say(f"charged: {advice.price}; receipt {advice.receipt}; the same measurement again is free", err=True)
 
 
-def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
+def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
     from dpsql.errors.audit_log import audit
     from dpsql.errors.suggestions import did_you_mean
     from dpsql.frontends.admin.policy_edit import policy_diff, replace_policy
     from dpsql.policy import load_policy
     from dpsql.tuning.policy_fit import Fitting
 
-    policy = load_policy(place)
+    policy = load_policy(path)
     protected = [name for name in policy.tables if policy.is_protected(name)]
     for name in tables:
         if name not in protected:
@@ -119,7 +119,7 @@ def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], 
     finally:
         fitting.close()
     with registering(charged=fitted.price != "nothing", passing=OSError):
-        text, difference = policy_diff(place, [(proposal.place, proposal.value) for proposal in fitted.proposals])
+        text, difference = policy_diff(path, [(proposal.place, proposal.value) for proposal in fitted.proposals])
     if format == "json":
         proposals = [{**asdict(proposal), "value": _plain(proposal.value)} for proposal in fitted.proposals]
         say_json({**asdict(fitted), "proposals": proposals, "diff": difference})
@@ -128,9 +128,9 @@ def _fit_policy(place: Path, epsilon: Fraction | None, tables: tuple[str, ...], 
         say(f"\n{difference}" if difference else "nothing to propose")
     say(f"charged: {fitted.price}; receipt {fitted.receipt}; the same measurement again is free", err=True)
     if apply and difference:
-        replace_policy(place, text)
+        replace_policy(path, text)
         audit("owner", act="fit", changes=len(fitted.proposals))
-        say(f"{place} is changed; next: dpsql check -p {place}", err=True)
+        say(f"{path} is changed; next: dpsql check -p {path}", err=True)
     elif difference:
         say(
             "read each change: a bound is what can be, and a code such as 999 is no value; --apply writes all of them",

@@ -136,12 +136,12 @@ def exit_status(error: Error) -> int:
     return STOPPED if error.slug == "stopped" else int(error.exit_status)
 
 
-def open_policy(place: Path, analyst: str | None, project: str | None = None) -> Policy:
-    """Return the policy at `place`. Raises UsageError for an analyst or a project that it does not name."""
+def open_policy(path: Path, analyst: str | None, project: str | None = None) -> Policy:
+    """Return the policy at `path`. Raises UsageError for an analyst or a project that it does not name."""
     from dpsql.errors.suggestions import did_you_mean
     from dpsql.policy import load_policy
 
-    policy = load_policy(place)
+    policy = load_policy(path)
     for kind, name, named in (("analyst", analyst, policy.analysts), ("project", project, policy.projects)):
         if name is not None and name not in named:
             names = ", ".join(named) or "none"
@@ -151,12 +151,12 @@ def open_policy(place: Path, analyst: str | None, project: str | None = None) ->
 
 
 def open_session_from_options(
-    place: Path, analyst: str | None, settings: Iterable[tuple[str, str]] = (), project: str | None = None
+    path: Path, analyst: str | None, settings: Iterable[tuple[str, str]] = (), project: str | None = None
 ) -> Session:
-    """Open a session on the policy at `place` with its options set."""
+    """Open a session on the policy at `path` with its options set."""
     from dpsql.session.opening import open_session
 
-    session = open_session(open_policy(place, analyst, project), analyst=analyst, project=project)
+    session = open_session(open_policy(path, analyst, project), analyst=analyst, project=project)
     try:
         for name, value in settings:
             session.set_option(name, value)

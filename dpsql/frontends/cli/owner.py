@@ -61,11 +61,11 @@ def check(
     """Check a policy, the structure of its data, and its ledger; report all problems at once."""
     from dpsql.frontends.admin.check import check_policy_file
 
-    place = file or policy
-    if place is None:
+    path = file or policy
+    if path is None:
         raise click.UsageError("no policy: dpsql check POLICY")
     findings = check_policy_file(
-        place, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget, scan=scan
+        path, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget, scan=scan
     )
     for line in findings.notes:
         say(line)
@@ -107,37 +107,37 @@ def init(
     if add is not None:
         if source is not None or out is not None or unit is not None or starter:
             raise click.UsageError("--add changes a policy that exists: dpsql init --add TABLE POLICY")
-        place = Path(named)
-        added = _with_answers(lambda answers: ask_for_table(place, add, answers), place, {}, answers_file)
-        _show(f"{place} has {'the table' if added else 'no table'} {add}.")
-        _show(f"next: dpsql check {place}")
+        file = Path(named)
+        added = _with_answers(lambda answers: ask_for_table(file, add, answers), file, {}, answers_file)
+        _show(f"{file} has {'the table' if added else 'no table'} {add}.")
+        _show(f"next: dpsql check {file}")
         return
     if starter and answers_file is not None:
         raise click.UsageError("--starter asks nothing, so that --answers has no questions")
-    place = out or Path(f"{data_set_name(origin)}.yaml")
-    if isinstance(origin, str) and source_link(origin, place) != origin:
+    file = out or Path(f"{data_set_name(origin)}.yaml")
+    if isinstance(origin, str) and source_link(origin, file) != origin:
         say("the password stays out of the policy: give it in PGPASSWORD or ~/.pgpass when dpsql runs", err=True)
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
         written = {} if unit is None else {"unit": unit}
-        tables = _with_answers(lambda answers: ask_for_policy(origin, place, answers), place, written, answers_file)
-        _show(f"\n{place} is written, with {tables} table{'s' if tables > 1 else ''}.")
-        _show(f"next: dpsql check {place} --create-ledger")
+        tables = _with_answers(lambda answers: ask_for_policy(origin, file, answers), file, written, answers_file)
+        _show(f"\n{file} is written, with {tables} table{'s' if tables > 1 else ''}.")
+        _show(f"next: dpsql check {file} --create-ledger")
         return
-    open_places = write_starter(origin, place, unit)
-    say(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
-    say(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)
+    open_places = write_starter(origin, file, unit)
+    say(f"{file} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
+    say(f"next: fill them in, then: dpsql check {file} --create-ledger", err=True)
 
 
 def _with_answers(
-    use: Callable[[Answers], Answered], place: Path, written: dict[str, str], answers_file: Path | None
+    use: Callable[[Answers], Answered], path: Path, written: dict[str, str], answers_file: Path | None
 ) -> Answered:
-    """Return what `use` makes of answers in a file, or typed. Typed answers are kept in a file next to `place` until then."""
+    """Return what `use` makes of answers in a file, or typed. Typed answers are kept in a file next to `path` until then."""
     from dpsql.frontends.admin.answers import Answers, read_answers
 
     if answers_file is not None:
         written |= read_answers(read_text(answers_file), str(answers_file))
         return use(Answers(written, str(answers_file), _show))
-    draft = place.with_suffix(".answers.yaml")
+    draft = path.with_suffix(".answers.yaml")
     introduction = [
         "Enter takes the default in brackets. `back` takes the last answer back, `again QUESTION` an earlier one."
         " Ctrl-C stops; answers are kept, and the same command goes on."

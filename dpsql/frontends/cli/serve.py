@@ -143,7 +143,7 @@ def _raise_descriptors(sockets: int) -> None:
         raise refuse("serve_descriptors", most=most, wanted=needed)
 
 
-def open_server_state(place: Path) -> ServerState:
+def open_server_state(path: Path) -> ServerState:
     """Open policy, data, ledger, stored releases and logins. Raises PolicyRefusal, Fault, IntegrityError."""
     from dpsql.engine.registry import open_engine
     from dpsql.frontends.pgwire.logins import open_logins
@@ -153,7 +153,7 @@ def open_server_state(place: Path) -> ServerState:
     from dpsql.reuse.questions import open_questions
     from dpsql.reuse.store import open_releases
 
-    policy = load_policy(place)
+    policy = load_policy(path)
     engine = open_engine(policy)
     try:
         ledger = open_ledger(policy.ledger_url(), policy.dataset, witness=policy.witness)
@@ -173,21 +173,21 @@ def _tls(state: ServerState, host: str, certificate: Path | None, key: Path | No
 
 
 async def _run_and_prepare(
-    server: Server, state: ServerState, place: Path, address: tuple[str, int], encrypted: bool, status: str | None
+    server: Server, state: ServerState, path: Path, address: tuple[str, int], encrypted: bool, status: str | None
 ) -> int:
     """Serve, and meanwhile keep prepared copies up to date if the policy says so."""
     from dpsql.frontends.python.background_copies import CopyKeeper, unprepared
 
-    keeper = CopyKeeper(place, lambda: unprepared(server.policy, server.engine, lambda: state.ledger.witness.key))
+    keeper = CopyKeeper(path, lambda: unprepared(server.policy, server.engine, lambda: state.ledger.witness.key))
     keeper.start()
     try:
-        return await _run(server, place, *address, encrypted, status)
+        return await _run(server, path, *address, encrypted, status)
     finally:
         keeper.end()
 
 
-async def _run(server: Server, place: Path, host: str, port: int, encrypted: bool, status: str | None = None) -> int:
-    """Serve until SIGTERM or Ctrl-C; a second one ends the process at once; SIGHUP reloads the policy from `place`. Return the
+async def _run(server: Server, path: Path, host: str, port: int, encrypted: bool, status: str | None = None) -> int:
+    """Serve until SIGTERM or Ctrl-C; a second one ends the process at once; SIGHUP reloads the policy from `path`. Return the
     number of threads that could not be stopped."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -195,7 +195,7 @@ async def _run(server: Server, place: Path, host: str, port: int, encrypted: boo
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     reloads: set[asyncio.Task[None]] = set()
-    loop.add_signal_handler(signal.SIGHUP, lambda: reloads.add(loop.create_task(_reload(server, place))))
+    loop.add_signal_handler(signal.SIGHUP, lambda: reloads.add(loop.create_task(_reload(server, path))))
     _say(
         f"serving {server.policy.dataset} on {host}:{port}{' with TLS' if encrypted else ''}, {len(server.logins)} logins"
     )
@@ -213,12 +213,12 @@ async def _run(server: Server, place: Path, host: str, port: int, encrypted: boo
     return left
 
 
-async def _reload(server: Server, place: Path) -> None:
+async def _reload(server: Server, path: Path) -> None:
     """Reload the policy file after SIGHUP, or keep the present policy and say why."""
     from dpsql.policy import load_policy
 
     try:
-        server.reload(await asyncio.get_running_loop().run_in_executor(None, load_policy, place))
+        server.reload(await asyncio.get_running_loop().run_in_executor(None, load_policy, path))
     except Error as error:
         audit("reload_refused", slug=error.slug, reason=error.message)
         _say(f"the policy stays as it was: {error.message}")

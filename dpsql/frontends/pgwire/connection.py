@@ -77,7 +77,7 @@ class Host(Protocol):
     def logins(self) -> Logins: ...
 
     @property
-    def room(self) -> MeasurementQueue: ...
+    def queue(self) -> MeasurementQueue: ...
 
     @property
     def back_off(self) -> LoginBackOff: ...
@@ -137,7 +137,7 @@ class ClientConnection:
             finally:
                 self._server.exit(login.user)
                 if self._questions is not None:
-                    self._server.room.tell(self._questions.session.id, None)
+                    self._server.queue.tell(self._questions.session.id, None)
                     self._questions.memory.close()
         except Error as error:
             await self._tell(error)
@@ -319,7 +319,7 @@ class ClientConnection:
                 notice = m.notice_response(f"waiting for a place at the data, number {position} in the queue")
                 loop.call_soon_threadsafe(self._writer.write, notice)
 
-        self._server.room.tell(questions.session.id, queued)
+        self._server.queue.tell(questions.session.id, queued)
 
     async def _message(self, most: int) -> tuple[bytes, bytes]:
         head = await self._reader.readexactly(5)

@@ -39,8 +39,8 @@ _SETTLED_NANOSECONDS = 2 * 10**9
 class Logins:
     """The logins of one data set; read again after each change of the file, so that `user add` needs no restart."""
 
-    def __init__(self, place: Path, policy: Policy) -> None:
-        self._place, self._policy = place, policy
+    def __init__(self, path: Path, policy: Policy) -> None:
+        self._place, self._policy = path, policy
         self._lock = threading.Lock()
         self._content: bytes | None = None
         self._settled: tuple[int, ...] | None = None

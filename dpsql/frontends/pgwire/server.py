@@ -95,7 +95,7 @@ class Server:
         self._planners: dict[str | None, Planner] = {}
         most = self._limits.concurrency
         most_each = self._limits.concurrency_per_user or max(1, most - 1)
-        self._room = MeasurementQueue(most, most_left=max(1, most // 2), most_each=most_each)
+        self._queue = MeasurementQueue(most, most_left=max(1, most // 2), most_each=most_each)
         self._texts = FairQueue(1)
         self.activity = Activity(bool(state.policy.log_sql))
         self._caches = ReuseCaches()
@@ -153,7 +153,7 @@ class Server:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=_CANCEL_SECONDS)
-        stuck = await asyncio.get_running_loop().run_in_executor(None, self._room.stop)
+        stuck = await asyncio.get_running_loop().run_in_executor(None, self._queue.stop)
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._confined.close()
         for _ in range(round(_CANCEL_SECONDS * 10)):
@@ -231,7 +231,7 @@ class Server:
         return 200, METRICS_TYPE, page
 
     def _gauges(self) -> dict[str, float]:
-        queue = self._room.queue
+        queue = self._queue.queue
         return {
             "connections": self._users.total(), "sockets_before_login": len(self._before_login),
             "questions_measured_now": queue.taken, "questions_waiting": queue.waiting, "texts_waiting": self._texts.waiting,
@@ -324,7 +324,7 @@ class Server:
         memory = self._limits.memory_of_connection(self._memory_of(user))
         session = Session(
             state.policy, state.engine.another(), state.ledger, state.store,
-            analyst=analyst, sandbox=self._sandbox.of(user, memory.computing), planner=planner, room=self._room,
+            analyst=analyst, sandbox=self._sandbox.of(user, memory.computing), planner=planner, queue=self._queue,
             caches=self._caches, watch_register=self._watches, gate=self._gate, questions=state.questions,
         )  # fmt: skip
         session.start_with({"dp.dialect": "postgresql", **login.options})  # a client has said PostgreSQL
@@ -360,9 +360,9 @@ class Server:
             return planner
 
     @property
-    def room(self) -> MeasurementQueue:
+    def queue(self) -> MeasurementQueue:
         """The queue that bounds how many questions measure at once."""
-        return self._room
+        return self._queue
 
     def cancel(self, request: m.Cancel) -> None:
         """Stop the statement that the named connection runs; ignore a wrong key without a message."""

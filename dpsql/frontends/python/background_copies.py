@@ -40,12 +40,12 @@ class CopyKeeper:
     """A thread that looks for tables without a copy, and prepares them, until it is ended. Thread-safe."""
 
     def __init__(
-        self, place: Path, unprepared: Callable[[], tuple[str, ...]], pauses: tuple[float, float] | None = None,
+        self, path: Path, unprepared: Callable[[], tuple[str, ...]], pauses: tuple[float, float] | None = None,
         stderr: int | None = None,
     ) -> None:  # fmt: skip
-        """`place`: the policy's file; `unprepared`: returns the tables without a copy; `pauses`: seconds until the next check,
+        """`path`: the policy's file; `unprepared`: returns the tables without a copy; `pauses`: seconds until the next check,
         after a success and after a failure; `stderr`: where the lines of `dpsql prepare` go, as in `subprocess`."""
-        self._place, self._unprepared, self._stderr = place, unprepared, stderr
+        self._place, self._unprepared, self._stderr = path, unprepared, stderr
         self._pauses = pauses or (PAUSE_SECONDS, PAUSE_AFTER_FAILURE_SECONDS)
         self._process: subprocess.Popen[str] | None = None
         self._ended = threading.Event()
@@ -130,9 +130,9 @@ def _say_too_large(name: str, megabytes: int, most: int) -> None:
 class SessionKeeper(CopyKeeper):
     """A keeper of the copies of one policy file while sessions over it are open. Failures go to the custodian's log."""
 
-    def __init__(self, place: Path, pauses: tuple[float, float] | None = None) -> None:
+    def __init__(self, path: Path, pauses: tuple[float, float] | None = None) -> None:
         """Take the arguments of `CopyKeeper`."""
-        super().__init__(place, self._missing, pauses, subprocess.PIPE)
+        super().__init__(path, self._missing, pauses, subprocess.PIPE)
         self._sessions: WeakSet[Session] = WeakSet()
 
     def join(self, session: Session) -> bool:
@@ -176,12 +176,12 @@ class CopyKeepers:
         self.keepers: dict[Path, SessionKeeper] = {}
         self._lock = threading.Lock()
 
-    def joined(self, place: Path, session: Session) -> SessionKeeper:
+    def joined(self, path: Path, session: Session) -> SessionKeeper:
         """Return the keeper of a policy file, which serves `session` as well."""
         with self._lock:
-            keeper = self.keepers.get(place)
+            keeper = self.keepers.get(path)
             if keeper is None or not keeper.join(session):
-                keeper = self.keepers[place] = SessionKeeper(place)
+                keeper = self.keepers[path] = SessionKeeper(path)
                 keeper.join(session)
         return keeper
 
@@ -194,6 +194,6 @@ class CopyKeepers:
 KEEPERS = CopyKeepers()
 
 
-def keep_prepared(place: Path, session: Session) -> Callable[[], None]:
-    """Keep the copies of the policy file `place` up to date while `session` is open; return a function that ends this."""
-    return partial(KEEPERS.joined(place.resolve(), session).leave, session)
+def keep_prepared(path: Path, session: Session) -> Callable[[], None]:
+    """Keep the copies of the policy file `path` up to date while `session` is open; return a function that ends this."""
+    return partial(KEEPERS.joined(path.resolve(), session).leave, session)

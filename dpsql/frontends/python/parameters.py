@@ -33,15 +33,15 @@ def adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameters
 
 def _with_question_marks(operation: str, count: int) -> SqlText:
     lexed = lex(operation)
-    places = {
+    indexes = {
         token.start: index
         for index, (token, following) in enumerate(pairwise(lexed.tokens))
         if token.token_type is TokenType.MOD and _is_s(following, token.start + 1)
     }
-    if lexed.stop is not None or len(places) != count or any(t.token_type in _PLACES for t in lexed.tokens):
+    if lexed.stop is not None or len(indexes) != count or any(t.token_type in _PLACES for t in lexed.tokens):
         return operation
     text, tokens = list(operation), list(lexed.tokens)
-    for start, index in reversed(places.items()):
+    for start, index in reversed(indexes.items()):
         text[start : start + 2] = "? "
         sign = tokens[index]
         tokens[index : index + 2] = [Token(TokenType.PLACEHOLDER, "?", sign.line, sign.col, start, start)]

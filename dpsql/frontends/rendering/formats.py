@@ -330,15 +330,15 @@ def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
         writer.write_table(table)
 
 
-def write_file(release: Release, place: Path, format: str, bars: bool, *, for_spreadsheet: bool = False) -> None:
+def write_file(release: Release, path: Path, format: str, bars: bool, *, for_spreadsheet: bool = False) -> None:
     """Write the answer as a file in any of `FORMATS`. Raises Fault (file_write)."""
     table = with_bars(release) if bars else release.table
-    with writing(place, charged=release.receipt.is_paid):
+    with writing(path, charged=release.receipt.is_paid):
         if format in BINARY_FORMATS:
-            with place.open("wb") as file:
+            with path.open("wb") as file:
                 write_binary(table, file, format)
             return
-        with place.open("w", encoding="utf-8", newline="") as text:
+        with path.open("w", encoding="utf-8", newline="") as text:
             write_text(release, text, format, bars, for_spreadsheet=for_spreadsheet)
 
 

@@ -75,31 +75,31 @@ class Drawable(Protocol):
         """Return the number of rows."""
 
 
-def check_plot(place: Path) -> None:
-    """Check, before anything is charged, that a picture can be written to `place`. Raises plot_missing, plot_ending,
+def check_plot(path: Path) -> None:
+    """Check, before anything is charged, that a picture can be written to `path`. Raises plot_missing, plot_ending,
     file_write."""
-    if place.suffix.lower() not in ENDINGS:
-        raise refuse("plot_ending", place=str(place), endings=", ".join(ENDINGS))
+    if path.suffix.lower() not in ENDINGS:
+        raise refuse("plot_ending", place=str(path), endings=", ".join(ENDINGS))
     if importlib.util.find_spec("altair") is None or importlib.util.find_spec("vl_convert") is None:
         raise refuse("plot_missing")
-    require_writable(place)
+    require_writable(path)
 
 
-def write_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
-    """Write a chart in the format that the ending of `place` names. Raises Faults file_write and plot_failed; `charged`: whether
+def write_plot(chart: Chart, path: Path, *, charged: bool = False) -> None:
+    """Write a chart in the format that the ending of `path` names. Raises Faults file_write and plot_failed; `charged`: whether
     a charge stays."""
-    drawn = picture_bytes(chart, place.suffix.lower(), charged=charged)
-    with writing(place, charged=charged):
-        place.write_bytes(drawn)
+    drawn = picture_bytes(chart, path.suffix.lower(), charged=charged)
+    with writing(path, charged=charged):
+        path.write_bytes(drawn)
 
 
-def write_owners_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
+def write_owners_plot(chart: Chart, path: Path, *, charged: bool = False) -> None:
     """Write a chart with exact numbers as `write_plot` does, to a new file that its owner alone may read.
 
     It replaces any file at that place: a link is not followed, and a process that has the old file open does not see the new one.
     """
-    drawn = picture_bytes(chart, place.suffix.lower(), charged=charged)
-    replace_file(place, lambda part: part.write_bytes(drawn), private=True, charged=charged)
+    drawn = picture_bytes(chart, path.suffix.lower(), charged=charged)
+    replace_file(path, lambda part: part.write_bytes(drawn), private=True, charged=charged)
 
 
 def check_columns(columns: Sequence[OutputColumn]) -> None:
@@ -118,11 +118,11 @@ def require_drawable(session: Session, sql: str) -> None:
     check_columns(session.describe(sql))
 
 
-def draw_release(release: Release, place: Path) -> None:
+def draw_release(release: Release, path: Path) -> None:
     """Write the picture of an answer to a place that `check_plot` has checked. Raises Fault file_write, which says what was
     charged."""
     with registering(charged=release.receipt.is_paid, passing=OSError):
-        write_plot(release_chart(release), place, charged=release.receipt.is_paid)
+        write_plot(release_chart(release), path, charged=release.receipt.is_paid)
 
 
 def release_chart(

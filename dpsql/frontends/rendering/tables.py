@@ -49,8 +49,8 @@ def shown_error(error: float | None, whole: bool) -> str:
         return "?"
     if error == 0:
         return "0"
-    places = 0 if whole else _decimals(error)
-    return f"{math.ceil(round(error * 10**places, 9)) / 10**places:.{places}f}"
+    indexes = 0 if whole else _decimals(error)
+    return f"{math.ceil(round(error * 10**indexes, 9)) / 10**indexes:.{indexes}f}"
 
 
 def _decimals(error: float) -> int:
@@ -167,8 +167,8 @@ def column_summary(columns: Sequence[Mapping[str, Any]], encoding: str) -> str:
     cells = [
         [str(column["column"]) for column in columns],
         [f"{column['type']}{'' if column['nullable'] else ' not null'}" for column in columns],
-        [_cut(_values(column)) for column in columns],
-        [_cut("; ".join(filter(None, (column["keys"], column["description"])))) for column in columns],
+        [_shortened(_values(column)) for column in columns],
+        [_shortened("; ".join(filter(None, (column["keys"], column["description"])))) for column in columns],
     ]
     drawn = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="\n")
     draw(["column", "type", "values", "what it is"], cells, [False] * 4, drawn)
@@ -183,6 +183,6 @@ def _values(column: Mapping[str, Any]) -> str:
     return "" if column["lower"] is None else f"{column['lower']} to {column['upper']}{label}"
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     whole = terminal(text)
     return whole if len(whole) <= _MOST_CHARACTERS else whole[: _MOST_CHARACTERS - 3] + "..."

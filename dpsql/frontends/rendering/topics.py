@@ -39,8 +39,8 @@ def help_page(words: str) -> str:
     if entry := REGISTER.get(topic):
         lines = [f"# {entry.slug}", f"SQLSTATE {entry.sqlstate}, {entry.raises.__name__}", f"`{entry.sentence}`"]
         return "\n\n".join([*lines, *([f"Way out: {entry.hint}"] if entry.hint else [])]) + "\n"
-    if places := _places(name.split(), titles):
-        return f"# {words.strip()}\n\n" + "".join(f"- {place}\n" for place in places)
+    if indexes := _places(name.split(), titles):
+        return f"# {words.strip()}\n\n" + "".join(f"- {index}\n" for index in indexes)
     near = titles if nearest(topic, REGISTER) is None else REGISTER
     raise refuse("topic_unknown", topic=words, hint=f"{suggestion(topic, near)} `dpsql help` lists all topics")
 

@@ -133,9 +133,9 @@ def _weights(fall: int) -> NDArray[np.int64]:
     return np.array(weights, dtype=np.int64)
 
 
-def _missed(room: Fraction, ratio: Fraction) -> Fraction:
-    """Return exp(-(room + ln ratio) / (ratio - 1)), rounded up: `room` = epsilon_0 - alpha, `ratio` = e^beta > 1."""
-    return exp_upper(max(Fraction(-900), -(room + ln_lower(ratio)) / (ratio - 1)))
+def _missed(slack: Fraction, ratio: Fraction) -> Fraction:
+    """Return exp(-(slack + ln ratio) / (ratio - 1)), rounded up: `slack` = epsilon_0 - alpha, `ratio` = e^beta > 1."""
+    return exp_upper(max(Fraction(-900), -(slack + ln_lower(ratio)) / (ratio - 1)))
 
 
 def smooth_for(sensitivity: Sensitivity, part: PrivacyLoss) -> SmoothSensitivity:

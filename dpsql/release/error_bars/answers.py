@@ -301,8 +301,8 @@ class _Run:
         block = self.remainder.block(part.block)
         assert block is not None
         groups = ReleasedGroups(block, columns, rows, self.confidence, self.remainder.seed)
-        with ExitStack() as rooms:
-            return intervals(lambda: rooms.enter_context(self.sandbox.room()), groups, trees)
+        with ExitStack() as scratches:
+            return intervals(lambda: scratches.enter_context(self.sandbox.scratch()), groups, trees)
 
     def widen(self, row_count: int) -> list[str]:
         """Raise the confidence of bars as needed for rows that noise selected, and return remarks. If R rows are shown of m that
@@ -369,7 +369,7 @@ class _Run:
 
     def in_sandbox(self, strict: bool = False) -> _Rows:
         """Return the rows computed in the sandbox, and their group or branch numbers if the query has such a column. `strict`: as
-        in `Room.query`."""
+        in `Scratch.query`."""
         result = self.sandbox.query(self.shape.sql, self.tables(), strict=strict)
         count = len(self.remainder.names)
         index = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None

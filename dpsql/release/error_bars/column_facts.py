@@ -168,7 +168,7 @@ def _set_operation(node: exp.SetOperation, tables: Sources, outer: list[Sources]
         worst = max(Level.NOISE, left.worst, right.worst)
         columns = tuple(ColumnFacts(column.name, worst) for column in left.columns or right.columns)
         return RelationFacts(columns, worst, settled=False)
-    whole = isinstance(node, exp.Union) and not _cut(node)
+    whole = isinstance(node, exp.Union) and not _limited(node)
     columns = tuple(
         ColumnFacts(
             a.name, max(a.level, b.level), min(a.empty, b.empty) if whole else Empty.OTHER, hull([a.extent, b.extent]),
@@ -182,7 +182,7 @@ def _set_operation(node: exp.SetOperation, tables: Sources, outer: list[Sources]
     return RelationFacts(columns, rows, settled=every_row and left.settled and right.settled)
 
 
-def _cut(node: exp.Expr) -> bool:
+def _limited(node: exp.Expr) -> bool:
     return bool(node.args.get("limit") or node.args.get("offset"))
 
 
@@ -307,7 +307,7 @@ class _Select:
         if (group := node.args.get("group")) is not None:
             rows = max([rows, *(self._key_form(key, columns) for key in group.iter_expressions())])
             rows = rows if has_only(group, "expressions") else Form.ANY
-        if (order := node.args.get("order")) is not None and _cut(node):
+        if (order := node.args.get("order")) is not None and _limited(node):
             rows = max([rows, *(self._key_form(item.this, columns) for item in order.expressions)])
         return rows
 
@@ -328,7 +328,7 @@ class _Select:
         mixed = self.mixed
         if node.args.get("distinct") is not None:
             rows = max(rows, worst)
-        if _cut(node):
+        if _limited(node):
             order = node.args.get("order")
             by = Level.EXACT if order is None else max(self._level(order), worst)
             rows = max(rows, by, self._any([node.args.get("limit"), node.args.get("offset")]))

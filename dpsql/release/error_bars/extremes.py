@@ -33,7 +33,7 @@ from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.formulas import clamped, linear
 from dpsql.release.reconciled import ConsistentTerm, PooledTerm
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, Remainder, runnable
-from dpsql.release.sandbox import Room
+from dpsql.release.sandbox import Scratch
 
 _AFTER_GROUPS = ("having", "qualify", "order", "limit", "offset", "distinct")
 
@@ -203,7 +203,7 @@ def moved(
 
 
 def bring_near(
-    room: Room,
+    scratch: Scratch,
     remainder: Remainder,
     confidence: float,
     below: Sequence[tuple[Extreme, Traced]],
@@ -213,13 +213,13 @@ def bring_near(
     ones, by measure.
 
     `below`: each extreme with the trace of the rows that it is taken over; these differ only in their value. Raises the refusals
-    of `Room.query`.
+    of `Scratch.query`.
     """
     rows = below[0][1]
     block = remainder.block(rows.block)
     assert block is not None
     tables = dict(remainder.public) | {each.name: each.table({}) for each in remainder.blocks}
-    table = room.query(runnable(rows.tree.copy(), remainder, rows.extra), tables)
+    table = scratch.query(runnable(rows.tree.copy(), remainder, rows.extra), tables)
     together = _equal_rows(table.columns[1:-1], table.columns[-1].to_numpy())
     terms = {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
     sides = {(kind, rows.outputs[0].unnest().name) for kind, rows in below if rows.outputs[0] is not None}

@@ -54,7 +54,7 @@ from dpsql.release.error_bars.laws import (
 )
 from dpsql.release.formulas import EVERYTHING, Extent, clamped, extent, interval, numbers, read, typed
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
-from dpsql.release.sandbox import Room, floats, numeric
+from dpsql.release.sandbox import Scratch, floats, numeric
 
 _MOST_CELLS = 2_000_000
 _PART_CELLS = 250_000
@@ -187,9 +187,9 @@ class ReleasedGroups:
 # --- which rule -------------------------------------------------------------------------------------------------------
 
 
-def intervals(enter: Callable[[], Room], groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
+def intervals(enter: Callable[[], Scratch], groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
     """Return the interval of each expression (over the block's keys, measures and hidden columns); unknown where its value is
-    not a number. `enter` opens the room for what the sandbox computes. Raises the refusals of `Room.query`."""
+    not a number. `enter` opens the scratch for what the sandbox computes. Raises the refusals of `Scratch.query`."""
     bars = _Bars(enter, groups)
     drawable = all(known_law(term) for term in groups.block.terms)
     result = []
@@ -230,7 +230,7 @@ def _reads(tree: exp.Expr, names: frozenset[str]) -> bool:
 class _Bars:
     """The bars of expressions over the groups of one answer."""
 
-    def __init__(self, enter: Callable[[], Room], groups: ReleasedGroups) -> None:
+    def __init__(self, enter: Callable[[], Scratch], groups: ReleasedGroups) -> None:
         self.groups, self.block = groups, groups.block
         self.computed = _Sandboxed(enter, groups)
         self.measures = Measures(groups.block)
@@ -360,8 +360,8 @@ class Measures:
 class _Sandboxed:
     """Expressions over the requested groups, computed by the sandbox."""
 
-    def __init__(self, enter: Callable[[], Room], groups: ReleasedGroups) -> None:
-        self.room, self.groups = cache(enter), groups
+    def __init__(self, enter: Callable[[], Scratch], groups: ReleasedGroups) -> None:
+        self.scratch, self.groups = cache(enter), groups
 
     def values(self, tree: exp.Expr, columns: Mapping[str, Floats]) -> Floats:
         """Return the value for each requested group, NaN where it is not a number; `columns` hold measures and hidden columns."""
@@ -383,7 +383,8 @@ class _Sandboxed:
             )
         item = exp.Alias(this=tree.copy(), alias=identifier("v"))
         query = exp.Select(expressions=[item], from_=exp.From(this=exp.Table(this=identifier(_DRAWN))))
-        result = self.room().query(query.sql(dialect=DIALECT), {_DRAWN: table}, most_rows=2 * _PART_CELLS + _MOST_CELLS)
+        text = query.sql(dialect=DIALECT)
+        result = self.scratch().query(text, {_DRAWN: table}, most_rows=2 * _PART_CELLS + _MOST_CELLS)
         return floats(result.column(0)).reshape(len(rows), draws)
 
 

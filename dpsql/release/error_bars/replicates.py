@@ -59,7 +59,7 @@ from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.formulas import Extent, typed
 from dpsql.release.reconciled import ConsistentTerm, PooledTerm
 from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
-from dpsql.release.sandbox import Room, Sandbox, floats
+from dpsql.release.sandbox import Sandbox, Scratch, floats
 
 _PART_ROWS = 1_000_000
 _DRAWS, _DRAW, _ROWS, _AT, _VARIANTS = "dp#draws", "dp#draw", "dp#answer", "dp#at", "dp#variants"
@@ -154,7 +154,7 @@ class Variants:
 
 
 def _run_again(
-    room: Room,
+    scratch: Scratch,
     rerun: Rerun,
     answer: pa.Table,
     positions: Sequence[int],
@@ -174,7 +174,7 @@ def _run_again(
         tables[_ROWS] = pa.table({_AT: pa.array(np.arange(len(answer))), **rows})
     present = np.zeros((count, len(answer)), dtype=bool)
     cells = {position: np.full(present.shape, np.nan) for position in positions}
-    size = max(1, _PART_ROWS // max(1, rerun.groups + len(answer)))  # as many as the sandbox has room for
+    size = max(1, _PART_ROWS // max(1, rerun.groups + len(answer)))  # as many as the sandbox has scratch for
     for start in range(0, count, size):
         part = range(start, min(start + size, count))
         variants = (
@@ -183,7 +183,7 @@ def _run_again(
         # Materialise: below the LIMIT that the sandbox adds, DuckDB takes 100 times as long for a block that is read twice.
         sql = f'WITH "{_VARIANTS}" AS MATERIALIZED ({variants}) SELECT * FROM "{_VARIANTS}"'
         tables |= {name: block.table(part) for name, block in blocks.items()}
-        result = room.query(sql, tables, most_rows=2 * _PART_ROWS + len(part) * len(answer))
+        result = scratch.query(sql, tables, most_rows=2 * _PART_ROWS + len(part) * len(answer))
         draw, row = (result.column(i).to_numpy().astype(np.int64) for i in (0, 1))
         index = draw * len(answer) + row
         present.flat[index] = True
@@ -230,7 +230,7 @@ def replicated_intervals(
 def _linear_intervals(
     sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]
 ) -> dict[int, Interval]:
-    """Return the intervals of the columns at `positions` that are linear in noise. Raises the refusals of `Room.query`, and
+    """Return the intervals of the columns at `positions` that are linear in noise. Raises the refusals of `Scratch.query`, and
     Unmatched if rows cannot be matched."""
     blocks = rerun.remainder.blocks
     terms = [(block, term) for block in blocks for term in block.terms]
@@ -246,8 +246,8 @@ def _linear_intervals(
     for block in blocks:
         vectors, first = _unit_vectors(block, cells, first)
         tables[block.name] = Variants(block, rerun.extra.get(block.name, {}), vectors, cells + 1)
-    with sandbox.room() as room:
-        numbers, _ = _run_again(room, rerun, answer, chosen, tables, cells + 1)
+    with sandbox.scratch() as scratch:
+        numbers, _ = _run_again(scratch, rerun, answer, chosen, tables, cells + 1)
     intervals = {}
     for position in chosen:
         value = floats(answer.column(position))
@@ -342,7 +342,7 @@ _BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (4, 3), Ex
 
 def _bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
     """Return the interval of each column at `positions`. Raises Unmatched if rows cannot be matched or noise cannot be drawn, and
-    the refusals of `Room.query`."""
+    the refusals of `Scratch.query`."""
     blocks = rerun.remainder.blocks
     groups = rerun.groups + len(answer)
     _check_drawable(rerun, groups)
@@ -352,14 +352,16 @@ def _bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequ
     draws = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES, rerun.confidence)
     if set(kinds.values()) <= {Extreme.HIGHEST, Extreme.LOWEST}:
         draws = min(draws, _CANDIDATE_DRAWS)  # the ends of bars suffice
-    with sandbox.room() as room:
-        last = {block.name: [*_ends(room, rerun, block, set(kinds.values())), _as_displayed(block)] for block in blocks}
+    with sandbox.scratch() as scratch:
+        last = {
+            block.name: [*_ends(scratch, rerun, block, set(kinds.values())), _as_displayed(block)] for block in blocks
+        }
         if below:
-            bring_near(room, rerun.remainder, rerun.confidence, below, last[below[0][1].block])
+            bring_near(scratch, rerun.remainder, rerun.confidence, below, last[below[0][1].block])
         ends = max((len(appended) for appended in last.values()), default=1) - 1
         tables = {block.name: _replicates(rerun, block, draws, rerun.families, last[block.name]) for block in blocks}
         count = rerun.families * (draws + 1) + ends + 1
-        cells, present = _run_again(room, rerun, answer, positions, tables, count)
+        cells, present = _run_again(scratch, rerun, answer, positions, tables, count)
     return {
         position: _interval(
             floats(answer.column(position)), cells[position], present, rerun, position, ends, kinds[position]
@@ -401,7 +403,7 @@ def candidates(sandbox: Sandbox, rerun: Rerun) -> int:
     because the noise of a row that is shown is biased. The last column identifies rows.
 
     Rows in exactly one replicate tell how likely a row is that no replicate has shown (Good 1953); one standard deviation is
-    added to be safe (Esty 1983). Raises the refusals of `Room.query`, and Unmatched.
+    added to be safe (Esty 1983). Raises the refusals of `Scratch.query`, and Unmatched.
     """
     counts = "SELECT COUNT(*), COUNT(*) FILTER (WHERE n = 1), COUNT(*) FILTER (WHERE n = 2), SUM(n)::BIGINT FROM ({})"
     times = f'SELECT COUNT(*) AS n FROM {{}} GROUP BY q."c{rerun.query.width - 1}"'
@@ -427,7 +429,7 @@ def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tup
     """Return how many rows, identified by their keys, are in all of a few replicates t - z*, and in any of them.
     `spread` multiplies the noise.
 
-    Raises the refusals of `Room.query`, and Unmatched.
+    Raises the refusals of `Scratch.query`, and Unmatched.
     """
     keys = ", ".join(f'q."c{index}"' for index in rerun.query.keys)
     rows = f'SELECT COUNT(DISTINCT "{_DRAW}") AS draws FROM {{}} GROUP BY {keys}'
@@ -479,7 +481,7 @@ def _replicated(
     return np.concatenate(parts)
 
 
-def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -> list[dict[str, Floats]]:
+def _ends(scratch: Scratch, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -> list[dict[str, Floats]]:
     """Return, if any column has an extreme, all measures at the low and the high ends of bars that hold for all groups at once,
     then of bars that hold for each group (`extremes`), then the first two again, for `bring_near`. A measure without ends has
     its released value."""
@@ -491,7 +493,7 @@ def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -
     ends = []
     for confidence in (1 - (1 - rerun.confidence) / max(1, block.rows), rerun.confidence):
         groups = ReleasedGroups(block, {}, None, confidence, rerun.remainder.seed)
-        bars = dict(zip(names, intervals(lambda: room, groups, [column(name) for name in names]), strict=True))
+        bars = dict(zip(names, intervals(lambda: scratch, groups, [column(name) for name in names]), strict=True))
         for side in ("low", "high"):
             of_side = {name: getattr(bars[name], side) for name in names}
             ends.append({name: np.where(np.isfinite(of_side[name]), of_side[name], released[name]) for name in names})

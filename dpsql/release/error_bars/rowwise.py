@@ -147,8 +147,8 @@ class _Tracer:
     def selects_by_noise(self, node: exp.Select, inside: _Scope, ordered: _Scope) -> bool:
         """Return whether noisy numbers decide which rows of a SELECT are shown. Call this before DP_ functions are replaced."""
         order = node.args.get("order")
-        cut = order is not None and (node.args.get("limit") or node.args.get("offset"))
-        by = [(item.this, ordered) for item in order.expressions] if cut and order is not None else []
+        limited = order is not None and (node.args.get("limit") or node.args.get("offset"))
+        by = [(item.this, ordered) for item in order.expressions] if limited and order is not None else []
         conditions = [
             (clause.this, inside) for part in ("where", "qualify") if (clause := node.args.get(part)) is not None
         ]

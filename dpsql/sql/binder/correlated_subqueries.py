@@ -67,12 +67,12 @@ def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
         )
     keys = list(group.expressions)
     names = {key.name.lower() for key in keys if isinstance(key, exp.Column) and not key.table} - named
-    places = {key.name for key in keys if isinstance(key, exp.Literal)}
+    indexes = {key.name for key in keys if isinstance(key, exp.Literal)}
     items = [
         item
         for number, item in enumerate(node.expressions, 1)
         if not has_aggregate(item)
-        and (group.args.get("all") or str(number) in places or item.alias.lower() in names or item.unalias() in keys)
+        and (group.args.get("all") or str(number) in indexes or item.alias.lower() in names or item.unalias() in keys)
     ]
     return [group, *items]
 

@@ -68,9 +68,11 @@ def measures(node: exp.Select) -> bool:
     return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
 
 
-def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Bound:
+def bound_block(
+    context: BindingContext, node: exp.Select, scope: Scope, source: Relation, environment: Environment
+) -> Bound:
     """Enter the private block of `node` and return the SELECT over it. A result grouped by unit stays protected."""
-    work = _Cut(context, node, scope, environment)
+    work = _BlockRewriter(context, node, scope, environment)
     columns = [column for _, rows in scope.sources for _, column in rows.columns]
     _, scope.labels, _ = labelled(source, {column.name for column in columns})
     if scope.unpaired is not None:
@@ -111,7 +113,7 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
     return results.limited(node, replace(facts, tree=tree, columns=names, most_rows=groups))
 
 
-def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
+def _by_unit(work: _BlockRewriter, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
     """Return the keys that have a different value for each unit, and the other keys. Refuses keys that may be either."""
     kinds = [kind(key.expression, work.scope) for key in work.keys]
     position = place(node.args.get("group")) or place(node)
@@ -125,7 +127,7 @@ def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
     return units, [key.expression for key in work.keys if key.expression not in units]
 
 
-def _within_units(work: _Cut, source: Relation) -> bool:
+def _within_units(work: _BlockRewriter, source: Relation) -> bool:
     """Return whether the groups are those of single units though no key is the unit's own: the number of an order names its
     customer. If all keys have public values the groups can be released and are left as they are. Refuses (one_unit_groups) such
     a grouping as the whole statement: no group could pass its threshold."""
@@ -139,7 +141,7 @@ def _within_units(work: _Cut, source: Relation) -> bool:
 
 
 def _over_blocks(
-    context: BindingContext, work: _Cut, source: Relation, copy: exp.Select, order: exp.Expr | None
+    context: BindingContext, work: _BlockRewriter, source: Relation, copy: exp.Select, order: exp.Expr | None
 ) -> exp.Query:
     """Enter the block of every grouping set and return the SELECT over it (over the union, if there are several)."""
     measures = tuple(work.measures)
@@ -201,7 +203,7 @@ def _is_grouping(node: exp.Expr) -> bool:
     return named or isinstance(node, exp.Grouping)
 
 
-class _Cut:
+class _BlockRewriter:
     """Rewriter of the parts of one SELECT: keys become columns k0, k1, ... and aggregates columns m0, m1, ... of the block."""
 
     def __init__(self, context: BindingContext, node: exp.Select, scope: Scope, environment: Environment) -> None:
@@ -447,7 +449,7 @@ class _Cut:
     def _value(self, item: exp.Expr) -> exp.Expr:
         """Return the value of an output over the block: the key of its own, or its expression."""
         value = item.unalias()
-        index = next(place for place, output in enumerate(self.node.expressions) if output is item)
+        index = next(index for index, output in enumerate(self.node.expressions) if output is item)
         key = self._key_of(value) if isinstance(value, exp.Literal) else self.outputs.get(index)
         return self.part(value) if key is None or key in self.results else exp.column(key, quoted=True)
 

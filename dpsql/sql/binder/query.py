@@ -364,7 +364,7 @@ class QueryBinder:
         if where is not None:
             relation = semijoins.filtered(self, where, scope, relation, environment)
         if blocks.aggregates(node):
-            return blocks.cut(self, node, scope, relation, environment)
+            return blocks.bound_block(self, node, scope, relation, environment)
         rows = Protected(relation, (), scope.unit_names(), unit_kinds=scope.units)
         if asks_no_rows(node):
             bare = exp.Select(expressions=node.expressions)

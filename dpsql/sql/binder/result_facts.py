@@ -264,10 +264,10 @@ def _as_source(released: Released, source: Released, outputs: Sequence[Output], 
     whole = [entry for entry in source.declared if {f"0.{position}" for position in entry[0]} <= fixed]
     return replace(
         released,
-        assumed=frozenset(places for key in source.assumed for places in _moved(key, outputs)),
-        repeats=tuple((places, most) for key, most in source.repeats for places in _moved(key, outputs)),
+        assumed=frozenset(indexes for key in source.assumed for indexes in _moved(key, outputs)),
+        repeats=tuple((indexes, most) for key, most in source.repeats for indexes in _moved(key, outputs)),
         declared=frozenset(
-            (places, table, named) for key, table, named in source.declared for places in _moved(key, outputs)
+            (indexes, table, named) for key, table, named in source.declared for indexes in _moved(key, outputs)
         )
         | {(frozenset[int](), table, named) for _, table, named in whole},
     )
@@ -321,8 +321,8 @@ def _distinct(outputs: Sequence[Output]) -> Unique:
 
 def _output_positions(unique: set[frozenset[str]], outputs: Sequence[Output]) -> Unique:
     """Return those sets of source columns that are all outputs, as sets of output positions."""
-    place = {column.origin: position for position, column in reversed(list(enumerate(outputs))) if column.origin}
-    return frozenset(frozenset(place[name] for name in names) for names in unique if names <= place.keys())
+    index = {column.origin: position for position, column in reversed(list(enumerate(outputs))) if column.origin}
+    return frozenset(frozenset(index[name] for name in names) for names in unique if names <= index.keys())
 
 
 def limited(node: exp.Expr, released: Released) -> Released:

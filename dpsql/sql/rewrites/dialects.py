@@ -38,12 +38,12 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
             sides = (node.this, node.expression)
             node.meta[WHOLE] = not any(_is_real(side, reals) for side in sides)
         elif isinstance(node, exp.Cast):
-            if (length := _cut(node)) is not None:
+            if (length := _cast_length(node)) is not None:
                 whole = node.copy()
                 whole.to.set("expressions", None)
-                cut = exp.Left(this=whole, expression=length.copy())
-                cut.meta[LABEL] = output_name(node)
-                node.replace(cut)
+                limited = exp.Left(this=whole, expression=length.copy())
+                limited.meta[LABEL] = output_name(node)
+                node.replace(limited)
         elif isinstance(node, (exp.Extract, exp.Anonymous)):
             if (moment := _seconds_of(node)) is not None:
                 seconds = exp.Paren(this=_with_fraction(moment))
@@ -106,7 +106,7 @@ def _items(node: Any) -> list[exp.Expr]:
     return list(node.selects) if isinstance(node, exp.Query) else []
 
 
-def _cut(cast: exp.Cast) -> exp.Expr | None:
+def _cast_length(cast: exp.Cast) -> exp.Expr | None:
     """Return the length to which a cast to varchar(n), char(n) or char cuts; None for other casts."""
     texts = (exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.CHAR, exp.DType.NCHAR, exp.DType.NVARCHAR)
     lengths = cast.to.expressions if cast.to.is_type(*texts) else []
@@ -155,7 +155,7 @@ def differences(statement: Statement) -> tuple[str, ...]:
             ):
                 texts["a / b of two integers is whole in postgresql, real in duckdb"] = None
         elif isinstance(node, exp.Cast):
-            if _cut(node) is not None:
+            if _cast_length(node) is not None:
                 texts["a cast to varchar(n) or char cuts in postgresql, and does not in duckdb"] = None
         elif isinstance(node, (exp.Extract, exp.Anonymous)):
             if _seconds_of(node) is not None:

@@ -14,7 +14,7 @@ import sqlalchemy
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from dpsql.errors.exceptions import Error
-from dpsql.ledger.database import parse_place
+from dpsql.ledger.database import parse_location
 from dpsql.ledger.store import Store
 
 INSERT = "INSERT INTO numbers VALUES (:n)"
@@ -38,7 +38,7 @@ def steps() -> list[str]:
 
 @pytest.fixture
 def store(file: Path, steps: list[str]) -> Iterator[Store]:
-    opened = Store(parse_place(f"sqlite:///{file}"), 5.0, steps.append)
+    opened = Store(parse_location(f"sqlite:///{file}"), 5.0, steps.append)
     yield opened
     opened.close()
 
@@ -63,14 +63,14 @@ def pragma(store: Store, name: str) -> Any:
 
 def test_a_file_is_a_place_with_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    place = parse_place("sqlite:///sub/../ledger.db")
+    place = parse_location("sqlite:///sub/../ledger.db")
     assert place.path == tmp_path.resolve() / "ledger.db"
     assert place.address == f"sqlite:///{place.path}"
     assert Store(place).is_sqlite
 
 
 def test_the_address_of_a_server_has_no_password() -> None:
-    place = parse_place("postgresql://ann:secret@host:5433/db?options=-csearch_path%3Dx")
+    place = parse_location("postgresql://ann:secret@host:5433/db?options=-csearch_path%3Dx")
     assert place.path is None and place.options == {
         "user": "ann", "password": "secret", "host": "host", "port": "5433", "dbname": "db", "options": "-csearch_path=x"
     }  # fmt: skip
@@ -86,7 +86,7 @@ def test_the_address_of_a_server_has_no_password() -> None:
 def test_servers_are_those_that_sqlalchemy_names(login: str, host: str, rest: str) -> None:
     """Addresses of ledgers were recorded by it."""
     text = f"postgresql+psycopg://{login}{host}{rest}"
-    url, place = sqlalchemy.make_url(text), parse_place(text)
+    url, place = sqlalchemy.make_url(text), parse_location(text)
     without = sqlalchemy.URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
     assert place.address == without.render_as_string()
     options = PGDialect_psycopg().create_connect_args(url)[1]
@@ -108,7 +108,7 @@ def test_servers_are_those_that_sqlalchemy_names(login: str, host: str, rest: st
 )
 def test_other_places_are_refused(text: str) -> None:
     with pytest.raises(Error) as error:
-        parse_place(text)
+        parse_location(text)
     assert error.value.slug == "ledger_url"
 
 
@@ -157,7 +157,7 @@ def test_a_process_that_stops_before_the_commit_has_written_nothing(file: Path) 
         if step == "before commit":
             raise KeyboardInterrupt
 
-    stopping = Store(parse_place(f"sqlite:///{file}"), step=stop)
+    stopping = Store(parse_location(f"sqlite:///{file}"), step=stop)
     with pytest.raises(KeyboardInterrupt), stopping.writing() as connection:
         connection.run(INSERT, n=1)
     with pytest.raises(KeyboardInterrupt):
@@ -183,7 +183,7 @@ def test_what_a_reader_writes_is_rolled_back(store: Store, file: Path) -> None:
 
 
 def test_a_second_writer_waits_no_longer_than_the_timeout(store: Store, file: Path) -> None:
-    impatient = Store(parse_place(f"sqlite:///{file}"), 0.05, name="the second store")
+    impatient = Store(parse_location(f"sqlite:///{file}"), 0.05, name="the second store")
     with store.writing() as connection:
         connection.run(INSERT, n=1)
         with pytest.raises(Error) as error, impatient.writing():
@@ -222,7 +222,7 @@ def test_a_thread_waits_no_longer_than_the_timeout_for_another(store: Store) -> 
 def test_a_file_that_is_not_there_is_a_fault_and_stays_absent(tmp_path: Path, read_only: bool) -> None:
     path = tmp_path / "gone.db"
     with pytest.raises(Error) as error:
-        Store(parse_place(f"sqlite:///{path}"), read_only=read_only).table_names()
+        Store(parse_location(f"sqlite:///{path}"), read_only=read_only).table_names()
     assert error.value.slug == "ledger_read_only" and not path.exists()
 
 
@@ -230,7 +230,7 @@ def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "noise.db"
     path.write_bytes(b"no database " * 100)
     with pytest.raises(Error) as error:
-        Store(parse_place(f"sqlite:///{path}")).table_names()
+        Store(parse_location(f"sqlite:///{path}")).table_names()
     assert error.value.slug == "ledger_damaged"
 
 
@@ -263,7 +263,7 @@ def test_a_new_file_that_others_read_gets_its_log_when_they_are_done(store: Stor
 
 
 def test_a_new_file_that_others_read_for_long_is_locked(file: Path) -> None:
-    impatient = Store(parse_place(f"sqlite:///{file}"), 0.05)
+    impatient = Store(parse_location(f"sqlite:///{file}"), 0.05)
     reader = reader_of(file)
     with pytest.raises(Error) as error:
         impatient.table_names()
@@ -278,7 +278,7 @@ def test_a_read_only_file_is_read_with_its_log_and_nothing_is_written_beside_it(
     store.write(INSERT, n=1)
     beside = sorted(os.listdir(file.parent))
     assert file.with_name("ledger.db-wal").stat().st_size > 0
-    reader = Store(parse_place(f"sqlite:///{file}"), read_only=True)
+    reader = Store(parse_location(f"sqlite:///{file}"), read_only=True)
     assert reader.rows(ALL) == [(1,)]
     reader.write(INSERT, n=2)
     assert numbers_in(file) == [1] and sorted(os.listdir(file.parent)) == beside
@@ -286,7 +286,7 @@ def test_a_read_only_file_is_read_with_its_log_and_nothing_is_written_beside_it(
 
 
 def test_a_read_only_file_without_a_log_is_read(file: Path) -> None:
-    reader = Store(parse_place(f"sqlite:///{file}"), read_only=True)
+    reader = Store(parse_location(f"sqlite:///{file}"), read_only=True)
     assert reader.table_names() == {"numbers"} and os.listdir(file.parent) == ["ledger.db"]
     reader.close()
 

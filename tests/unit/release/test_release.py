@@ -139,8 +139,8 @@ def test_bars_are_computed_only_when_asked(
 ) -> None:
     found = release(sandbox, "SELECT k0, round(m0, 1) FROM dp_0", [made])
     calls: list[int] = []
-    real = Sandbox.room
-    monkeypatch.setattr(Sandbox, "room", lambda self, *rest: calls.append(1) or real(self, *rest))
+    real = Sandbox.scratch
+    monkeypatch.setattr(Sandbox, "scratch", lambda self, *rest: calls.append(1) or real(self, *rest))
     assert len(found.table) == 4 and calls == []
     assert found.low.num_rows == 4 and len(calls) == 1
     assert found.high.num_rows == 4 and len(calls) == 1

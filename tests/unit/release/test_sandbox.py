@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from dpsql.errors.exceptions import Error
-from dpsql.release.sandbox import Room, Sandbox, plain
+from dpsql.release.sandbox import Sandbox, Scratch, plain
 
 PRIVATE = pa.table({"ssn": ["123-45-6789"]})
 
@@ -51,8 +51,8 @@ def test_configuration_alone_stops_every_attack(sandbox: Sandbox, name: str, tmp
     target = tmp_path / "secret.csv"
     target.write_text("ssn\n123-45-6789\n")
     private = PRIVATE  # a local name that DuckDB would find if it were allowed to look
-    with sandbox.room() as room, pytest.raises(duckdb.Error):
-        room._connection.execute(ATTACKS[name].format(file=target)).fetchall()
+    with sandbox.scratch() as scratch, pytest.raises(duckdb.Error):
+        scratch._connection.execute(ATTACKS[name].format(file=target)).fetchall()
     with pytest.raises(Error) as caught:
         sandbox.query(ATTACKS[name].format(file=target), {})
     assert caught.value.slug.startswith("sandbox_")
@@ -72,10 +72,10 @@ def test_settings_hold_in_every_room(sandbox: Sandbox) -> None:
 
 
 def test_python_variables_are_not_tables(sandbox: Sandbox) -> None:
-    with sandbox.room() as room:
+    with sandbox.scratch() as scratch:
         hidden = PRIVATE
         with pytest.raises(duckdb.CatalogException):
-            room._connection.sql("SELECT * FROM hidden")
+            scratch._connection.sql("SELECT * FROM hidden")
         assert hidden is PRIVATE
 
 
@@ -96,9 +96,9 @@ def test_time_is_limited_and_the_sandbox_recovers(sandbox: Sandbox, sql: str) ->
 
 
 def test_time_is_shared_by_the_statements_of_a_room(sandbox: Sandbox) -> None:
-    with pytest.raises(Error, match="too long"), sandbox.room(0.05) as room:
+    with pytest.raises(Error, match="too long"), sandbox.scratch(0.05) as scratch:
         while True:
-            room.query("SELECT 1", {})
+            scratch.query("SELECT 1", {})
 
 
 def test_memory_is_limited_and_nothing_is_spilled() -> None:
@@ -227,7 +227,7 @@ def test_a_broken_engine_is_replaced(sandbox: Sandbox, monkeypatch: pytest.Monke
 
     before = sandbox._open()
     with monkeypatch.context() as patch, pytest.raises(Error) as caught:
-        patch.setattr(Room, "_fetch", fails)
+        patch.setattr(Scratch, "_fetch", fails)
         sandbox.query("SELECT 1", {})
     assert (caught.value.slug, "123-45" in caught.value.text()) == ("sandbox_broken", False)
     assert sandbox._open() is not before
@@ -237,7 +237,7 @@ def test_a_broken_engine_is_replaced(sandbox: Sandbox, monkeypatch: pytest.Monke
 def test_nothing_is_left_behind(sandbox: Sandbox) -> None:
     table = pa.table({"x": [1, 2]})
     gone = weakref.ref(table)
-    with sandbox.room() as other:
+    with sandbox.scratch() as other:
         assert sandbox.query("SELECT sum(x) AS s FROM analyst_a", {"analyst_a": table}).num_rows == 1
         with pytest.raises(Error) as caught:
             other.query("SELECT * FROM analyst_a", {})

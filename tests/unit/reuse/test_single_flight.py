@@ -113,13 +113,13 @@ def test_an_answer_that_is_stored_after_the_look_is_not_paid_twice(
     with open_session(policy, create_ledger=True) as session, open_session(policy) as other:
         for asker in (session, other):
             asker.execute(f"SET dp.reuse = {reuse}")
-        place = session.context.room.place
+        place = session.context.queue.place
 
         def later(work: object) -> object:
             other.execute(COUNT, request_id=request_id)
             return place(work)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(session.context.room, "place", later)
+        monkeypatch.setattr(session.context.queue, "place", later)
         release = session.execute(COUNT, request_id=request_id)
         paid_once = reuse == "on" or request_id is not None
         assert release.reused is paid_once

@@ -217,7 +217,7 @@ def test_an_interrupt_takes_effect_at_a_time_of_response(
         def sleep(seconds: float) -> None:
             gate.go_on.set()
             assert gate.ended.wait(PATIENCE)
-            while session.context.room._running:
+            while session.context.queue._running:
                 time.sleep(0.01)
             slept(seconds)
 

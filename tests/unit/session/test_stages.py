@@ -89,7 +89,7 @@ def test_a_failure_in_any_stage_keeps_the_whole_charge(policy: Path, failing: in
         session.execute(ABOVE)
     assert caught.value.charged and "secret" not in caught.value.text() and spent(session) == "1"
     engine.failing = -1
-    session.context.room.breaker = SourceBreaker()  # the source was closed and is readable again
+    session.context.queue.breaker = SourceBreaker()  # the source was closed and is readable again
     session.execute(ABOVE)  # the release before the failure is not charged again
     assert spent(session) == ("2" if failing == 0 else "1.5")
     session.close()

@@ -39,19 +39,19 @@ class Catalog:
             confined.load(self.image)
 
     def run(
-        self, tree: exp.Expr, place: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
+        self, tree: exp.Expr, context: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
     ) -> pa.Table:
         """Return the rows of one SELECT; `started` is called with a function that interrupts it. Raises refusals with
         PostgreSQL's SQLSTATEs."""
-        rows = self._rows(tree, to_duckdb(tree, place), MOST_ROWS, started)
-        return _with_oids(self.names.with_texts(rows, place.path), tree)
+        rows = self._rows(tree, to_duckdb(tree, context), MOST_ROWS, started)
+        return _with_oids(self.names.with_texts(rows, context.path), tree)
 
     def describe(
-        self, tree: exp.Expr, place: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
+        self, tree: exp.Expr, context: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
     ) -> pa.Schema:
         """Return the columns of one SELECT without running it; `started` as in `run`."""
-        rows = self._rows(tree, f"SELECT * FROM ({to_duckdb(tree, place)}) LIMIT 0", 0, started)
-        return _with_oids(self.names.with_texts(rows, place.path), tree).schema
+        rows = self._rows(tree, f"SELECT * FROM ({to_duckdb(tree, context)}) LIMIT 0", 0, started)
+        return _with_oids(self.names.with_texts(rows, context.path), tree).schema
 
     def _rows(
         self, tree: exp.Expr, sql: str, most_rows: int, started: Callable[[Callable[[], None]], None] | None

@@ -88,11 +88,11 @@ def image(policy: Policy, user: str) -> tuple[DatabaseImage, ObjectNames]:
 def _views(policy: Policy, user: str, names: ObjectNames) -> Iterator[str]:
     """Yield statements that create the views which PostgreSQL's own definitions compute."""
     tables = {table.name.lower(): table.shown_schema.lower() for table in policy.visible.values()}
-    place = CatalogContext(user, policy.dataset, Settings(user), 0, names, tables)
+    context = CatalogContext(user, policy.dataset, Settings(user), 0, names, tables)
     for (schema, name), text in views().items():
         tree = read_postgres(text)
         assert tree is not None
-        yield f'CREATE VIEW {SCHEMAS[schema]}."{name}" AS {to_duckdb(tree, place)}'
+        yield f'CREATE VIEW {SCHEMAS[schema]}."{name}" AS {to_duckdb(tree, context)}'
 
 
 def _relation_rows(

@@ -284,9 +284,9 @@ class PolicyRows:
             initially_deferred="NO",
             enforced="YES",
         )
-        for place, column in enumerate(key.columns, 1):
-            yield _info("key_column_usage", **names_of_key, **names, column_name=column, ordinal_position=place,
-                        position_in_unique_constraint=None if parent is None else place)  # fmt: skip
+        for context, column in enumerate(key.columns, 1):
+            yield _info("key_column_usage", **names_of_key, **names, column_name=column, ordinal_position=context,
+                        position_in_unique_constraint=None if parent is None else context)  # fmt: skip
         yield from _dependencies("pg_constraint", key.oid, "a", "pg_class", oid, numbers)
         if parent is not None and key.refers is not None:
             referred = _numbers(parent, key.refers[1])
@@ -306,9 +306,9 @@ class PolicyRows:
             yield _counters(
                 view, relid=oid, indexrelid=key.index, schemaname=table.shown_schema, relname=table.name, indexrelname=key.name
             )  # fmt: skip
-        for place, column in enumerate(key.columns, 1):
+        for context, column in enumerate(key.columns, 1):
             _, type_oid, size, _ = TYPES[table.columns[column].type]
-            yield relation("pg_attribute"), _attribute(key.index, place, column, (type_oid, size), False)
+            yield relation("pg_attribute"), _attribute(key.index, context, column, (type_oid, size), False)
         types = [TYPES[table.columns[column].type][1] for column in key.columns]
         yield relation("pg_index"), relation("pg_index").row(
             indexrelid=key.index, indrelid=oid, indnatts=len(numbers), indnkeyatts=len(numbers), indisunique=True,

@@ -116,7 +116,7 @@ def catalog_schema(table: exp.Table) -> str | None:
     return PG_CATALOG if not schema and (PG_CATALOG, name) in relations() else None
 
 
-def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
+def to_duckdb(tree: exp.Expr, context: CatalogContext) -> str:
     """Return DuckDB's SQL for a SELECT over the catalogs (or without FROM). Raises refusals with PostgreSQL's
     SQLSTATEs."""
     if not isinstance(tree, exp.Query):
@@ -142,7 +142,7 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
     for node in reversed(list(tree.bfs())):
         rule = _RULES.get(type(node))
         if rule is not None:
-            translated = rule(node, place)
+            translated = rule(node, context)
             if translated is not node and node.parent is not None:
                 node.replace(translated)
             elif translated is not node:
@@ -153,7 +153,7 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
 # --- sources and columns ----------------------------------------------------------------------------------------------
 
 
-def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _table(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Table)
     if not isinstance(node.this, exp.Identifier):
         label = str(node.meta["function"])
@@ -168,7 +168,7 @@ def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
         return function_rows(node)
     schema = catalog_schema(node)
     if schema is None:
-        in_schema = place.tables.get(node.name.lower())
+        in_schema = context.tables.get(node.name.lower())
         if in_schema is not None and node.db.lower() in ("", in_schema):
             node.set("db", exp.to_identifier("public"))  # in the private DuckDB it has the empty tables of all schemas
             return node
@@ -192,12 +192,12 @@ def _counted(node: exp.Table) -> exp.Table:
     return node
 
 
-def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _column(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Column)
     if not node.table and not node.this.quoted and node.name in ("user", "current_role"):
-        user = exp.Literal.string(place.user)
+        user = exp.Literal.string(context.user)
         return exp.alias_(user, node.name, quoted=True) if isinstance(node.parent, exp.Select) else user
-    if node.db and node.db.lower() == place.tables.get(node.table.lower()):
+    if node.db and node.db.lower() == context.tables.get(node.table.lower()):
         node.set("db", exp.to_identifier("public"))
     if node.text("db") in SCHEMAS:
         node.set("db", exp.to_identifier(SCHEMAS[node.text("db")]))
@@ -205,7 +205,7 @@ def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return node
 
 
-def _dot(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _dot(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return pg_catalog.f(x) as f(x): functions have no schema in DuckDB."""
     return node.expression if isinstance(node.this, exp.Identifier) and node.this.name in SCHEMAS else node
 
@@ -230,7 +230,7 @@ def type_word(to: exp.Expr) -> str:
     return _TEXT_NAMES.get(word, word) + dimensions
 
 
-def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _cast(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Cast)
     word, value = type_word(node.to), node.this
     base = word.removesuffix("[]")
@@ -242,13 +242,13 @@ def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     ):
         raise refuse("catalog_type", name=base, position=position_of(node.to))
     if word in KINDS:
-        return _of_kind(value, word, place)
+        return _of_kind(value, word, context)
     if word in VECTORS:
         return exp.cast(list_literal(value.name), _built(VECTORS[word])) if _is_text(value) else value
     if word.endswith("[]"):
-        return _array_cast(node, base, place)
+        return _array_cast(node, base, context)
     if word in _TEXTS:
-        return _text_cast(node, word, place)
+        return _text_cast(node, word, context)
     if word in _OIDS:
         return exp.cast(value, exp.DataType.build("uint", dialect="duckdb"))
     if word in ("numeric", "decimal"):
@@ -271,13 +271,13 @@ def _is_text(value: exp.Expr) -> bool:
     return isinstance(value, exp.Literal) and value.is_string
 
 
-def _of_kind(value: exp.Expr, kind: str, place: CatalogContext) -> exp.Expr:
+def _of_kind(value: exp.Expr, kind: str, context: CatalogContext) -> exp.Expr:
     """Return a value as the name of an object: a literal is looked up here, and what is a text only when it is computed by a
     macro."""
     type_ = physical(kind)
     assert type_ is not None
     if _is_text(value):
-        value = exp.Literal.number(place.names.oid(kind, value.name, place.path))
+        value = exp.Literal.number(context.names.oid(kind, value.name, context.path))
     elif not isinstance(value, (exp.Literal, exp.Null)) and not _is_number(value):
         slug = {"regclass": "unknown_table", "regnamespace": "catalog_schema", "regtype": "catalog_type"}.get(
             kind, "catalog_function"
@@ -295,7 +295,7 @@ def _is_number(value: exp.Expr) -> bool:
     return is_of(value, _NUMBERS)
 
 
-def _text_cast(node: exp.Cast, word: str, place: CatalogContext) -> exp.Expr:
+def _text_cast(node: exp.Cast, word: str, context: CatalogContext) -> exp.Expr:
     """Return a cast to text. What may be an array or the name of an object is written by a macro as PostgreSQL writes it."""
     value = node.this
     if isinstance(value, (exp.Literal, exp.Null)) or is_of(value, _TEXTS | _NUMBERS):
@@ -303,9 +303,9 @@ def _text_cast(node: exp.Cast, word: str, place: CatalogContext) -> exp.Expr:
     elif isinstance(value, (exp.Func, exp.DPipe)) and called(value) not in _KEEPING and not isinstance(value, exp.Cast):
         text = exp.cast(value, "text")
     elif isinstance(value, exp.Cast) and (width := value.to.sql("duckdb").replace(" ", "")) in _PHYSICAL:
-        text = call("kind_text", value, exp.Literal.string(width), _schemas(place.path))
+        text = call("kind_text", value, exp.Literal.string(width), _schemas(context.path))
     else:
-        text = call("text", value, _schemas(place.path))
+        text = call("text", value, _schemas(context.path))
     sizes = node.to.args.get("expressions") or []
     if word == "char" or (word in ("varchar", "bpchar") and (sizes or word == "bpchar")):
         size = exp.Literal.number(sizes[0].name) if sizes else exp.Literal.number(1)
@@ -327,16 +327,18 @@ def _numeric_cast(node: exp.Cast) -> exp.Expr:
     return exp.cast(value, _built("DECIMAL(38, 10)"))
 
 
-def _array_cast(node: exp.Cast, element: str, place: CatalogContext) -> exp.Expr:
+def _array_cast(node: exp.Cast, element: str, context: CatalogContext) -> exp.Expr:
     """Return a cast to an array, such as '{a,b}'::text[], as a list."""
     value, inner = node.this, physical(element)
     if _is_text(value):
         value = list_literal(value.name)
         if element in KINDS:
-            items = [exp.Literal.number(place.names.oid(element, item.name, place.path)) for item in value.expressions]
+            items = [
+                exp.Literal.number(context.names.oid(element, item.name, context.path)) for item in value.expressions
+            ]
             value = exp.Array(expressions=items)
     elif element in _TEXTS and not (isinstance(value, exp.Array) or is_of(value, {"_text", "_name"})):
-        return call("texts", value, _schemas(place.path))
+        return call("texts", value, _schemas(context.path))
     if inner is None:
         inner = "uint" if element in _OIDS else "text" if element in _TEXTS else node.to.sql("duckdb").partition("[")[0]
     brackets, part = "[]", value
@@ -348,7 +350,7 @@ def _array_cast(node: exp.Cast, element: str, place: CatalogContext) -> exp.Expr
 # --- operators --------------------------------------------------------------------------------------------------------
 
 
-def _joined(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _joined(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return a || b, where one side is an array and the other a literal, as the longer array."""
     assert isinstance(node, exp.Binary)
     if isinstance(node.left, exp.Array) and isinstance(node.right, exp.Literal):
@@ -358,7 +360,7 @@ def _joined(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return node
 
 
-def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _any(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return x = ANY('{a,b}') with the literal as a list, which DuckDB 1.4 requires in brackets."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(inner, exp.Literal) and inner.name.startswith("{"):
@@ -368,7 +370,7 @@ def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return node
 
 
-def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _comparison(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return a comparison for DuckDB: '{...}' becomes a list, and a text beside the name of an object is one, too."""
     assert isinstance(node, exp.Binary)
     left, right = node.left, node.right
@@ -380,18 +382,18 @@ def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
                 (kind for kind in KINDS if other.to.sql("duckdb") == _built(physical(kind) or "").sql("duckdb")), None
             )
             if kind is not None:
-                side.replace(_of_kind(side, kind, place))
+                side.replace(_of_kind(side, kind, context))
     return node
 
 
-def _all(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _all(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return x <> ALL (list); `all` is read as a function."""
     inner = node.expressions[0].unnest()
     listed = list_literal(inner.name) if _is_text(inner) else inner
     return exp.All(this=exp.select(unnested(listed.copy())).subquery())
 
 
-def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _bracket(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return an index for DuckDB: int2vector and oidvector, and nothing else, count from 0."""
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice) or node.this.unnest().find(exp.Array):
         return node
@@ -408,15 +410,15 @@ def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return call("element", array, node.expressions[0])
 
 
-def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _function(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return a function by its name: of the session, one that names objects, a set, a macro; or refused as unknown."""
     name, arguments = called(node), list(node.expressions)
     if name in _NAMED:
-        return _NAMED[name](node, place)
+        return _NAMED[name](node, context)
     if name in _SESSION_NAMES:
-        return exp.Literal.string(place.value(_SESSION_NAMES[name]))
+        return exp.Literal.string(context.value(_SESSION_NAMES[name]))
     if name in _OF_KIND and arguments:
-        arguments = _with_objects(name, arguments, place)
+        arguments = _with_objects(name, arguments, context)
     lists = lists_of(name, arguments)
     if lists is not None:
         if isinstance(node.parent, exp.Table):
@@ -428,22 +430,22 @@ def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if name in PLAIN_FUNCTIONS or (isinstance(node.parent, exp.Table) and (PG_CATALOG, name) in relations()):
         return node
     if name in type_names() and len(arguments) == 1:
-        return _cast(exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="postgres", udt=True)), place)
+        return _cast(exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="postgres", udt=True)), context)
     raise unknown_call(node, name)
 
 
-def _with_objects(name: str, arguments: list[exp.Expr], place: CatalogContext) -> list[exp.Expr]:
+def _with_objects(name: str, arguments: list[exp.Expr], context: CatalogContext) -> list[exp.Expr]:
     """Return the arguments of a function with the one that names an object as its OID; the role before it must exist."""
     index, kind = _OF_KIND[name]
     index += len(arguments) if index < 0 else 0
     if 0 <= index < len(arguments):
         if index == 1 and name.startswith("has_"):
-            _check_role(arguments[0], place)
-        arguments[index] = _of_kind(arguments[index], kind, place)
+            _check_role(arguments[0], context)
+        arguments[index] = _of_kind(arguments[index], kind, context)
     return arguments
 
 
-def _typeof(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _typeof(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return pg_typeof(x): a literal in quotes has no type yet."""
     if len(node.expressions) != 1:
         raise unknown_call(node, called(node))
@@ -453,45 +455,45 @@ def _typeof(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return call("pg_typeof", value)
 
 
-def _visible(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _visible(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return pg_table_is_visible(x): whether the schema of a relation is searched."""
     if len(node.expressions) != 1:
         raise unknown_call(node, called(node))
-    return call("pg_table_is_visible", _of_kind(node.expressions[0], "regclass", place), _schemas(place.path))
+    return call("pg_table_is_visible", _of_kind(node.expressions[0], "regclass", context), _schemas(context.path))
 
 
-def _to_type(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _to_type(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return to_regtype(x), which knows every spelling of a literal."""
     (name,) = node.expressions or (exp.Null(),)
-    return _looked_up(name, "regtype", place) if _is_text(name) else call("to_regtype", name)
+    return _looked_up(name, "regtype", context) if _is_text(name) else call("to_regtype", name)
 
 
-def _check_role(role: exp.Expr, place: CatalogContext) -> None:
+def _check_role(role: exp.Expr, context: CatalogContext) -> None:
     """Raise PostgreSQL's refusal of a role, given as a literal, that does not exist."""
-    if _is_text(role) and role.name not in ("public", place.user):
+    if _is_text(role) and role.name not in ("public", context.user):
         raise refuse("catalog_role", name=role.name)
 
 
-def _looked_up(text: exp.Expr, kind: str, place: CatalogContext) -> exp.Expr:
+def _looked_up(text: exp.Expr, kind: str, context: CatalogContext) -> exp.Expr:
     """Return what a literal names, or NULL."""
     try:
-        return _of_kind(text, kind, place)
+        return _of_kind(text, kind, context)
     except Error:
         return exp.cast(exp.Null(), _built(physical(kind) or ""))
 
 
-def _searched(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _searched(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return current_schemas(...) as a list: the schemas of search_path, with TRUE also those that are searched anyway."""
     implicit = node.this if isinstance(node, exp.CurrentSchemas) else next(iter(node.expressions), None)
     first = [] if isinstance(implicit, exp.Boolean) and not implicit.this else [PG_CATALOG]
-    return _schemas([*(name for name in first if name not in place.path), *place.path])
+    return _schemas([*(name for name in first if name not in context.path), *context.path])
 
 
 def _schemas(names: Sequence[str]) -> exp.Expr:
     return exp.cast(exp.Array(expressions=[exp.Literal.string(name) for name in names]), _built("text[]"))
 
 
-def _setting(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _setting(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return the value of current_setting('x'[, missing_ok]), or of set_config('x', value, local), which the connection stores.
 
     Refuses set_config of an option (option_function): its answer would name a value that is not in force.
@@ -503,7 +505,7 @@ def _setting(node: exp.Expr, place: CatalogContext) -> exp.Expr:
         _refuse_option(arguments)
         return exp.cast(arguments[1], "text") if len(arguments) > 1 else exp.Null()
     first = arguments[0].this if isinstance(arguments[0], exp.Cast) else arguments[0]
-    values = {**place.settings.all(), **place.options()}
+    values = {**context.settings.all(), **context.options()}
     if not isinstance(first, exp.Literal):
         chosen = exp.Case(this=exp.func("lower", first.copy()))
         for setting, value in values.items():
@@ -512,7 +514,7 @@ def _setting(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     key = setting_key(first.name)
     if key in values:
         return exp.Literal.string(values[key])
-    return exp.Null() if len(arguments) > 1 else exp.Literal.string(place.settings.get(first.name))
+    return exp.Null() if len(arguments) > 1 else exp.Literal.string(context.settings.get(first.name))
 
 
 def _refuse_option(arguments: list[exp.Expr]) -> None:
@@ -523,14 +525,14 @@ def _refuse_option(arguments: list[exp.Expr]) -> None:
             raise refuse("option_function", function="set_config", way=f"SET {literal.name.lower()} = {value}")
 
 
-def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _class_macro(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Translate a function for which sqlglot has a class, which several words may mean, into a call of the macro."""
     if node.meta.get("word") and called(node) not in MACROS:
         raise unknown_call(node, called(node))
     return call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
 
 
-def _series(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _series(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return generate_series(...) as rows, or in FROM as the list of its values."""
     arguments = [node.args[key] for key in ("start", "end", "step") if node.args.get(key) is not None]
     lists = lists_of("generate_series", arguments)
@@ -541,7 +543,7 @@ def _series(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return unnested(lists[0][1])
 
 
-def _escaped(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _escaped(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return x SIMILAR TO y ESCAPE z with its escape as an argument; that of LIKE stays."""
     if isinstance(node.this, exp.Anonymous):
         node.this.append("expressions", node.expression)
@@ -549,7 +551,7 @@ def _escaped(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return node
 
 
-def _at_path(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _at_path(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return x #> '{a,1}' and x #>> '{a,1}' with a path of DuckDB."""
     if not _is_text(node.expression):
         return node
@@ -559,7 +561,7 @@ def _at_path(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=[node.this.copy(), exp.Literal.string(path)])
 
 
-def _contains(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _contains(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return a @> b of two values of jsonb, that are seen in the text, as a test of JSON."""
     if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}spaced":
         return exp.Anonymous(this="json_contains", expressions=[node.this.copy(), node.expression.copy()])
@@ -571,7 +573,7 @@ def _json_list(kind: str, *values: exp.Expr) -> exp.Expr:
     return call(f"{kind}_joined", exp.Anonymous(this="list", expressions=[v.copy() for v in values]))
 
 
-def _string(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _string(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return $$text$$ or U&'text' as an ordinary literal."""
     text = str(node.this)
     if isinstance(node, exp.UnicodeString):
@@ -582,7 +584,7 @@ def _string(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 _ESCAPED = re.compile(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6}))")
 
 
-def _clock(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+def _clock(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     """Return the time as a call: a bare CURRENT_DATE would be read as the output of that name."""
     moment: exp.Expr = exp.Anonymous(this="now", expressions=[])
     for name in _CLOCKS[type(node)]:
@@ -595,11 +597,11 @@ _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(("all", "some"), _all),
     **dict.fromkeys(
         ("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"),
-        lambda node, place: exp.Anonymous(this="now", expressions=[]),
+        lambda node, context: exp.Anonymous(this="now", expressions=[]),
     ),
-    "format": lambda node, place: joined_format(node),
-    "jsonb_agg": lambda node, place: _json_list("jsonb", *node.expressions[:1]),
-    "pg_backend_pid": lambda node, place: exp.Literal.number(place.process),
+    "format": lambda node, context: joined_format(node),
+    "jsonb_agg": lambda node, context: _json_list("jsonb", *node.expressions[:1]),
+    "pg_backend_pid": lambda node, context: exp.Literal.number(context.process),
     "current_schemas": _searched,
     "pg_typeof": _typeof,
     "pg_table_is_visible": _visible,
@@ -621,37 +623,37 @@ _CLASSES: dict[type[exp.Expr], str] = {
 }
 
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
-    **dict.fromkeys(_SESSION, lambda node, place: exp.Literal.string(place.value(_SESSION[type(node)]))),
+    **dict.fromkeys(_SESSION, lambda node, context: exp.Literal.string(context.value(_SESSION[type(node)]))),
     **dict.fromkeys(_CLASSES, _class_macro),
     **dict.fromkeys(_CLOCKS, _clock),
     exp.CurrentSchemas: _searched,
     **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),
-    **dict.fromkeys((exp.RegexpLike, exp.RegexpILike, exp.Like, exp.ILike), lambda node, place: pattern_test(node)),
+    **dict.fromkeys((exp.RegexpLike, exp.RegexpILike, exp.Like, exp.ILike), lambda node, context: pattern_test(node)),
     exp.Table: _table,
     exp.Column: _column,
     exp.Dot: _dot,
     exp.Cast: _cast,
     exp.Any: _any,
     exp.Bracket: _bracket,
-    exp.Format: lambda node, place: joined_format(node),
-    exp.Unnest: lambda node, place: function_rows(node),
+    exp.Format: lambda node, context: joined_format(node),
+    exp.Unnest: lambda node, context: function_rows(node),
     exp.RawString: _string,
     exp.UnicodeString: _string,
-    exp.ArrayPrepend: lambda node, place: call("array_prepend", node.expression, node.this),
+    exp.ArrayPrepend: lambda node, context: call("array_prepend", node.expression, node.this),
     exp.DPipe: _joined,
-    exp.JSONObjectAgg: lambda node, place: call("json_object_agg", *node.iter_expressions()),
-    exp.JSONBObjectAgg: lambda node, place: call("jsonb_object_agg", *node.iter_expressions()),
-    exp.JSONArrayAgg: lambda node, place: _json_list("json", node.this),
-    exp.JSONBContainsTopKey: lambda node, place: call("jsonb_exists", node.this, node.expression),
-    exp.SimilarTo: lambda node, place: call("similar_to", node.this, node.expression),
+    exp.JSONObjectAgg: lambda node, context: call("json_object_agg", *node.iter_expressions()),
+    exp.JSONBObjectAgg: lambda node, context: call("jsonb_object_agg", *node.iter_expressions()),
+    exp.JSONArrayAgg: lambda node, context: _json_list("json", node.this),
+    exp.JSONBContainsTopKey: lambda node, context: call("jsonb_exists", node.this, node.expression),
+    exp.SimilarTo: lambda node, context: call("similar_to", node.this, node.expression),
     exp.Escape: _escaped,
-    exp.Hex: lambda node, place: call("to_hex", node.this),
-    exp.SHA2Digest: lambda node, place: call("sha256", node.this),
+    exp.Hex: lambda node, context: call("to_hex", node.this),
+    exp.SHA2Digest: lambda node, context: call("sha256", node.this),
     **dict.fromkeys((exp.JSONBExtract, exp.JSONBExtractScalar), _at_path),
     exp.ArrayContainsAll: _contains,
-    exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),
+    exp.ArrayContainedBy: lambda node, context: call("array_contained_by", node.this, node.expression),
     exp.ExplodingGenerateSeries: _series,
     exp.GenerateSeries: _series,
-    exp.Collate: lambda node, place: node.this,
+    exp.Collate: lambda node, context: node.this,
     exp.Anonymous: _function,
 }

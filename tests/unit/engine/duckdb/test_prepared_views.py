@@ -356,7 +356,7 @@ def test_who_is_cancelled_while_others_end_is_not_charged_and_does_not_wait_for_
         assert slugs == ["stopped"] and engine._sources._drain_until
         running.close()
         engine._sources.leave()
-        session.context.room.stop()
+        session.context.queue.stop()
         assert charges(session) == charged
         session.execute(QUESTIONS[1])
         assert charges(session) == charged + 1

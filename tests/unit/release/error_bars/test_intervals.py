@@ -26,7 +26,7 @@ from dpsql.release.error_bars.intervals import (
     percentiles,
 )
 from dpsql.release.remainder import ReleasedBlock
-from dpsql.release.sandbox import Room, Sandbox
+from dpsql.release.sandbox import Sandbox, Scratch
 
 COUNT_NOISE, SUM_NOISE = laplace_noise("1/2"), gaussian_noise("0.01")
 KEYS: dict[str, Sequence[object]] = {"k0": ["a", "b", "c", "d"], "k1": [2, 1, -3, None]}
@@ -55,8 +55,8 @@ BLOCK = block(KEYS, TERMS, MEASURES)
 
 
 @pytest.fixture(scope="module")
-def room(sandbox: Sandbox) -> Iterator[Room]:
-    with sandbox.room() as opened:
+def scratch(sandbox: Sandbox) -> Iterator[Scratch]:
+    with sandbox.scratch() as opened:
         yield opened
 
 
@@ -68,8 +68,8 @@ def tree(sql: str) -> exp.Expr:
     return sqlglot.parse_one(sql, read="duckdb")
 
 
-def bar(room: Room, sql: str, asked: ReleasedGroups | None = None) -> Interval:
-    (interval,) = intervals(lambda: room, asked or groups(), [tree(sql)])
+def bar(scratch: Scratch, sql: str, asked: ReleasedGroups | None = None) -> Interval:
+    (interval,) = intervals(lambda: scratch, asked or groups(), [tree(sql)])
     return interval
 
 
@@ -80,42 +80,42 @@ def numbers(*values: float | None) -> Any:
 # --- from the law of noise ------------------------------------------------------------------------------------------
 
 
-def test_a_quotient_within_bounds_has_a_bar_within_them(room: Room) -> None:
+def test_a_quotient_within_bounds_has_a_bar_within_them(scratch: Scratch) -> None:
     released = block(KEYS, TERMS, [(within(T1 / T0, -1, 2), Type.REAL)])
-    found = bar(room, "m0 * 10", groups(released, 0.999))
+    found = bar(scratch, "m0 * 10", groups(released, 0.999))
     assert (found.low >= -10).all() and (found.high <= 20).all()
     assert (found.low[1], found.high[1]) == (-10, 20) and found.unknown[1], "the noise leaves nothing but the bounds"
-    assert not bar(room, "m2", groups(confidence=0.5)).unknown.any()
+    assert not bar(scratch, "m2", groups(confidence=0.5)).unknown.any()
 
 
-def test_what_holds_no_noise_has_a_bar_without_width_and_what_is_no_number_none(room: Room) -> None:
+def test_what_holds_no_noise_has_a_bar_without_width_and_what_is_no_number_none(scratch: Scratch) -> None:
     for sql, values in (("k1", [2, 1, -3, None]), ("7", [7] * 4), ("k1 * 2 + 1", [5, 3, -5, None])):
-        found = bar(room, sql)
+        found = bar(scratch, sql)
         assert [part.tolist() for part in (found.value, found.low, found.high)] == [numbers(*values)] * 3
     for sql in ("k0", "m0 > 15"):
-        found = bar(room, sql)
+        found = bar(scratch, sql)
         assert np.isnan([found.value, found.low, found.high]).all()
 
 
 # --- numbers that chose the groups ----------------------------------------------------------------------------------
 
 
-def test_a_number_that_chose_the_groups_has_another_law_in_them(room: Room) -> None:
+def test_a_number_that_chose_the_groups_has_another_law_in_them(scratch: Scratch) -> None:
     """A count that was shown for being at least 10 is more often too large: its bar reaches further down, and not by a rule for
     all groups. Expressions of other numbers keep their bars."""
     chosen = groups(replace(BLOCK, shown_from={"t0": 10.0}))
-    assert bar(room, "m0", chosen).low[1] < bar(room, "m0").low[1] - 0.5
-    assert bar(room, "m0 * 3", chosen).low[1] < bar(room, "m0 * 3").low[1] - 1.5
-    assert bar(room, "m0", chosen).low[3] == pytest.approx(bar(room, "m0").low[3], abs=3)
-    assert bar(room, "m1", chosen).low.tolist() == bar(room, "m1").low.tolist()
-    quotient, plain = bar(room, "m1 / m0", chosen), bar(room, "m1 / m0")
+    assert bar(scratch, "m0", chosen).low[1] < bar(scratch, "m0").low[1] - 0.5
+    assert bar(scratch, "m0 * 3", chosen).low[1] < bar(scratch, "m0 * 3").low[1] - 1.5
+    assert bar(scratch, "m0", chosen).low[3] == pytest.approx(bar(scratch, "m0").low[3], abs=3)
+    assert bar(scratch, "m1", chosen).low.tolist() == bar(scratch, "m1").low.tolist()
+    quotient, plain = bar(scratch, "m1 / m0", chosen), bar(scratch, "m1 / m0")
     assert quotient.low.tolist() != plain.low.tolist(), "the rule for quotients takes the law of all groups"
 
 
 # --- laws that are not known ----------------------------------------------------------------------------------------
 
 
-def test_noise_of_an_unknown_law_gives_no_bar_to_any_expression(room: Room) -> None:
+def test_noise_of_an_unknown_law_gives_no_bar_to_any_expression(scratch: Scratch) -> None:
     class Other:
         mechanism, shift, normal = "other", 0, False
 
@@ -124,30 +124,30 @@ def test_noise_of_an_unknown_law_gives_no_bar_to_any_expression(room: Room) -> N
 
     unknown = replace(TERMS[1], noise=Other())  # type: ignore[arg-type]
     released = replace(BLOCK, terms=(TERMS[0], unknown, TERMS[2]), formulas=BLOCK.formulas[:2])
-    for found in intervals(lambda: room, groups(released), [tree("m0"), tree("k1")]):
+    for found in intervals(lambda: scratch, groups(released), [tree("m0"), tree("k1")]):
         assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
 
 
 # --- estimates ------------------------------------------------------------------------------------------------------
 
 
-def test_an_estimate_is_shown_and_its_bar_is_that_of_the_plain_formula_widened_to_hold_it(room: Room) -> None:
-    shown, plain = bar(room, "m3"), bar(room, "m2")
+def test_an_estimate_is_shown_and_its_bar_is_that_of_the_plain_formula_widened_to_hold_it(scratch: Scratch) -> None:
+    shown, plain = bar(scratch, "m3"), bar(scratch, "m2")
     assert shown.value.tolist() == numbers(*((a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
     assert shown.low.tolist() == numbers(*np.minimum(plain.low, shown.value))
     assert shown.high.tolist() == numbers(*np.maximum(plain.high, shown.value))
     far = block(KEYS, TERMS, [(Estimate(T1 / T0, T1 / T0 + 1000), Type.REAL)])
-    outside = bar(room, "m0 * 2", groups(far))
+    outside = bar(scratch, "m0 * 2", groups(far))
     assert (outside.high == outside.value).all() and (outside.value > 1000).all() and (outside.low < 100).all()
 
 
-def test_only_expressions_over_estimates_show_other_numbers(room: Room) -> None:
-    both = intervals(lambda: room, groups(), [tree("m2 * 10"), tree("m3 * 10"), tree("m0")])
+def test_only_expressions_over_estimates_show_other_numbers(scratch: Scratch) -> None:
+    both = intervals(lambda: scratch, groups(), [tree("m2 * 10"), tree("m3 * 10"), tree("m0")])
     plain = [10 * a / n for a, n in zip(SUMS, COUNTS, strict=True)]
     assert both[0].value.tolist() == numbers(*plain)
     assert both[1].value.tolist() == numbers(*(10 * (a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
     assert both[2].value.tolist() == numbers(*COUNTS)
-    mixed = bar(room, "m0 + m3").value
+    mixed = bar(scratch, "m0 + m3").value
     assert mixed.tolist() == numbers(*(n + (a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
 
 
@@ -160,14 +160,14 @@ CHOSEN = replace(
 """m1 was chosen among values, and so was m4, whose ends were measured at 95 %."""
 
 
-def test_measured_ends_are_the_bar_up_to_the_confidence_that_they_were_measured_for(room: Room) -> None:
+def test_measured_ends_are_the_bar_up_to_the_confidence_that_they_were_measured_for(scratch: Scratch) -> None:
     for confidence in (0.5, 0.95, 0.95 + 1e-13):
-        found = bar(room, "m4", groups(CHOSEN, confidence))
+        found = bar(scratch, "m4", groups(CHOSEN, confidence))
         assert found.value.tolist() == OTHERS
         assert found.low.tolist() == [a - n for a, n in zip(OTHERS, COUNTS, strict=True)]
         assert found.high.tolist() == [a + 2 * n for a, n in zip(OTHERS, COUNTS, strict=True)]
         assert not found.unknown.any()
-    found = bar(room, "m4", groups(CHOSEN, 0.950001))
+    found = bar(scratch, "m4", groups(CHOSEN, 0.950001))
     assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
 
 
@@ -178,14 +178,14 @@ def test_a_measure_has_measured_ends_as_it_stands_alone() -> None:
     assert measured_name(None, CHOSEN) is None and measured_name(tree("m4"), BLOCK) is None
 
 
-def test_what_reads_a_chosen_value_has_no_bar_and_what_does_not_keeps_its_own(room: Room) -> None:
+def test_what_reads_a_chosen_value_has_no_bar_and_what_does_not_keeps_its_own(scratch: Scratch) -> None:
     chosen, computed, ends, plain = intervals(
-        lambda: room, groups(CHOSEN), [tree("m1"), tree("m0 + 2 * m4"), tree("m4"), tree("m0")]
+        lambda: scratch, groups(CHOSEN), [tree("m1"), tree("m0 + 2 * m4"), tree("m4"), tree("m0")]
     )
     for found in (chosen, computed):
         assert np.isnan([found.value, found.low, found.high]).all()
     assert ends.low.tolist() == [a - n for a, n in zip(OTHERS, COUNTS, strict=True)]
-    assert plain.low.tolist() == bar(room, "m0").low.tolist()
+    assert plain.low.tolist() == bar(scratch, "m0").low.tolist()
 
 
 @pytest.mark.parametrize(("confidence", "rank"), [(0.95, 10), (0.9, 20), (0.5, 100), (0.999, 1)])
