@@ -97,6 +97,8 @@ SELECT COUNT(*) AS n, SUM(q.m) AS m0 FROM b, LATERAL (SELECT COUNT(*) AS n, SUM(
 SELECT t.kind, u.label, t.n FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS t, LATERAL (SELECT label FROM codes AS c WHERE c.code = t.kind) AS u
 SELECT c.code, q.n FROM codes AS c, LATERAL (SELECT COUNT(*) AS n FROM a WHERE a.code = c.code) AS q
 SELECT COUNT(*) AS n FROM (SELECT * FROM a, LATERAL (SELECT x * 2 AS d) AS q) AS r WHERE d < 12
+SELECT COUNT(*) AS n FROM b, LATERAL (SELECT b.z * 2 AS x, b.w AS w) AS q WHERE EXISTS (SELECT 1 FROM a AS q WHERE q.uid = b.uid AND q.x > b.z)
+SELECT COUNT(*) AS n FROM b, LATERAL (SELECT b.z + 1 AS d) AS q WHERE EXISTS (SELECT 1 FROM a WHERE a.uid = b.uid AND a.x < q.d)
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

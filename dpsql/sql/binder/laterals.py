@@ -164,7 +164,7 @@ class _Lateral:
         """Return what a column of the query around means; None if it is not one of this subquery."""
         label = column.name.lower()
         if column.table:
-            return self.values.get(label) if column.table.lower() == self.alias.lower() else None
+            return self._qualified(column, node) if column.table.lower() == self.alias.lower() else None
         if label not in self.values or column.parent_select is not node:
             return None
         if label not in named:
@@ -172,6 +172,19 @@ class _Lateral:
         if label in (item.alias.lower() for item in node.expressions):
             return None
         raise refuse("ambiguous_column", name=column.name, position=place(column))
+
+    def _qualified(self, column: exp.Column, node: exp.Select) -> exp.Expr | None:
+        """Return what a column with this subquery's alias means, None if a subquery around the column has rows of this name.
+        Refuses a meaning of which a subquery around the column might read a name as that of its own rows."""
+        value, inner, select = self.values.get(column.name.lower()), set[str](), column.parent_select
+        while isinstance(select, exp.Select) and select is not node:
+            inner |= {rows.alias_or_name.lower() for rows in select.find_all(exp.Table, exp.DerivedTable)}
+            select = select.parent_select
+        if value is None or self.alias.lower() in inner:
+            return None
+        if inner and any(not name.table or name.table.lower() in inner for name in value.find_all(exp.Column)):
+            raise self._refused("a column that is named in a subquery; name the tables of both differently")
+        return value
 
     def _refused(self, clause: str) -> Error:
         return refuse("clause", what=f"LATERAL with {clause}", position=place(self.node) or place(self.node.this))

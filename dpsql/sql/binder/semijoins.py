@@ -66,6 +66,8 @@ def _correlated_test(
         owners = [alias for alias, rows in scope.sources if name.name.lower() in rows.by_label]
         if not name.table and columns_of(name, inner) and len(owners) == 1:
             name.set("table", exp.to_identifier(owners[0], quoted=True))
+    if any(columns_of(name, inner) for name in own_columns(left)):
+        return None  # within the subquery the name would mean the rows there
     compared = (exp.EQ if listed else type(node))(
         this=left, expression=exp.Paren(this=select.expressions[0].unalias().copy())
     )

@@ -37,3 +37,8 @@ WITH c0 AS (SELECT nights AS x FROM visits),
   c8 AS (SELECT x FROM c7 UNION ALL SELECT x FROM c7),
   c9 AS (SELECT x FROM c8 UNION ALL SELECT x FROM c8)
 SELECT COUNT(x) FROM c9
+
+-- query: lateral_column_where_its_table_has_another_meaning
+-- sqlstate: 0A000
+-- at: v.nights AS d
+SELECT COUNT(*) FROM visits AS v, LATERAL (SELECT v.nights AS d, v.patient_id AS p) AS x WHERE x.d < (SELECT MAX(v.nights) FROM visits AS v WHERE v.patient_id = x.p)

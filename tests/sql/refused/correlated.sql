@@ -64,3 +64,8 @@ SELECT COUNT(*) FROM visits AS v WHERE ward = 'er' OR EXISTS (SELECT 1 FROM visi
 -- at: p.patient_id
 SELECT COUNT(*) FROM patients AS p
 WHERE smoker OR EXISTS (SELECT v.nights AS age FROM visits AS v WHERE v.patient_id = p.patient_id AND age > 3)
+
+-- query: names_of_the_row_around_and_of_the_subquery_are_equal
+-- sqlstate: 0A000
+-- at: patients.patient_id)
+SELECT COUNT(*) FROM visits JOIN patients USING (patient_id) WHERE visits.nights IN (SELECT nights FROM visits WHERE visits.patient_id = patients.patient_id)
