@@ -160,7 +160,8 @@ def test_rich_writes_what_was_cleaned() -> None:
 
 
 def test_json_for_a_door_is_written_by_the_media() -> None:
-    """`ensure_ascii=False` leaves C1 controls, marks of direction and lone surrogates as they are."""
+    """`ensure_ascii=False` leaves C1 controls, marks of direction and lone surrogates as they are. The table of letters that a
+    PostgreSQL server searches is a constant of its statement."""
     wrong = [
         f"{name(file)}:{node.lineno}"
         for file in FILES
@@ -168,7 +169,8 @@ def test_json_for_a_door_is_written_by_the_media() -> None:
         if called in ("json.dumps", "json.dump")
         and any(option.arg == "ensure_ascii" and not getattr(option.value, "value", True) for option in node.keywords)
     ]
-    assert wrong and {place.partition(":")[0] for place in wrong} <= {"media/text.py", "exports/description.py"}
+    allowed = {"media/text.py", "exports/description.py", "engine/postgresql/dialect.py"}
+    assert wrong and {place.partition(":")[0] for place in wrong} <= allowed
 
 
 def test_the_library_that_draws_is_loaded_by_its_process_alone() -> None:

@@ -65,10 +65,10 @@ def test_one_module_alone_charges_queues_and_measures() -> None:
             continue  # tests of an engine read it without a session
         for node in nodes_of(file, ast.Attribute, ast.Name):
             text = ast.unparse(node)
-            for name in ("ledger.reserve", "engine.run", "engine.holds", "room.place", "perturb"):
+            for name in ("ledger.reserve", "engine.run", "engine.holds", "queue.place", "perturb"):
                 if text == name or text.endswith("." + name):
                     callers.setdefault(name, set()).add(file.relative_to(PACKAGE).as_posix())
-    one = {name: {"session/charged.py"} for name in ("ledger.reserve", "engine.run", "engine.holds", "room.place")}
+    one = {name: {"session/charged.py"} for name in ("ledger.reserve", "engine.run", "engine.holds", "queue.place")}
     assert callers == {**one, "perturb": {"session/pipeline.py"}}
 
 
