@@ -174,7 +174,7 @@ def _plain(value: object) -> object:
 
 
 def _value_text(value: object) -> str:
-    return f"with {', '.join(value)} added" if isinstance(value, list) else str(_plain(value)).lower()
+    return f"with {', '.join(map(str, value))} added" if isinstance(value, list) else str(_plain(value)).lower()
 
 
 def _write(advice: Advice, format: str) -> None:

@@ -283,6 +283,20 @@ def test_values_that_cannot_be_read_are_counted_apart(tmp_path: Path, exactly: M
     assert (persons["unreadable"], persons["missing"]) == (50, 30) and not fitted.proposals
 
 
+def test_whole_numbers_are_added_to_a_domain_as_numbers(tmp_path: Path, exactly: Measured) -> None:
+    lines = [f"{number},{(1, 2, 10, 9)[number % 4]}" for number in range(200)]
+    (tmp_path / "people.csv").write_text("\n".join(["person,plan", *lines]) + "\n")
+    text = POLICY[: POLICY.index("tables:")].replace("source: duckdb:///ward.duckdb\n", "")
+    text += (
+        "tables: {people: {source: people.csv, max_rows: 1, primary_key: [person], columns: {person: {type: integer}, "
+    )
+    (tmp_path / "p.yaml").write_text(text + "plan: {type: integer, domain: [1, 2]}}}}")
+    open_session(tmp_path / "p.yaml", create_ledger=True).close()
+    assert [(p.place[-1], p.value) for p in exactly(Fitting(load_policy(tmp_path / "p.yaml"))).proposals] == [
+        ("domain", [9, 10])
+    ]
+
+
 def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exactly: Measured) -> None:
     cells = "1.234,5;12,7;yes;2024-06-01T23:30:00+02:00;2024-06-01T23:30:00Z"
     lines = [f"{number};{cells}" for number in range(100)] + [f"{number};x;x;x;x;x" for number in range(100, 150)]
