@@ -143,6 +143,15 @@ def whole(sql: str) -> tuple[str, ...]:
 
 
 WHOLE = [
+    *(
+        [
+            f"SELECT COUNT(*) FROM visits a {kind} JOIN visits b ON a.patient_id = b.patient_id AND a.ward = b.ward",
+            f"SELECT COUNT(*) FROM visits a {kind} JOIN visits b ON b.ward = a.ward AND b.patient_id = a.patient_id",
+            f"SELECT COUNT(*) FROM visits a {kind} JOIN visits b USING (patient_id, ward)",
+            f"SELECT COUNT(*) FROM visits a {kind} JOIN visits b USING (ward, patient_id)",
+        ]
+        for kind in ("INNER", "LEFT", "FULL")
+    ),
     ["SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE TRUE", "SELECT COUNT(*) FROM visits WHERE 1 = 1",
      "SELECT COUNT(*) FILTER (WHERE 1 = 1) FROM visits"],
     ["SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM (SELECT * FROM visits)",

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.signatures import call
+from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.plan import (
     Call,
     Column,
@@ -312,6 +313,7 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
     kind = "left" if kind == "full" else kind
     public = right.relation
     pairs, rest = _condition(left, right, node, equalities, policy)
+    pairs.sort(key=canonical_text)  # their order changes nothing, and is no other question
     if kind == "left" and not both_kept:
         right, rest = _filtered(right, rest)
     if kind == "left" and rest:
