@@ -315,7 +315,7 @@ class Emitter(RelationText):
             return ""
         sets *= prod(len(key.values or ()) for key in block.keys)
         forms = [form for form, (most, _) in enumerate(UNIT_SETS) if sets <= most]
-        return f"{prepared.count_units}({'0, ' * forms[-1]}" if forms else ""
+        return f"{prepared.count_units}({'0, ' * forms[-1]}" if forms and prepared.count_units else ""
 
     def _selection_count(self, block: BoundedBlock) -> str:
         """Return the text of the count for partition selection, which one unit changes by at most 1 in each group.

@@ -49,13 +49,10 @@ def _different(node: exp.Union, sides: list[Protected]) -> Protected:
     if not any(same_unit(column, rows.unit_names) for _, column in rows.columns):
         columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in rows.columns)
         return Protected(Distinct(rows.relation), columns)
-    keys = [column for _, column in rows.columns if not same_unit(column, rows.unit_names)]
-    units = Protected(
-        UnitAggregate(rows.relation, tuple((column.name, column) for column in keys), ()), (), frozenset({UNIT_KEY})
-    )
-    return project(
-        units, [(label, column if column in keys else Column(UNIT_KEY, column.facts)) for label, column in rows.columns]
-    )
+    labels = {c: f"u.{c.name}" for _, c in rows.columns if not same_unit(c, rows.unit_names)}
+    keys = tuple((label, column) for column, label in labels.items())
+    units = Protected(UnitAggregate(rows.relation, keys, ()), (), frozenset({UNIT_KEY}))
+    return project(units, [(name, Column(labels.get(c, UNIT_KEY), c.facts)) for name, c in rows.columns])
 
 
 def _unit_key(side: Protected) -> Column | None:
