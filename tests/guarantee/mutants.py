@@ -101,7 +101,6 @@ MUTANTS = (
     Mutant("replicates are drawn apart", "release/error_bars/laws.py", "replicates", "isinstance(term, ConsistentTerm)", "False", "unit/release/test_reconciled.py", "joint_law or over_groups"),
     Mutant("residues of doubles are shown", "release/reconciled.py", "Joint.consistent", "self.whole", "True", "unit/pricing/test_running_totals.py", "not_even_a_last_digit"),
     Mutant("midnight ends a question", "session/context.py", "Accounts.in_present_window", "windows.today() == day", "True", "unit/session/test_windows.py", "midnight"),
-    Mutant("rows after the last value are in the last range", "pricing/running_totals.py", "_by_ranges", "call('and', call('ge', key.expression, first), call('le', key.expression, last))", "call('ge', key.expression, first)", "unit/pricing/test_running_totals.py", "without_noise"),
     Mutant("ranges share a budget by the inverse of what they add", "pricing/running_totals.py", "best_shares", "(shares ** power * elasticities) ** (1 / (1 + power))", "(shares ** power / (elasticities + 1e-09)) ** (1 / (1 + power))", "unit/pricing/test_running_totals.py", "none_nearby or expected_error"),
     Mutant("ranges whatever they help", "pricing/running_totals.py", "is_better", "mean_variances(workload, measured)[0] < alone * mean_terms(workload)", "True", "unit/pricing/test_running_totals.py", "only_where_they_help"),
     # visibility for an analyst

@@ -54,6 +54,7 @@ def checked(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return check
 
 
+@pytest.mark.slow
 def test_init_reads_the_structure_of_a_catalog_of_spark(spark: Any, tmp_path: Path) -> None:
     """Columns and types of tables that are not temporary, from the catalog alone: their files are not there."""
     place = tmp_path / "ward.yaml"
