@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.intervals import Type
 from dpsql.policy.source_kinds import source_kind
 from dpsql.policy.types import UNBOUNDED, ContributionBounds, Policy, PolicyColumn, Table, smallest
 from dpsql.privacy.loss import plain_decimal
@@ -482,7 +481,7 @@ class _Fitted:
     def _outside(self, index: int, histogram: PersonHistogram) -> None:
         share = self._find(index, "outside", range(OUTSIDE, OUTSIDE + 1))
         if labels := self.labels.get((histogram.table, histogram.column), []):
-            whole = self.fitting.policy.tables[histogram.table].columns[histogram.column].type is Type.INTEGER
+            whole = self.fitting.policy.tables[histogram.table].columns[histogram.column].type == "integer"
             why = f"{share:.1%} of the {self.unit} have a value outside the domain"
             self._propose(histogram, "domain", sorted(map(int, labels)) if whole else sorted(labels), why)
 
