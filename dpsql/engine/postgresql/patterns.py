@@ -15,6 +15,7 @@ from collections.abc import Callable
 MOST_STATES = 400
 """The most characters of a pattern, with repeated ones counted as often as they repeat."""
 _MOST_REPEATS = 255
+_MOST_NESTED = 50
 _SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": "\t\n\f\r "}
 _CONTROLS = {"t": "\t", "n": "\n", "f": "\f", "r": "\r", "v": "\v"}
 _REPEAT = re.compile(r"([*+?]|\{([0-9]{1,3})(?:(,)([0-9]{1,3})?)?\})\??")
@@ -41,7 +42,7 @@ class _Reader:
     """Reads a pattern from left to right; each method returns a part in PostgreSQL's language and the number of its states."""
 
     def __init__(self, pattern: str) -> None:
-        self.pattern, self.position = pattern, 0
+        self.pattern, self.position, self.nested = pattern, 0, 0
 
     def _next(self) -> str:
         return self.pattern[self.position : self.position + 1]
@@ -92,7 +93,11 @@ class _Reader:
             if self._next() == "?" and self.pattern[self.position : self.position + 2] != "?:":
                 raise NotTheSame
             self.position += 2 * (self._next() == "?")
+            self.nested += 1
+            if self.nested > _MOST_NESTED:
+                raise NotTheSame
             inside = self.alternatives()
+            self.nested -= 1
             if self._take() != ")":
                 raise NotTheSame
             return inside

@@ -274,7 +274,10 @@ def test_patterns_mean_what_re2_says(rows: Rows) -> None:
     assert written > 250
 
 
-@pytest.mark.parametrize("long", ["(a{99}){99}", f"({'a' * 190}){{9}}", "((a{9}){9}){9}", "[a-z]{256}", "(a|b){200}"])
+@pytest.mark.parametrize(
+    "long",
+    ["(a{99}){99}", f"({'a' * 190}){{9}}", "((a{9}){9}){9}", "[a-z]{256}", "(a|b){200}", "(" * 400 + "a" + ")" * 400],
+)
 def test_patterns_of_many_states_are_refused(long: str) -> None:
     with pytest.raises(NotTheSame):
         in_postgresql(long)
