@@ -460,7 +460,8 @@ class PublicInput:
 class Result:
     """A subquery whose rows a later block reads: `query` is like a plan's remainder, over earlier blocks and public tables, and
     returns `columns` in their types. `unique`, `repeats`: as in `ReleasedRows`; `promised`: sets of `unique` that the policy
-    promises."""
+    promises. `value_at`: where it stands as one value, if only the rows of public tables, looked at before the charge, show that
+    it has one row."""
 
     name: str
     query: exp.Query
@@ -468,6 +469,7 @@ class Result:
     unique: tuple[tuple[str, ...], ...]
     repeats: tuple[tuple[tuple[str, ...], int], ...] = ()
     promised: tuple[tuple[tuple[str, ...], str, str], ...] = ()
+    value_at: int | None = None
 
 
 @dataclass(frozen=True)

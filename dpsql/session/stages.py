@@ -61,10 +61,13 @@ class Stages:
         released = {part.block.name: part.block for part in stored if part is not None}
         missing = {block.block.name for block in planned.price.blocks} - released.keys()
         results = [result for result in planned.plan.results if result.name in planned.waiting(index)]
-        if any(missing & tables_read(result.query) for result in results):
-            return planned
         for result in results:
-            self._tables[result.name] = self._rows(planned, result, released)
+            if not missing & tables_read(
+                result.query
+            ):  # one of public tables alone may have to be refused before the charge
+                self._tables[result.name] = self._rows(planned, result, released)
+        if not self._tables.keys() >= {result.name for result in results}:
+            return planned
         priced, keys = list(planned.price.blocks), list(planned.keys)
         block = filled(priced[index].block, self._with_released)
         if planned.plan.cuts:
@@ -101,6 +104,8 @@ class Stages:
         for key, of_table, named in result.promised:
             if _rows_together(table, key) > 1:
                 raise refuse("promise_broken", table=of_table, columns=named, most=1)
+        if result.value_at is not None and table.num_rows > 1:
+            raise refuse("several_rows", position=result.value_at).placed_in(planned.plan.sql)
         return table
 
     def _with_released(self, part: Any) -> Any:

@@ -267,9 +267,12 @@ class QueryBinder:
             reason = "the subquery returns several columns"
             raise refuse("semi_join", reason=reason, way="select one", position=place(node))
         promised = {positions for positions, _, _ in bound.declared}
-        if not bound.unique | promised >= results.ONE_ROW:
-            raise refuse("several_rows", position=place(node))
         result = self._result(bound, node)
+        if not bound.unique | promised >= results.ONE_ROW:
+            if any(table.name in self.blocks for table in result.query.find_all(exp.Table)):
+                raise refuse("several_rows", position=place(node))
+            result = replace(result, value_at=place(node) or 1)
+            self.results[result.query.sql(dialect())] = result
         return ReleasedValue(result.name, replace(result.columns[0].facts, values=None, nullable=True))
 
     def _result(self, bound: Released, node: exp.Expr, null_safe: Collection[int] = ()) -> Result:

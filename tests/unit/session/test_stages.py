@@ -205,6 +205,18 @@ def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, NotedEngin
     assert getattr(caught.value, "slug", "") == "internal"
 
 
+@pytest.mark.parametrize("beside", ["", "age > (SELECT AVG(age) FROM patients) AND "])
+def test_a_value_of_public_rows_is_looked_at_before_the_charge(place: tuple[Session, NotedEngine], beside: str) -> None:
+    session, engine = place
+    value = "(SELECT DISTINCT r FROM (VALUES ('north'), ('south'), ('north')) AS t(r) WHERE r {} 'north')"
+    counted = f"SELECT COUNT(*) FROM patients WHERE {beside}region = {value}"
+    with pytest.raises(Refusal) as caught:
+        session.execute(counted.format(">="))
+    assert caught.value.slug == "several_rows"
+    assert not engine.asked and float(spent(session)) == 0
+    assert len(answered(session, counted.format("="))) == 1
+
+
 def test_of_no_rows_a_count_is_zero(policy: Path) -> None:
     """A correlated subquery is a left join, whose missing rows are 0 for COUNT and NULL for other aggregates."""
     session, _ = noted_session(policy, ShiftedGate())
