@@ -129,7 +129,7 @@ def _questions(place: Path | None) -> list[Question]:
 
 def _asked_before(policy: Policy) -> list[Question]:
     """Return the questions of the server's audit log, if the policy keeps their texts. Raises InterfaceError file_read."""
-    from dpsql.storage.directories import state_directory
+    from dpsql.storage.files import state_directory
     from dpsql_audit.questions import past_questions
 
     if not policy.log_sql:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dpsql.media.markup import Markup, joined, markup
+from dpsql.media.text import Markup, joined, markup
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 460, 240, 46, 40, 14
 BINS = 10

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NotRequired, TypedDict
 
-from dpsql.media.markup import Markup, joined, markup, source_markup
+from dpsql.media.text import Markup, joined, markup, source_markup
 from dpsql_audit.findings import Finding
 from dpsql_audit.pictures import bounds_picture, tightness_picture
 from dpsql_audit.questions import SEEN_ONLY, Question

@@ -73,7 +73,7 @@ def stray_tags(file: Path) -> list[str]:
 
 def test_tags_are_in_templates_alone() -> None:
     wrong = [tag for file in FILES if not name(file).startswith(tuple(NO_MARKUP)) for tag in stray_tags(file)]
-    assert wrong == [], "write HTML and SVG with dpsql.media.markup"
+    assert wrong == [], "write HTML and SVG with dpsql.media.text"
 
 
 def test_only_the_media_escape_and_make_markup() -> None:
@@ -82,7 +82,7 @@ def test_only_the_media_escape_and_make_markup() -> None:
             alias.name for node in nodes_of(file, ast.ImportFrom) if node.module == "html" for alias in node.names
         }
         made = [called for called, _ in calls(file) if called == "Markup"]
-        assert name(file) == "media/markup.py" or (imported, made) == (set(), []), file
+        assert name(file) == "media/text.py" or (imported, made) == (set(), []), file
         for called, node in calls(file):
             if called == "source_markup":
                 given = ast.unparse(node.args[0])

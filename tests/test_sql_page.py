@@ -8,7 +8,7 @@ import pytest
 from sqlglot import exp
 from support.places import POLICIES, ROOT
 
-from dpsql.aggregates.registry import aggregates
+from dpsql.aggregates.contract import aggregates
 from dpsql.functions import numeric as functions
 from dpsql.plan.intervals import Type
 from dpsql.policy import load_policy

@@ -1,21 +1,40 @@
-"""Quantiles, chosen among the cells of a rank histogram; the quantile (from 0 to 1) is the second argument.
+"""Aggregates that are chosen by the exponential mechanism among the cells of a histogram.
 
-Over protected rows MIN and MAX are the quantiles 0 and 1.
-"""
+Quantiles are chosen among the cells of a rank histogram; the quantile (from 0 to 1) is the second argument. Over protected rows
+MIN and MAX are the quantiles 0 and 1. The bound on a unit's contribution to a SUM is chosen among the totals of units
+(`planning.total_cuts`), and has no SQL name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
 
-from dpsql.aggregates.contract import Aggregate, Arguments, Basis
-from dpsql.aggregates.registry import register
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis, register
 from dpsql.functions.calendar import midnight
 from dpsql.functions.value_lists import is_whole_range, listed
 from dpsql.plan.formulas import Formula
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Expr, Literal, Measure
+from dpsql.privacy.mechanisms.exponential import Lean
 from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
+
+TOTAL_CUT = "total_cut"
+
+
+def _cut_cell(basis: Basis, measure: Measure) -> Formula:
+    """Return the number of the chosen cell. The measure's arguments: the cell of a row, and the fields of `Lean` as literals."""
+    value, groups, fall = measure.arguments
+    assert isinstance(groups, Literal) and isinstance(fall, Literal)
+    return basis.total_cut(value, measure.filter, Lean(int(groups.value), Fraction(fall.value)))
+
+
+def _cut_facts(measure: Measure) -> Facts:
+    value = measure.arguments[0].facts
+    return Facts(Type.INTEGER, value.lower, value.upper)
+
+
+register(Aggregate(TOTAL_CUT, {}, _cut_cell, type=Type.INTEGER, facts=_cut_facts))
+
 
 _MOST_EXACT = 2**53
 """Doubles hold every smaller integer."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpsql.aggregates.contract import Aggregate, Arguments, Basis
-from dpsql.aggregates.registry import register
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis, register
 from dpsql.plan.formulas import Formula
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Literal, Measure

@@ -22,8 +22,7 @@ import numpy as np
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.emit.bounded_view import bounded_view
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import refuse, suggestion
 from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy, PolicyColumn, Table
 

@@ -73,8 +73,7 @@ from dpsql.ledger.chain import mac
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
-from dpsql.storage.durable_files import sync
-from dpsql.storage.file_locks import locked
+from dpsql.storage.files import locked, sync
 
 # --- files of append-only tables --------------------------------------------------------------------------------------
 

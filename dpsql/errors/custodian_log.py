@@ -1,4 +1,9 @@
-"""The custodian's log: details that may quote data are written there and nowhere else."""
+"""The owner's logs. The custodian's log: details that may quote data are written there and nowhere else.
+
+The audit log: logins, refusals, charges, stopped questions, and changes by the owner. One event is one line of JSON on the logger
+`dpsql.audit`: only ASCII, with every control character escaped, so that no name or text that a client sends can begin another
+line or field. It contains no answer and no password.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.storage.directories import state_directory
+from dpsql.storage.files import state_directory
 
 LOST: Counter[str] = Counter()
 """The number of lines of this process that could not be written, of the "audit" and of the "custodian" log."""
@@ -24,7 +29,7 @@ DATASETS: set[str] = set()
 
 
 class CustodianLog(logging.Handler):
-    """A log handler that appends to `custodian.log` in the state directory (see `dpsql.storage.directories`), which only its
+    """A log handler that appends to `custodian.log` in the state directory (see `dpsql.storage.files`), which only its
     owner can read."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -66,7 +71,7 @@ class JsonLine(logging.Formatter):
 
 
 class AuditLog(CustodianLog):
-    """A log handler that appends the events of `dpsql.errors.audit_log` to `audit.log` in the same directory. A rotated file is
+    """A log handler that appends the events of `audit` to `audit.log` in the same directory. A rotated file is
     created again."""
 
     @staticmethod
@@ -154,3 +159,19 @@ def unexpected_text(error: BaseException) -> str:
     """Return `unexpected` as text for a person. It does not say whether something was charged, because that is unknown."""
     registered = unexpected(error)
     return f"{registered.sqlstate} {registered.slug}: {registered.message}\nhint: {registered.hint}"
+
+
+_log = logging.getLogger("dpsql.audit")
+_LONGEST = 2_000
+
+
+def audit(event: str, **facts: str | int | float | bool | None) -> None:
+    """Write one event; facts that are None are left out, and texts are cut at 2,000 characters."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line: dict[str, object] = {"time": time, "event": event, "datasets": sorted(DATASETS)}
+    for name, value in facts.items():
+        if value is not None:
+            line[name] = value[:_LONGEST] if isinstance(value, str) else value
+    _log.info("%s", json.dumps(line, ensure_ascii=True))

@@ -1,4 +1,4 @@
-"""The register of refusals and faults, and the exceptions that carry them.
+"""The register of refusals and faults, the exceptions that carry them, and hints for unknown names.
 
 A *refusal* says "we will not" (nothing was charged, data was not touched); a *fault* says "we could not". Every sentence that an
 analyst can read because of an error is in `REGISTER`: a slug, an SQLSTATE, one sentence, one hint. They are written in the table
@@ -10,14 +10,43 @@ The classes form the tree of PEP 249 so that `dpsql.Error` is what a DB-API user
 
 from __future__ import annotations
 
+import difflib
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dpsql.media.text import terminal, terminal_lines, terminal_places
+
+MOST_LISTED = 12
+MOST_COMPARED = 80
+"""Number of characters of an unknown name that are compared, so that the length of the name cannot determine the time of the
+answer."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name in `names` that is nearest to `name` without regard to case, None if no name is near."""
+    folded = {candidate.lower(): candidate for candidate in sorted(set(names), reverse=True)}
+    close = difflib.get_close_matches(name.lower()[:MOST_COMPARED], folded, n=1)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return the end of a sentence, "; did you mean X?", or "" if no name is near."""
+    near = nearest(name, names)
+    return "" if near is None else f"; did you mean {near}?"
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """Return a complete hint: "did you mean X?", else the first `MOST_LISTED` names, or "" if there are none."""
+    listed = sorted(set(names))
+    near = nearest(name, listed)
+    if near is not None:
+        return f"did you mean {near}?"
+    examples = ", ".join(listed[:MOST_LISTED]) + (", ..." if len(listed) > MOST_LISTED else "")
+    return f"known here: {examples}" if listed else ""
 
 
 class Exit(IntEnum):

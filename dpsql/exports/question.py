@@ -14,8 +14,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.exports.description import CategoryColumn, Description, NumberColumn
 from dpsql.sql.lexer import POSTGRESQL, as_piece
 from dpsql.sql.parser import parse_tokens

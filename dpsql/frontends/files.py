@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
-from dpsql.storage.durable_files import sync, take_name
+from dpsql.storage.files import sync, take_name
 
 _MOST_CHARACTERS = 64 << 20
 

@@ -56,7 +56,7 @@ def open_ledger(
     `witness`: the place on another machine (file:///FOLDER or postgresql://...) that also keeps the ledger's head; the
     ledger must contain the head stored there (witness_missing if there is none; a new ledger writes the first one).
     `read_only`: read a SQLite ledger on a medium that cannot be written.
-    `state` is the state directory, by default `dpsql.storage.directories.state_directory()`.  `step` is called with the name
+    `state` is the state directory, by default `dpsql.storage.files.state_directory()`.  `step` is called with the name
     of each step, so that tests can stop a process there.
 
     Raises `Fault` (missing, foreign, unreachable, key or head missing) or `IntegrityError` (edited, truncated, older).

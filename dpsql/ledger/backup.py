@@ -33,8 +33,7 @@ from dpsql.ledger.records import added, to_text
 from dpsql.ledger.store import Store
 from dpsql.ledger.windows import BudgetWindow, open_in
 from dpsql.ledger.witness import Head, Witness
-from dpsql.storage.directories import state_directory
-from dpsql.storage.durable_files import sync, write_private
+from dpsql.storage.files import state_directory, sync, write_private
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from dpsql.ledger.records import (
 from dpsql.ledger.store import Store, Taken
 from dpsql.ledger.witness import Head, Witness
 from dpsql.privacy.accounting.ledger_units import DECIMALS
-from dpsql.storage.live_objects import LiveObjects
+from dpsql.storage.memory import LiveObjects
 
 # --- Outcomes of charges, written in the transaction of the next charge ---
 # They inform the owner that a charge was answered. Nothing depends on them, and a charge without an outcome is spent

@@ -21,7 +21,7 @@ from dpsql.ledger.entries import tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.store import Store
 from dpsql.ledger.witness import Head, Witness
-from dpsql.storage.durable_files import sync, write_private
+from dpsql.storage.files import sync, write_private
 
 _log = logging.getLogger("dpsql.custodian")
 _FILE = "file://"

@@ -18,7 +18,7 @@ from dpsql.ledger.off_machine_head import SecondWitness
 from dpsql.ledger.records import checked_text
 from dpsql.ledger.store import Step, Store
 from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness, other_ledgers
-from dpsql.storage.directories import state_directory
+from dpsql.storage.files import state_directory
 
 FORMAT = 1
 VERSIONS = "SELECT version FROM dpsql_format"

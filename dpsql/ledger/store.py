@@ -28,7 +28,7 @@ from dpsql.ledger.database import (
     open_sqlite,
     slug_of,
 )
-from dpsql.storage.live_objects import LiveObjects
+from dpsql.storage.memory import LiveObjects
 
 _log = logging.getLogger("dpsql.custodian")
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).

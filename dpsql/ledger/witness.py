@@ -28,8 +28,7 @@ from pathlib import Path
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.chain import START, mac, same
-from dpsql.storage.durable_files import sync, write_private
-from dpsql.storage.file_locks import try_lock
+from dpsql.storage.files import sync, try_lock, write_private
 
 _log = logging.getLogger("dpsql.custodian")
 _SLOT = 512

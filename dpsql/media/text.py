@@ -1,19 +1,24 @@
-"""Text for each medium: a terminal, a script in a page, JSON, CSV for spreadsheets, pictures. HTML and SVG are in `markup`.
+"""Text for each medium: a terminal, HTML and SVG, a script in a page, JSON, CSV for spreadsheets, pictures.
 
 Keys of an answer are data, and names and texts of SQL are anybody's words: an escape sequence moves the cursor of a terminal, a
 tag in a page runs, a control character ends the library that draws pictures, `=1+1` is a formula to a spreadsheet. Each medium
 has one function that makes such text harmless, and every writer of the package uses it (`tests/test_media.py` finds those that
-do not). A character that cannot be shown is spelled out (`\\x1b`), so that nothing is lost.
+do not). A character that cannot be shown is spelled out (`\x1b`), so that nothing is lost.
 
 Characters that `str.isprintable` accepts are neither controls, formats (among them the marks that reverse the direction of a
 text), surrogates, private, nor unassigned; each of them may stand in XML 1.0 (section 2.2), and so in HTML.
+
+HTML and SVG are made from templates, and what is filled in is escaped, so that no text becomes a tag. Only this module knows how
+to escape. Templates are constants in the source, never texts that are put together, and placeholders stand between tags or in
+quoted attributes (`tests/test_media.py` checks both).
 """
 
 from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from html import escape
 from typing import Any
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -46,7 +51,7 @@ def terminal_places(text: str) -> str:
 
 
 def marked_up(text: str) -> str:
-    """Return text of several lines in characters that HTML and SVG allow; `dpsql.media.markup` also escapes them."""
+    """Return text of several lines in characters that HTML and SVG allow; `dpsql.media.text` also escapes them."""
     return _replaced(text, lambda c: c == "\n" or unicodedata.category(c) == "Zs", _spelled)
 
 
@@ -84,3 +89,32 @@ def sheet_cell(text: str) -> str:
     """Return a text for a cell of a spreadsheet, with an apostrophe before one that would be taken for a formula (OWASP, "CSV
     Injection"). Numbers must not be given as text: -1 is no formula."""
     return "'" + text if text.startswith(_FORMULA_STARTS) else text
+
+
+class Markup(str):
+    """Text that is HTML or SVG: it was made from templates, and is not escaped again."""
+
+    __slots__ = ()
+
+
+def markup(template: str, *values: object, **named: object) -> Markup:
+    """Return a template in the syntax of `str.format`, filled with values; each of them that is not markup is escaped.
+
+    >>> markup("<p title=\"{0}\">{0}</p>", "a < b")
+    '<p title="a &lt; b">a &lt; b</p>'
+    """
+    return Markup(template.format(*map(_escaped, values), **{name: _escaped(value) for name, value in named.items()}))
+
+
+def joined(parts: Iterable[object], between: str = "") -> Markup:
+    """Return the parts one after the other, those that are not markup escaped."""
+    return Markup(_escaped(between).join(map(_escaped, parts)))
+
+
+def _escaped(value: object) -> str:
+    return value if isinstance(value, Markup) else escape(marked_up(str(value)))
+
+
+def source_markup(text: str) -> Markup:
+    """Return a constant of the source, such as a style sheet, as markup that is no template."""
+    return Markup(text)

@@ -59,7 +59,7 @@ from dpsql.sql.lexer import Piece, SqlText, as_piece, place
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.sql.rewrites.bigquery import option_place
 from dpsql.sql.rewrites.dialects import in_dialect
-from dpsql.storage.recent_values import RecentValues
+from dpsql.storage.memory import RecentValues
 
 # --- public values ----------------------------------------------------------------------------------------------------
 

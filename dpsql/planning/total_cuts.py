@@ -58,9 +58,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.aggregates.contract import SharedPart
-from dpsql.aggregates.registry import aggregate_of
-from dpsql.aggregates.total_cut import TOTAL_CUT
+from dpsql.aggregates.contract import SharedPart, aggregate_of
+from dpsql.aggregates.quantile import TOTAL_CUT
 from dpsql.functions.canonical_conditions import with_canonical_conditions
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import did_you_mean
 from dpsql.policy.build import key_columns
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind

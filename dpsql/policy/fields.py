@@ -16,7 +16,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Protocol
 
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import did_you_mean
 from dpsql.policy.yaml_text import Place, Problems
 
 Stated = dict[str, Any]

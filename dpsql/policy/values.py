@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from zoneinfo import available_timezones
 
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import did_you_mean
 from dpsql.policy.fields import ListOf, Plain
 from dpsql.privacy.loss import exact_number
 

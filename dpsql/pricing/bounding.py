@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.canonical_conditions import with_canonical_conditions
 from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole

@@ -9,8 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.policy import Policy
 from dpsql.policy.types import BOUND_NAMES, UNBOUNDED, ContributionBounds
 from dpsql.pricing.marginals import Objective

@@ -29,8 +29,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from fractions import Fraction
 
-from dpsql.aggregates.contract import Arguments
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import Arguments, aggregate_of
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.canonical_conditions import filter_condition
 from dpsql.functions.sample_statistics import Operands, Statistic, parts_of, statistic_of

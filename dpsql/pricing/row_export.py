@@ -25,8 +25,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import refuse, suggestion
 from dpsql.functions.public_domains import as_key, domain_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Filter, Key, Promise, Relation, Scan, Term, base_scan, facts_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsql.media.markup import Markup, joined, markup
+from dpsql.media.text import Markup, joined, markup
 
 MOST_ROWS = 50
 MOST_WRITTEN_OUT = 1e15

@@ -39,7 +39,7 @@ from dpsql.reuse.derive import Derived, at_least_as_accurate, derive, fresh_erro
 from dpsql.reuse.record import Stored, base_of, description, opened, packed, shape_of
 from dpsql.reuse.single_flight import UNKNOWN, Stamp, measuring_lock, read_stamp
 from dpsql.reuse.store import REMOVED, ReleaseNote, ReleaseStore, StoredRelease
-from dpsql.storage.recent_values import RecentValues
+from dpsql.storage.memory import RecentValues
 
 # Cache of values computed from stored releases, kept as long as the planner keeps the question: dashboards repeat questions.
 # This module does not decide what may be answered: the caller compares the sources with the stored releases.

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from dpsql.storage.file_locks import open_lock, try_lock
+from dpsql.storage.files import open_lock, try_lock
 
 DIGITS = 3
 """Number of a name's digits that choose its lock file: 1 in 4,096 pairs of different questions share one, and so wait."""

@@ -24,7 +24,7 @@ from dpsql.errors.custodian_log import registered
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.session.response_times import Pace
-from dpsql.storage.live_objects import LiveObjects
+from dpsql.storage.memory import LiveObjects
 
 # --- A circuit breaker: after a charged fault of the source, questions about its tables are refused without charge ---
 # Otherwise every question about a damaged file would be charged and fail. A fault of the source closes the tables that

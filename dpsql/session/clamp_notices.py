@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import aggregate_of
 from dpsql.functions.sample_statistics import parts_of, statistic_of
 from dpsql.functions.signatures import WrongArguments, call
 from dpsql.plan.expression_text import column_texts, expression_text

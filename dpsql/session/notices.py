@@ -46,7 +46,7 @@ from dpsql.session.clamp_notices import bound_notices, clamp_notices
 from dpsql.session.context import SessionContext
 from dpsql.session.stages import Public, tables_read
 from dpsql.sql.rewrites.dialects import differences
-from dpsql.storage.recent_values import RecentValues
+from dpsql.storage.memory import RecentValues
 
 _MOST_REMARKS = 256
 _MOST_NAMED = 5

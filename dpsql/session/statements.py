@@ -12,8 +12,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import refuse, suggestion
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy, Table
 from dpsql.pricing.explain import COLUMNS, PlannedOutput

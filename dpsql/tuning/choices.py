@@ -13,8 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.aggregates.contract import SharedPart
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import SharedPart, aggregate_of
 from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type

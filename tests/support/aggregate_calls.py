@@ -9,9 +9,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from dpsql.aggregates.contract import Aggregate, Arguments
-from dpsql.aggregates.registry import aggregates
-from dpsql.aggregates.total_cut import TOTAL_CUT
+from dpsql.aggregates.contract import Aggregate, Arguments, aggregates
+from dpsql.aggregates.quantile import TOTAL_CUT
 from dpsql.sql.binder.aggregates import function_name
 
 ARGUMENTS = {

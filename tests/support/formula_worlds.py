@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import aggregate_of
 from dpsql.functions.evaluate import evaluate
 from dpsql.plan.formulas import Formula, estimated, plugged_in
 from dpsql.plan.intervals import Facts, Type

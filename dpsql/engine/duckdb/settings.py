@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
-from dpsql.storage.recent_values import RecentValues
+from dpsql.storage.memory import RecentValues
 
 MEANINGS: dict[str, str | bool | int] = {
     # equality, order and functions of texts; source columns are also read in binary collation (`literals.cast_column`)

@@ -31,7 +31,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, PolicyColumn
 from dpsql.policy.reach import is_file
-from dpsql.storage.allocator import return_free_memory
+from dpsql.storage.memory import return_free_memory
 
 if TYPE_CHECKING:
     from dpsql.engine.csv_files import CsvFiles

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.files import replace_file
 from dpsql.policy.yaml_text import Problems, Unreadable, quoted, read_yaml
 

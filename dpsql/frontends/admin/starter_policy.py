@@ -15,8 +15,7 @@ from pathlib import Path
 
 from dpsql.engine.registry import structure_of
 from dpsql.engine.structure import SourceTable, plain_name
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.policy.reach import is_file
 from dpsql.policy.values import MOST_SCALE
 from dpsql.policy.yaml_text import quoted, schema_line

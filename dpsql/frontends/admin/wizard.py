@@ -16,8 +16,7 @@ from glob import glob
 from pathlib import Path
 
 from dpsql.engine.structure import SourceTable, plain_name
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.admin.answers import Again, Answers, WrongAnswer
 from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice, table_lines
 from dpsql.frontends.admin.policy_edit import replace_policy, with_table

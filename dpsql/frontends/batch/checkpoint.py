@@ -18,7 +18,7 @@ from typing import Any
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.files import replace_file, writing
 from dpsql.media.text import json_text
-from dpsql.storage.file_locks import open_lock, try_lock
+from dpsql.storage.files import open_lock, try_lock
 
 
 class RunRecord:

@@ -17,7 +17,7 @@ from dpsql.frontends.batch.statements import StatementReport
 from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.formats import unique_names
 from dpsql.frontends.rendering.plots import check_columns, release_chart, svg
-from dpsql.media.markup import Markup, joined, markup, source_markup
+from dpsql.media.text import Markup, joined, markup, source_markup
 from dpsql.plan.intervals import Type
 from dpsql.release.release import OutputColumn
 from dpsql.release.shape import rows_text

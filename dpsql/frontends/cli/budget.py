@@ -174,7 +174,7 @@ def head(policy: Path) -> None:
 def backup(policy: Path, folder: Path) -> None:
     """Copy the ledger, its key, the logins and the server's self-signed certificate to the new FOLDER, while queries continue.
     Protect FOLDER: it contains the keys."""
-    from dpsql.errors.audit_log import audit
+    from dpsql.errors.custodian_log import audit
     from dpsql.frontends.pgwire.logins import open_logins
     from dpsql.frontends.pgwire.tls import copy_self_signed
     from dpsql.ledger.backup import back_up
@@ -200,7 +200,7 @@ def backup(policy: Path, folder: Path) -> None:
 def restore(policy: Path, lost: str | None, tls_key: bool, folder: Path) -> None:
     """Restore the backup in FOLDER, and charge what may have been spent since it was made. Logins are restored, disabled, on a
     machine that has none."""
-    from dpsql.errors.audit_log import audit
+    from dpsql.errors.custodian_log import audit
     from dpsql.frontends.cli.ledger_rows import words
     from dpsql.ledger.backup import restore as put_back
     from dpsql.policy import load_policy
@@ -249,7 +249,7 @@ def _restore_service(policy: Policy, folder: Path, tls_key: bool) -> None:
 def adopt(policy: Path, newest_copy: bool) -> None:
     """Use an existing ledger on a new machine that has its key. The ledger's own totals then count as spent, so an older copy
     would forget charges, which dpsql cannot detect. Use `restore` for a copy that may be older."""
-    from dpsql.errors.audit_log import audit
+    from dpsql.errors.custodian_log import audit
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
 
@@ -268,7 +268,7 @@ def adopt(policy: Path, newest_copy: bool) -> None:
 def clock(policy: Path, reason: str) -> None:
     """Record that this machine's clock is right, for REASON, and that the budget of today is the present one: after a long time
     without questions, or after a clock that was ahead opened a later budget. What was spent stays spent in each."""
-    from dpsql.errors.audit_log import audit
+    from dpsql.errors.custodian_log import audit
     from dpsql.ledger import windows
     from dpsql.session.budget import window_of
 
@@ -287,7 +287,7 @@ def clock(policy: Path, reason: str) -> None:
 @option("--replace", "Why the existing head may be replaced; recorded in the ledger.", "REASON")
 def witness(policy: Path, replace: str | None) -> None:
     """Write the head of the ledger to the policy's `witness`, for the first time or after a restore."""
-    from dpsql.errors.audit_log import audit
+    from dpsql.errors.custodian_log import audit
     from dpsql.ledger import open_ledger
     from dpsql.ledger.off_machine_head import start_second_witness
     from dpsql.policy import load_policy
@@ -329,7 +329,7 @@ def _units(policy: Policy, lost: str) -> dict[str, int]:
 @policy_option()
 def migrate(policy: Path) -> None:
     """Convert a ledger of an older version to this version's format; a copy of the old one is kept in the same folder."""
-    from dpsql.errors.audit_log import audit
+    from dpsql.errors.custodian_log import audit
     from dpsql.ledger.migrate import migrate as bring
     from dpsql.policy import load_policy
 

@@ -39,7 +39,7 @@ def erase(policy: Path, before: int | None, dry_run: bool, kinds: tuple[str, ...
     `answers` (stored releases; repeats are charged again), or `all`. Charges stay: they hold no data, and prove that the budget
     held.
     """
-    from dpsql.errors.audit_log import audit
+    from dpsql.errors.custodian_log import audit
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
     from dpsql.reuse.questions import days_before
@@ -105,7 +105,7 @@ def _erased(kind: str, policy: Policy, path: Path, ledger: Ledger, until: str, r
 
 def erased_lines(dataset: str, until: str, removes: bool) -> int:
     """Return the number of lines before a time in all logs, rotated ones too, that name the data set or none; remove them."""
-    from dpsql.storage.directories import state_directory
+    from dpsql.storage.files import state_directory
 
     lines, patterns = 0, (*_LOGS, "history", f"history.{dataset}")
     for log in [log for pattern in patterns for log in sorted(state_directory().glob(pattern))]:

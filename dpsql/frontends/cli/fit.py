@@ -98,8 +98,8 @@ def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: 
 
 
 def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
-    from dpsql.errors.audit_log import audit
-    from dpsql.errors.suggestions import did_you_mean
+    from dpsql.errors.custodian_log import audit
+    from dpsql.errors.exceptions import did_you_mean
     from dpsql.frontends.admin.policy_edit import policy_diff, replace_policy
     from dpsql.policy import load_policy
     from dpsql.tuning.policy_fit import Fitting

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import did_you_mean
 from dpsql.ledger import decimal_text
 from dpsql.ledger.records import from_text, request_of
 from dpsql.ledger.windows import of_present, parts

@@ -138,7 +138,7 @@ def exit_status(error: Error) -> int:
 
 def open_policy(path: Path, analyst: str | None, project: str | None = None) -> Policy:
     """Return the policy at `path`. Raises UsageError for an analyst or a project that it does not name."""
-    from dpsql.errors.suggestions import did_you_mean
+    from dpsql.errors.exceptions import did_you_mean
     from dpsql.policy import load_policy
 
     policy = load_policy(path)

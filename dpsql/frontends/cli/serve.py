@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from dpsql.errors.audit_log import audit
+from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.frontends.cli.options import PATH, FiniteRange, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
-from dpsql.storage.allocator import use_few_arenas
+from dpsql.storage.memory import use_few_arenas
 
 if TYPE_CHECKING:
     from dpsql.frontends.pgwire.logins import Logins

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dpsql.errors.audit_log import audit
+from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault, InternalError
 from dpsql.errors.traces import TRACES
 

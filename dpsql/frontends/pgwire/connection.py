@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Protocol
 
-from dpsql.errors.audit_log import audit
-from dpsql.errors.custodian_log import unexpected
+from dpsql.errors.custodian_log import audit, unexpected
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.backend import Backend, error_bytes

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.engine.memory_account import MemoryAccount
-from dpsql.errors.audit_log import audit
+from dpsql.errors.custodian_log import audit
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from dpsql.frontends.pgwire.scram import Verifier, make_verifier, mock_verifier
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
 from dpsql.policy.values import OWNER
-from dpsql.storage.durable_files import replace_private, write_private
-from dpsql.storage.file_locks import locked
+from dpsql.storage.files import locked, replace_private, write_private
 
 LEAST_PASSWORD = 8
 _DISABLED = "!"

@@ -21,8 +21,7 @@ from typing import Any
 from dpsql.engine.contract import Engine
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.engine.memory_account import MemoryAccount
-from dpsql.errors.audit_log import audit
-from dpsql.errors.custodian_log import LOST
+from dpsql.errors.custodian_log import LOST, audit
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.activity import Activity, MetricsCollector, metrics_text

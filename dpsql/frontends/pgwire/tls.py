@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.scram import certificate_hash
-from dpsql.storage.durable_files import write_private
+from dpsql.storage.files import write_private
 
 _YEARS_IN_DAYS = 3650
 

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.files import replace_file, require_writable, writing
-from dpsql.media.markup import Markup, markup, source_markup
-from dpsql.media.text import json_text, picture, script_json
+from dpsql.media.text import Markup, json_text, markup, picture, script_json, source_markup
 
 if TYPE_CHECKING:
     import pyarrow as pa

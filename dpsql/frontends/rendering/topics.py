@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from importlib import resources
 from io import StringIO
 
-from dpsql.errors.exceptions import REGISTER, refuse
-from dpsql.errors.suggestions import nearest, suggestion
+from dpsql.errors.exceptions import REGISTER, nearest, refuse, suggestion
 
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]+\)")

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from dpsql.errors.custodian_log import registering
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.suggestions import did_you_mean
+from dpsql.errors.exceptions import Error, did_you_mean, refuse
 from dpsql.frontends.files import require_writable, writing
 from dpsql.frontends.rendering.formats import FORMATS, write_file
 from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
 from dpsql.frontends.rendering.terminal import say, say_paged, say_styled, standard_output
 from dpsql.media.text import json_text, terminal_lines
-from dpsql.storage.directories import state_directory
+from dpsql.storage.files import state_directory
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release

@@ -17,12 +17,12 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import PostgresLexer
 
-from dpsql.aggregates.registry import aggregates
+from dpsql.aggregates.contract import aggregates
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.repl.commands import as_command, names
 from dpsql.sql.binder.aggregates import function_name
 from dpsql.sql.split import read_script
-from dpsql.storage.directories import state_directory
+from dpsql.storage.files import state_directory
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy

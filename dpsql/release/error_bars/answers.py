@@ -30,7 +30,7 @@ from dpsql.release.reconciled import PooledTerm
 from dpsql.release.remainder import ROW, ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.lexer import place
-from dpsql.storage.recent_values import RecentValues
+from dpsql.storage.memory import RecentValues
 
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]

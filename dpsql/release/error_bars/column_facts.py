@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.aggregates.registry import spelled
+from dpsql.aggregates.contract import spelled
 from dpsql.plan.intervals import Type
 from dpsql.release.error_bars.rowwise import has_only, interval_function
 from dpsql.release.formulas import EVERYTHING, Extent, extent, hull, linear

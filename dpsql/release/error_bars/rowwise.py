@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from dpsql.aggregates.registry import spelled
+from dpsql.aggregates.contract import spelled
 from dpsql.plan.formulas import terms_of
 from dpsql.release.formulas import formula_values
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder, column, identifier

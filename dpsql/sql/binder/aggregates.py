@@ -8,9 +8,8 @@ from typing import cast
 
 from sqlglot import exp
 
-from dpsql.aggregates.contract import Aggregate, Arguments
+from dpsql.aggregates.contract import Aggregate, Arguments, spelled
 from dpsql.aggregates.distances import can_be_missing
-from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.sample_statistics import SPELLED
 from dpsql.plan.intervals import Type

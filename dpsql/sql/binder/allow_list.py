@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.aggregates.registry import spelled
+from dpsql.aggregates.contract import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.function_hints import unknown_function
 from dpsql.sql.binder.scope import lacks_argument

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Project, PublicInput, base_scan
 from dpsql.policy import Policy, Table

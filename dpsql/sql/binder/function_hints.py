@@ -7,8 +7,7 @@ from datetime import date
 
 from sqlglot import exp
 
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.suggestions import nearest
+from dpsql.errors.exceptions import Error, nearest, refuse
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal
 from dpsql.sql.binder.sql_words import function_word

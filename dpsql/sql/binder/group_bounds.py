@@ -27,7 +27,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts

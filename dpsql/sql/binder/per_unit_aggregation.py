@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Filter, Relation, UnitAggregate

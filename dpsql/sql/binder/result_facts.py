@@ -14,7 +14,7 @@ from itertools import product
 
 from sqlglot import exp
 
-from dpsql.aggregates.registry import aggregate_of, spelled
+from dpsql.aggregates.contract import aggregate_of, spelled
 from dpsql.errors.exceptions import Error
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Facts, Type, hull

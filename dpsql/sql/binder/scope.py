@@ -9,8 +9,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Relation
 from dpsql.sql.binder.sql_words import slot_word, sql_word

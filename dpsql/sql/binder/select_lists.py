@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.plan import Column, Expr, Filter
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.base_tables import project

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import refuse, suggestion
 from dpsql.plan.intervals import Type
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.aggregates.registry import aggregate_of
+from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Relation, Sorting, UnitWindow, Window

@@ -13,9 +13,8 @@ from support.aggregate_calls import calls, create, engines_own, fill, policy_fil
 from support.exact_session import exact_session, plain, rows_of
 
 import dpsql
-from dpsql.aggregates.contract import Aggregate, Arguments, Basis
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis, aggregate_of, register, unregister
 from dpsql.aggregates.distances import distance
-from dpsql.aggregates.registry import aggregate_of, register, unregister
 from dpsql.errors.exceptions import Error
 from dpsql.functions.numeric import call, clamped
 from dpsql.plan.formulas import Formula, greatest, null_if

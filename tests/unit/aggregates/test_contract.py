@@ -26,9 +26,8 @@ from support.exact_session import exact_session, plain, rows_of
 from support.generated_questions import types
 from support.released_blocks import Keyed
 
-from dpsql.aggregates.contract import Aggregate, Arguments
+from dpsql.aggregates.contract import Aggregate, Arguments, aggregate_of, aggregates
 from dpsql.aggregates.quantile import LISTED
-from dpsql.aggregates.registry import aggregate_of, aggregates
 from dpsql.engine.emit import relations
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.perturb import Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpsql.errors.suggestions import MOST_COMPARED, MOST_LISTED, did_you_mean, nearest, suggestion
+from dpsql.errors.exceptions import MOST_COMPARED, MOST_LISTED, did_you_mean, nearest, suggestion
 
 
 @pytest.mark.parametrize(("name", "near"), [("visit", "Visits"), ("VISITS", "Visits"), ("labz", "labs"), ("q", None)])

@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.media.markup import Markup, joined, markup
-from dpsql.media.text import marked_up
+from dpsql.media.text import Markup, joined, marked_up, markup
 
 
 class Parsed(HTMLParser):

@@ -19,8 +19,7 @@ from support import clinic
 from support.exact_session import exact_session
 from support.gates import EXACT_NUMBERS
 
-from dpsql.aggregates.contract import Arguments
-from dpsql.aggregates.registry import aggregate_of, register, unregister
+from dpsql.aggregates.contract import Arguments, aggregate_of, register, unregister
 from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.functions.value_lists import listed

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from dpsql.storage import allocator
+from dpsql.storage import memory
 
 GNU = platform.libc_ver()[0] == "glibc"
 ARENAS = """
 import ctypes, threading
-from dpsql.storage.allocator import use_few_arenas
+from dpsql.storage.memory import use_few_arenas
 {first}
 library = ctypes.CDLL(None)
 library.malloc.restype = ctypes.c_void_p
@@ -46,6 +46,6 @@ def test_threads_share_two_arenas() -> None:
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocator, "_library", lambda: None)
-    assert not allocator.use_few_arenas()
-    allocator.return_free_memory()
+    monkeypatch.setattr(memory, "_library", lambda: None)
+    assert not memory.use_few_arenas()
+    memory.return_free_memory()

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.storage.durable_files import sync, write_private
-from dpsql.storage.file_locks import open_lock, try_lock, wait_for_lock
+from dpsql.storage.files import open_lock, sync, try_lock, wait_for_lock, write_private
 
 
 def test_a_lock_excludes_every_other_descriptor(tmp_path: Path) -> None:
@@ -37,7 +36,7 @@ def test_waiting_ends_when_the_lock_is_free(tmp_path: Path) -> None:
 
 def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from dpsql.storage.file_locks import open_lock, try_lock\n"
+        "import os, sys; from pathlib import Path; from dpsql.storage.files import open_lock, try_lock\n"
         "print(try_lock(open_lock(Path(sys.argv[1]))), flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "lock")]

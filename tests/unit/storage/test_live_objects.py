@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 
-from dpsql.storage.live_objects import LiveObjects
+from dpsql.storage.memory import LiveObjects
 
 
 class Thing:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from dpsql.storage.recent_values import RecentValues
+from dpsql.storage.memory import RecentValues
 
 
 def test_a_value_is_made_once_while_it_is_kept() -> None:

@@ -20,7 +20,7 @@ from dpsql.frontends.pgwire.logins import LEAST_PASSWORD, OWNER, Logins, analyst
 from dpsql.frontends.pgwire.scram import make_verifier
 from dpsql.ledger import open_ledger
 from dpsql.policy import parse_policy
-from dpsql.storage import durable_files
+from dpsql.storage import files
 
 POLICY = parse_policy(CLINIC)
 NARROWER = parse_policy(
@@ -199,7 +199,7 @@ def disable_and_die(place: Path, step: int) -> None:
     steps = count()
 
     def die(frame: FrameType, event: str, argument: object) -> Any:
-        if frame.f_code.co_filename != durable_files.__file__:
+        if frame.f_code.co_filename != files.__file__:
             return None
         if event == "line" and next(steps) == step:
             os.kill(os.getpid(), signal.SIGKILL)

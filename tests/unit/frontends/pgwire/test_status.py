@@ -19,8 +19,7 @@ import pytest
 from support.raw_client import SYNC, Client, bind, describe, execute, parse
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
-from dpsql.errors.audit_log import audit
-from dpsql.errors.custodian_log import LOST, AuditLog, CustodianLog, JsonLine
+from dpsql.errors.custodian_log import LOST, AuditLog, CustodianLog, JsonLine, audit
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.server import Server
@@ -162,7 +161,7 @@ def test_lines_that_cannot_be_written_are_counted(
 
 def test_a_standard_error_that_is_closed_loses_counted_lines() -> None:
     code = (
-        "import os; from dpsql.errors.custodian_log import LOST, keep_log; from dpsql.errors.audit_log import audit; "
+        "import os; from dpsql.errors.custodian_log import LOST, keep_log; from dpsql.errors.custodian_log import audit; "
         "keep_log(); os.close(2); audit('login', user='ann'); print(LOST['audit'])"
     )
     environment = {**os.environ, "DPSQL_LOG": "stderr"}
