@@ -419,6 +419,8 @@ class Planner:
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
         """Return the priced plan of a query (or of an explained query). Raises only refusals."""
         for name, value in statement.options:
+            if name == "group_selection_strategy" and value.upper() in _STRATEGIES:
+                continue
             try:
                 options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
             except Error as error:
@@ -460,14 +462,19 @@ class Planner:
         if options.min_units is not None and requested(options) is not None:
             raise refuse("min_units", reason=f"noise of {options.mechanism} is added to medians and means alone")
         with TRACES.span("plan"):
-            plan = bind(in_dialect(statement, options.dialect), policy, options.min_units, self._public_values)
+            plan = bind(
+                in_dialect(statement, options.dialect, options.confidence),
+                policy,
+                options.min_units,
+                self._public_values,
+            )
         with TRACES.span("price"):
             return self.priced(statement, plan, options)
 
     def without_min_units(self, planned: Planned) -> Plan:
         """Return a bound question without its count of units, for comparisons: their threshold already excludes groups with too
         few units."""
-        statement = in_dialect(planned.statement, planned.options.dialect)
+        statement = in_dialect(planned.statement, planned.options.dialect, planned.options.confidence)
         return bind(statement, self.bound_policy(statement)[0], public_values=self._public_values)
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
@@ -569,7 +576,11 @@ class Planner:
             raise refuse("option_floor", name="what is measured", value=describe_loss(loss), limit=limit)
 
 
+_STRATEGIES = ("LAPLACE_THRESHOLD", "GAUSSIAN_THRESHOLD", "PUBLIC_GROUPS")
+"""How GoogleSQL may choose groups. Here the policy does: declared and public values are groups, others by a threshold."""
 _BIGQUERY = {
+    "kappa": "max_groups",
+    "k_threshold": "min_units",
     "max_groups_contributed": "max_groups",
     "max_rows_contributed": "max_rows_per_group",
     "min_privacy_units_per_group": "min_units",

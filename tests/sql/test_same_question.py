@@ -199,6 +199,17 @@ WHOLE = [
     ["SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) n FROM (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM patients)",
      "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*) FROM visits UNION ALL "
      "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*) FROM patients"],
+    ["SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 2) ward, "
+     "SUM(cost, contribution_bounds_per_group => (-1, 9)), COUNT(*, contribution_bounds_per_group => (0, 5)) FROM visits GROUP BY ward",
+     "SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1, kappa = 2) ward, ANON_SUM(cost CLAMPED BETWEEN -1 AND 9), "
+     "ANON_COUNT(* CLAMPED BETWEEN 0 AND 5) FROM visits GROUP BY ward"],
+    ["SELECT WITH DIFFERENTIAL_PRIVACY AVG(cost), VAR_POP(clamp(cost, 1, 9)), PERCENTILE_CONT(clamp(nights, 0, 7), 0.5) FROM visits",
+     "SELECT WITH ANONYMIZATION ANON_AVG(cost), ANON_VAR_POP(cost CLAMPED BETWEEN 1 AND 9), "
+     "ANON_PERCENTILE_CONT(nights, 0.5 CLAMPED BETWEEN 0 AND 7) FROM visits"],
+    ["SELECT AVG(cost) FROM visits", "SELECT AVG(cost, report_format => 'JSON') FROM visits",
+     "SELECT ANON_AVG(cost WITH REPORT (FORMAT = JSON)) FROM visits"],
+    ["SELECT AVG(clamp(CAST(cost AS DOUBLE) / NULLIF(nights, 0), 0, 9)) FROM visits",
+     "SELECT AVG(clamp(SAFE_DIVIDE(cost, nights), 0, 9)) FROM visits"],
 ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ _WAYS = {
     "make_date": "write DATE '2024-01-31'",
     "zeroifnull": "write coalesce(x, 0)",
     "count_distinct": "write COUNT(DISTINCT x)",
-    "safe_divide": "write x / y: it is NULL where y is 0",
+    "safe_divide": "write SAFE_DIVIDE(x, y), which is NULL where y is 0",
     "ratio_to_report": "write COUNT(*) / SUM(COUNT(*)) OVER ()",
     "random": "answers have noise already, and the same question has the same answer",
 }

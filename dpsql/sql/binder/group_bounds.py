@@ -31,8 +31,8 @@ from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts
-from dpsql.plan.plan import Block, Column, Expr, Measure, Relation, UnitAggregate, literal
-from dpsql.plan.stability import owned, rows_per_unit
+from dpsql.plan.plan import Block, Column, Distinct, Expr, Measure, Relation, UnitAggregate, literal
+from dpsql.plan.stability import owned, parts, rows_per_unit
 from dpsql.policy import Policy
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.lexer import place
@@ -81,6 +81,8 @@ def of_units(block: Block, policy: Policy, position: int | None) -> Block:
     """
     if all(measure.per_group is None for measure in block.measures):
         return block
+    if policy.privacy_unit is None and rows_per_unit(block.source, policy) == 1 and not _has_distinct(block.source):
+        return replace(block, measures=tuple(_of_row(measure, position) for measure in block.measures))
     if not owned(block.source, policy):
         reason, hint = "these rows belong to no unit", "write clamp(x, low, high), which bounds each row"
         raise refuse("group_bounds", reason=reason, way=hint, position=position)
@@ -110,6 +112,24 @@ def of_units(block: Block, policy: Policy, position: int | None) -> Block:
         for key, (name, _) in zip(block.keys, keys, strict=True)
     )
     return replace(block, source=source, keys=of_keys, measures=tuple(measures))
+
+
+def _has_distinct(relation: Relation) -> bool:
+    return isinstance(relation, Distinct) or any(map(_has_distinct, parts(relation)))
+
+
+def _of_row(measure: Measure, position: int | None) -> Measure:
+    """Return a measure whose bounds per group bound single rows, because each row is a unit of its own. Refuses (group_bounds)
+    bounds that change what a row adds to a count."""
+    if measure.per_group is None:
+        return measure
+    low, high = measure.per_group
+    if measure.aggregate == "count":
+        if not low.value <= 1 <= high.value:
+            reason, hint = "a row adds 1 to a count", "write bounds with 1 between them"
+            raise refuse("group_bounds", reason=reason, way=hint, position=position)
+        return replace(measure, per_group=None)
+    return replace(measure, arguments=(call("clamp", measure.arguments[0], low, high),), per_group=None)
 
 
 _UNITS = Measure("", "count_units", (), True, None)

@@ -20,6 +20,7 @@ TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
 
 _SPELT = (
     exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch, exp.Limit, exp.Offset,
+    exp.SafeDivide,
 )  # fmt: skip
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
     (lists_as_in, (exp.EQ, exp.NEQ)),

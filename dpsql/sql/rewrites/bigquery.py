@@ -4,22 +4,28 @@
 `AVG(x, contribution_bounds_per_row => (low, high))` clamps each value: AVG(clamp(x, low, high)). The bounds of
 `SUM(x, contribution_bounds_per_group => (low, high))` are stored in the slot PER_GROUP of the aggregate's node. Only the binder
 of aggregates over protected rows reads that slot; everywhere else a filled slot that is not expected is refused.
+`report_format => 'JSON'` shows an aggregate as the text of an object with its error bar. SELECT WITH ANONYMIZATION is the older
+spelling of all of this.
 """
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import place, word
+from dpsql.sql.rewrites.postgresql import LABEL
 
 PER_ROW = "CONTRIBUTION_BOUNDS_PER_ROW"
 PER_GROUP = "contribution_bounds_per_group"
 """Slot of an aggregate's node for the bounds on one unit's contribution to each group."""
 _FUNCTIONS = {PER_ROW: "clamp", PER_GROUP.upper(): PER_GROUP}
+REPORT = "dp#report"
+"""Function that stands around an aggregate with report_format => 'JSON'."""
 Options = tuple[tuple[str, str], ...]
 _EQUALS = (TokenType.EQ, TokenType.FARROW)
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
@@ -30,7 +36,7 @@ def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
     unknown named arguments. Bounds per unit and group become calls for `with_group_bounds`."""
     if _WORDS.isdisjoint([token.text.upper() for token in tokens]):
         return tokens, ()
-    _check_spelling(tokens)
+    tokens = _in_newer_words(tokens)
     options: Options = ()
     while True:
         fewer, more = _privacy_options(tokens)
@@ -56,29 +62,68 @@ def _names_bounds(name: Token, arrow: Token) -> bool:
 
 
 _OLDER = {
-    "ANONYMIZATION": "WITH DIFFERENTIAL_PRIVACY; its kappa is max_groups_contributed among OPTIONS",
-    "ANON_COUNT": "COUNT(*), and COUNT(*, contribution_bounds_per_group => (0, 5)) for CLAMPED BETWEEN 0 AND 5",
-    "ANON_SUM": "SUM(x, contribution_bounds_per_group => (0, 100)) for ANON_SUM(x CLAMPED BETWEEN 0 AND 100)",
-    "ANON_AVG": "AVG(x, contribution_bounds_per_group => (0, 100)) for ANON_AVG(x CLAMPED BETWEEN 0 AND 100)",
-    "ANON_VAR_POP": "VAR_POP(clamp(x, 0, 100)) for ANON_VAR_POP(x CLAMPED BETWEEN 0 AND 100)",
-    "ANON_STDDEV_POP": "STDDEV_POP(clamp(x, 0, 100)) for ANON_STDDEV_POP(x CLAMPED BETWEEN 0 AND 100)",
-    "ANON_QUANTILES": "QUANTILE_CONT(clamp(x, 0, 100), [0.25, 0.5, 0.75])",
-}
-"""Words of GoogleSQL's SELECT WITH ANONYMIZATION, and what to write in dpsql instead. Their bounds limit what one unit adds to a
-group; the average of units' averages is not the average of rows, so none of them is translated silently."""
-_WORDS = frozenset({*_OLDER, "DIFFERENTIAL_PRIVACY", "OPTIONS", "=>"})
+    "ANON_COUNT": "COUNT", "ANON_SUM": "SUM", "ANON_AVG": "AVG", "ANON_VAR_POP": "VAR_POP",
+    "ANON_STDDEV_POP": "STDDEV_POP", "ANON_PERCENTILE_CONT": "PERCENTILE_CONT", "ANON_QUANTILES": "APPROX_QUANTILES",
+}  # fmt: skip
+"""Aggregates of GoogleSQL's SELECT WITH ANONYMIZATION, and their names under WITH DIFFERENTIAL_PRIVACY."""
+_OF_GROUPS = ("COUNT", "SUM", "AVG")
+"""Aggregates of which CLAMPED BETWEEN bounds what a unit adds to a group; of others it bounds each row."""
+_REPORT = "report_format"
+_WORDS = frozenset({*_OLDER, "ANONYMIZATION", "DIFFERENTIAL_PRIVACY", "OPTIONS", "=>"})
 """Words of which every text has one that this module changes or refuses."""
 
 
-def _check_spelling(tokens: list[Token]) -> None:
-    """Refuse (anonymization) the clause and the aggregates of SELECT WITH ANONYMIZATION, but not other uses of their names."""
-    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
-        name = word(token)
-        if name not in _OLDER:
+def _in_newer_words(tokens: list[Token]) -> list[Token]:
+    """Return SELECT WITH ANONYMIZATION and its aggregates as SELECT WITH DIFFERENTIAL_PRIVACY has them: ANON_SUM(x CLAMPED
+    BETWEEN a AND b WITH REPORT (FORMAT = JSON)) as SUM(x, contribution_bounds_per_group => (a, b), report_format => 'JSON')."""
+    newer, inside = list[Token](), list[tuple[str, int]]()
+    depth = index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        words = [word(each) for each in tokens[index : index + 6]]
+        depth += (token.token_type is _OPEN) - (token.token_type is _CLOSE)
+        if inside and depth < inside[-1][1]:
+            inside.pop()
+        if words[0] in _OLDER and words[1:2] == ["("]:
+            inside.append((_OLDER[words[0]], depth + 1))
+            token = _like(token, token.token_type, _OLDER[words[0]])
+        elif words[0] == "ANONYMIZATION" and index > 0 and word(tokens[index - 1]) == "WITH":
+            token = _like(token, token.token_type, "DIFFERENTIAL_PRIVACY")
+        elif inside and inside[-1][1] == depth and words[:2] == ["CLAMPED", "BETWEEN"]:
+            index, bounds = _clamped_between(tokens, index)
+            name = PER_GROUP if inside[-1][0] in _OF_GROUPS else PER_ROW.lower()
+            newer += [*_named(token, name), *bounds]
             continue
-        clause = name == "ANONYMIZATION" and before is not None and word(before) == "WITH"
-        if clause or (name != "ANONYMIZATION" and after.token_type is _OPEN):
-            raise refuse("anonymization", word=name, way=_OLDER[name], position=token.start + 1)
+        elif inside and inside[-1][1] == depth and words[:2] == ["WITH", "REPORT"]:
+            is_written = words[2:5] == ["(", "FORMAT", "="]
+            format_ = tokens[index + 5].text if is_written and index + 5 < len(tokens) else "PROTO"
+            index += 7 if is_written else 2
+            newer += [*_named(token, _REPORT), _like(token, TokenType.STRING, format_)]
+            continue
+        newer.append(token)
+        index += 1
+    return newer
+
+
+def _clamped_between(tokens: list[Token], start: int) -> tuple[int, list[Token]]:
+    """Return where CLAMPED BETWEEN a AND b ends, and the tokens of (a, b)."""
+    end = start + 2
+    while end < len(tokens) and tokens[end].token_type is not _CLOSE and word(tokens[end]) != "WITH":
+        end += 1
+    between = [
+        _like(token, TokenType.COMMA, ",") if word(token) == "AND" else token for token in tokens[start + 2 : end]
+    ]
+    return end, [_like(tokens[start], _OPEN, "("), *between, _like(tokens[start], _CLOSE, ")")]
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def _named(token: Token, name: str) -> list[Token]:
+    """Return the tokens of `, name =>`, positioned at `token`."""
+    kinds = ((TokenType.COMMA, ","), (TokenType.VAR, name), (TokenType.FARROW, "=>"))
+    return [_like(token, kind, text) for kind, text in kinds]
 
 
 def _check_place(tokens: list[Token]) -> None:
@@ -107,9 +152,36 @@ def with_group_bounds(tree: exp.Query) -> exp.Query:
     return tree
 
 
+def with_reports(query: exp.Query, confidence: Fraction) -> exp.Query:
+    """Return the query with each report as the text of an object of JSON: the value, and the ends of its error bar."""
+    for node in list(query.find_all(exp.Anonymous)):
+        if node.this != REPORT:
+            continue
+        whole = node.parent if isinstance(node.parent, exp.Filter) else node
+        value = node.expressions[0]
+        if whole is not node:
+            value = exp.Filter(this=value, expression=whole.expression)
+        low, high = (exp.Anonymous(this=f"dp_interval_{end}", expressions=[value.copy()]) for end in ("low", "high"))
+        level = f'{{"result": {{"noise_confidence_interval": {{"confidence_level": {float(confidence)}, "lower_bound": '
+        joined: exp.Expr = exp.Literal.string(level)
+        for part, text in ((low, ', "upper_bound": '), (high, '}, "value": '), (value, "}}")):
+            joined = exp.DPipe(this=joined, expression=_as_json(part))
+            joined = exp.DPipe(this=joined, expression=exp.Literal.string(text))
+        joined = exp.Paren(this=joined)
+        called = node.expressions[0]
+        joined.meta[LABEL] = (called.sql_name() if isinstance(called, exp.Func) else called.name).lower()
+        whole.replace(joined)
+    return query
+
+
+def _as_json(value: exp.Expr) -> exp.Expr:
+    written = exp.cast(exp.Anonymous(this="to_json", expressions=[value]), "VARCHAR", dialect="duckdb")
+    return exp.Coalesce(this=written, expressions=[exp.Literal.string("null")])
+
+
 def option_place(sql: str, name: str) -> int | None:
     """Return the position (from 1) of an option in the text of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)."""
-    match = re.search(rf"(?is)\bDIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(.*?\b({re.escape(name)})\s*=", sql)
+    match = re.search(rf"(?is)\b(?:DIFFERENTIAL_PRIVACY|ANONYMIZATION)\s+OPTIONS\s*\(.*?\b({re.escape(name)})\s*=", sql)
     return None if match is None else match.start(1) + 1
 
 
@@ -136,7 +208,7 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
         signed = len(value) == 2 and value[0].token_type in (TokenType.DASH, TokenType.DOT)
         if equals.token_type is not TokenType.EQ or not (signed or len(value) == 1):
             raise refuse("syntax", detail="options are written name = value, ...", position=tokens[start].start + 1)
-        if word(name) == "REPORT_FORMAT":
+        if word(name) == _REPORT.upper():
             raise refuse("report_format", position=name.start + 1)
         if name.text.lower() in dict(options):
             raise refuse("syntax", detail=f"{name.text} stands twice among the options", position=name.start + 1)
@@ -150,22 +222,42 @@ def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
     `arrow`: the index of =>."""
     name = tokens[arrow - 1]
     function = _FUNCTIONS.get(word(name))
-    if word(name) == "REPORT_FORMAT":
-        raise refuse("report_format", position=name.start + 1)
+    if word(name) == _REPORT.upper():
+        return _reported(tokens, arrow)
     if function is None:
         raise refuse("named_argument", name=name.text, position=name.start + 1)
     begin, first, comma = _argument_before(tokens, arrow - 1)
     low, high, end = _bounds(tokens, arrow)
-    clamp, open_, close = (Token(*kind) for kind in _call(function, tokens[begin]))
+    clamp, open_, close = _call(function, tokens[begin])
     bounds = [tokens[comma], *low, tokens[comma], *high]
     rest = [*tokens[first:comma], *tokens[end + 1 :]]
     return [*tokens[:begin], clamp, open_, *tokens[begin:first], *bounds, close, *rest]
 
 
-def _call(function: str, token: Token) -> list[tuple[TokenType, str, int, int, int, int]]:
-    """Return the arguments of the tokens of `function`(), positioned at `token`, so that errors point at the value."""
-    where = (token.line, token.col, token.start, token.end)
-    return [(kind, text, *where) for kind, text in ((TokenType.VAR, function), (_OPEN, "("), (_CLOSE, ")"))]
+def _call(function: str, token: Token) -> list[Token]:
+    """Return the tokens of `function`(), positioned at `token`, so that errors point at the value."""
+    return [_like(token, kind, text) for kind, text in ((TokenType.VAR, function), (_OPEN, "("), (_CLOSE, ")"))]
+
+
+def _reported(tokens: list[Token], arrow: int) -> list[Token]:
+    """Return the tokens with `report_format => 'JSON'` removed and its call wrapped in one of REPORT. `arrow`: the index of =>.
+    Refuses (report_format) other formats."""
+    name = tokens[arrow - 1]
+    begin, depth = arrow - 2, 0
+    while begin > 0 and not (depth == 0 and tokens[begin].token_type is _OPEN):
+        depth += (tokens[begin].token_type is _CLOSE) - (tokens[begin].token_type is _OPEN)
+        begin -= 1
+    is_json = (
+        arrow + 2 < len(tokens) and word(_like(tokens[arrow + 1], TokenType.VAR, tokens[arrow + 1].text)) == "JSON"
+    )
+    if not is_json or begin < 1 or tokens[arrow - 2].token_type is not TokenType.COMMA:
+        raise refuse("report_format", position=name.start + 1)
+    rest, end, depth = [*tokens[begin : arrow - 2], *tokens[arrow + 2 :]], 1, 1
+    while depth and end < len(rest):
+        depth += (rest[end].token_type is _OPEN) - (rest[end].token_type is _CLOSE)
+        end += 1
+    report, open_, close = _call(REPORT, tokens[begin - 1])
+    return [*tokens[: begin - 1], report, open_, tokens[begin - 1], *rest[:end], close, *rest[end:]]
 
 
 _OF_QUANTILES = ("PERCENTILE_CONT", "PERCENTILE_DISC", "APPROX_QUANTILES", "QUANTILE_CONT", "QUANTILE_DISC")

@@ -9,6 +9,7 @@ real number in both, because a noisy count is an estimate and no integer; one pe
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
@@ -18,13 +19,18 @@ from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.scalars import WHOLE
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.parse import Statement
+from dpsql.sql.rewrites.bigquery import REPORT, with_reports
 from dpsql.sql.rewrites.postgresql import LABEL
 
 DIALECTS = ("duckdb", "postgresql")
 
 
-def in_dialect(statement: Statement, dialect: str) -> Statement:
-    """Return a statement that is written in a dialect in the words of dpsql's own, which is DuckDB's."""
+def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Statement:
+    """Return a statement that is written in a dialect in the words of dpsql's own, which is DuckDB's. `confidence`: that of the
+    error bars in reports."""
+    calls = statement.query.find_all(exp.Anonymous) if statement.query and statement.has(exp.Anonymous) else ()
+    if statement.query is not None and any(call.this == REPORT for call in calls):
+        statement = replace(statement, query=with_reports(statement.query.copy(), confidence))
     if dialect != "postgresql" or statement.query is None:
         return statement
     query = statement.query.copy()

@@ -38,9 +38,13 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
             clause.pop()
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
-    for node in list(tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct)):
+    for node in list(tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, exp.SafeDivide)):
         respelt: exp.Expr | None
-        if isinstance(node, exp.ApproxDistinct):
+        if isinstance(node, exp.SafeDivide):
+            divisor = exp.Nullif(this=node.expression, expression=exp.Literal.number(0))
+            respelt = exp.Div(this=exp.cast(node.this, "DOUBLE", dialect="duckdb"), expression=divisor)
+            respelt.meta[LABEL] = "safe_divide"
+        elif isinstance(node, exp.ApproxDistinct):
             respelt = _distinct_count(node)
         elif isinstance(node, exp.WithinGroup):
             respelt = _ordered_mode(node)

@@ -44,8 +44,8 @@ SELECT SUM(cost, contribution_bounds_per_group => (0, 9), contribution_bounds_pe
 SELECT COUNT(*) FROM (SELECT SUM(cost, contribution_bounds_per_group => (0, 9)) OVER (PARTITION BY patient_id) AS s FROM visits) AS t
 WHERE s > 3
 
--- query: every_row_is_a_unit
+-- query: more_than_a_row_adds_to_a_count
 -- sqlstate: 0A000
--- at: SUM
+-- at: COUNT
 -- policy: rows
-SELECT SUM(cost, contribution_bounds_per_group => (0, 9)) FROM visits
+SELECT COUNT(cost, contribution_bounds_per_group => (2, 9)) FROM visits

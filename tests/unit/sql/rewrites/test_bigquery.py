@@ -1,0 +1,70 @@
+"""GoogleSQL's own words: reports of an aggregate, bounds of single rows, and what is left unfinished."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.exact_session import exact_session
+
+from dpsql.errors.exceptions import Error
+from dpsql.policy import load_policy
+from dpsql.session.session import Session
+from dpsql.sql.parse import parse
+
+POLICY = """
+dataset: rows
+source: duckdb:///rows.duckdb
+privacy_unit: row
+budget: {epsilon: 1000, delta: 1e-6}
+per_query: {epsilon: 1}
+ledger: sqlite:///rows.db
+tables: {facts: {columns: {x: {type: integer, lower: -50, upper: 50}}}}
+"""
+ANON = "SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1, kappa = 2) ANON_SUM(x CLAMPED BETWEEN -1 AND 9 WITH REPORT (FORMAT = JSON)) FROM facts"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE facts AS SELECT nullif(i % 90 - 40, 3) AS x FROM range(900) t(i)")
+        with exact_session(load_policy(tmp_path / "policy.yaml"), connection, tmp_path / "ledger.db") as opened:
+            yield opened
+
+
+@pytest.mark.parametrize("called", ["COUNT(*{})", "SUM(x{}) FILTER (WHERE x > 0)", "AVG(x{})"])
+def test_a_report_has_the_value_and_its_bar(session: Session, called: str) -> None:
+    plain = called.format("")
+    ends = f"DP_INTERVAL_LOW({plain}), DP_INTERVAL_HIGH({plain})"
+    written = called.format(", report_format => 'JSON'")
+    ((text, value, low, high),) = session.execute(f"SELECT {written} AS r, {plain}, {ends} FROM facts").rows()
+    interval = {"confidence_level": 0.95, "lower_bound": low, "upper_bound": high}
+    assert json.loads(text) == {"result": {"noise_confidence_interval": interval, "value": value}}
+
+
+@pytest.mark.parametrize(
+    ("bounded", "plain"),
+    [
+        ("SUM(x, {})", "SUM(clamp(x, -1, 9))"),
+        ("AVG(x, {}) FILTER (WHERE x < 20)", "AVG(clamp(x, -1, 9)) FILTER (WHERE x < 20)"),
+        ("COUNT(x, {})", "COUNT(x)"),
+    ],
+)
+def test_bounds_of_a_group_bound_a_row_that_is_a_unit(session: Session, bounded: str, plain: str) -> None:
+    written = bounded.format("contribution_bounds_per_group => (-1, 9)")
+    answers = [session.execute(f"SELECT {text} FROM facts") for text in (written, plain)]
+    assert list(answers[0].rows()) == list(answers[1].rows()) and answers[1].reused
+
+
+def test_texts_that_end_too_early_are_refused() -> None:
+    for end in range(len(ANON)):
+        for text in (ANON[:end], ANON[:end] + ")", ANON[:end] + " AND ("):
+            try:
+                parse(text)
+            except Error as error:
+                assert error.slug in ("syntax", "empty", "report_format", "named_argument_place"), (text, error.slug)
