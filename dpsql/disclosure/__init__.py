@@ -5,7 +5,6 @@ Nothing here is differentially private: figures are exact, and about the rows th
 `Engine.exact_rows`, through which it reads, has no other caller (tests check both).
 """
 
-from dpsql.disclosure.plain_answer import plain_answer
-from dpsql.disclosure.report import Generalisation, PersonRows, RiskReport, generalisations, measure_risk
+from dpsql.disclosure.report import Generalisation, PersonRows, RiskReport, generalisations, measure_risk, plain_answer
 
 __all__ = ["Generalisation", "PersonRows", "RiskReport", "generalisations", "measure_risk", "plain_answer"]

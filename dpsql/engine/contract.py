@@ -224,7 +224,7 @@ class Engine(Protocol):
 
     def under(self, policy: Policy) -> Engine:
         """Return the same source under a later version of its policy, which gives the tables the same names
-        (`policy.narrowing`). The name of the data's version and the place for copies are those of the new policy."""
+        (`policy.versions`). The name of the data's version and the place for copies are those of the new policy."""
 
     def close(self) -> None:
         """Close the connection."""

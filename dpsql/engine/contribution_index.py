@@ -69,7 +69,7 @@ from dpsql.engine.emit.quantization import kept_integers
 from dpsql.engine.files import IDENTITIES, matching, size_in
 from dpsql.engine.query import Identity, View
 from dpsql.errors.exceptions import Fault, refuse
-from dpsql.ledger.chain import mac
+from dpsql.ledger.records import mac
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file

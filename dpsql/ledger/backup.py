@@ -23,13 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger.account import load_accounts, update_accounts
-from dpsql.ledger.chain import same
+from dpsql.ledger.accounts import ChainWriter, load_accounts, page_after, tip, update_accounts
 from dpsql.ledger.check import require_sound
 from dpsql.ledger.database import DatabaseConnection, parse_location
-from dpsql.ledger.entries import ChainWriter, page_after, tip
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.records import added, to_text
+from dpsql.ledger.records import added, same, to_text
 from dpsql.ledger.store import Store
 from dpsql.ledger.windows import BudgetWindow, open_in
 from dpsql.ledger.witness import Head, Witness

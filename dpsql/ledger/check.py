@@ -7,11 +7,9 @@ from typing import Any
 
 from dpsql.errors.exceptions import IntegrityError, InternalError, refuse
 from dpsql.ledger import windows
-from dpsql.ledger.account import Account, load_accounts
-from dpsql.ledger.chain import START, linked, same
+from dpsql.ledger.accounts import Account, load_accounts, pages, tip
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.entries import pages, tip
-from dpsql.ledger.records import DATASET, Entry, LedgerVerdict, added, from_text
+from dpsql.ledger.records import DATASET, START, Entry, LedgerVerdict, added, from_text, linked, same
 from dpsql.ledger.witness import Head, Witness
 
 OUTCOMES = ("committed", "failed")

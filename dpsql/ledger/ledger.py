@@ -14,12 +14,20 @@ from typing import Protocol, Self, TextIO
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
 from dpsql.ledger import windows
-from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
+from dpsql.ledger.accounts import (
+    Account,
+    ChainWriter,
+    find_charge,
+    has_entry,
+    insert_account,
+    load_accounts,
+    page_after,
+    tip,
+    update_accounts,
+)
 from dpsql.ledger.check import first_problem
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.entries import ChainWriter, find_charge, has_entry, page_after, tip
 from dpsql.ledger.export import write_csv, write_json_lines
-from dpsql.ledger.group_commit import GroupCommit, Submission
 from dpsql.ledger.records import (
     DATASET,
     ChargeRequest,
@@ -34,7 +42,7 @@ from dpsql.ledger.records import (
     readable_text,
     to_text,
 )
-from dpsql.ledger.store import Store, Taken
+from dpsql.ledger.store import GroupCommit, Store, Submission, Taken
 from dpsql.ledger.witness import Head, Witness
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 from dpsql.storage.memory import LiveObjects

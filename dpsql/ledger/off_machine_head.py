@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger.accounts import tip
 from dpsql.ledger.database import parse_location
-from dpsql.ledger.entries import tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.store import Store
 from dpsql.ledger.witness import Head, Witness

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger.account import Account, insert_account, update_accounts
+from dpsql.ledger.accounts import Account, ChainWriter, insert_account, last_of_kinds, update_accounts
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.entries import ChainWriter, last_of_kinds
 from dpsql.ledger.records import DATASET, Units, added, to_text
 from dpsql.ledger.witness import Witness
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.ledger.chain import START, mac, same
+from dpsql.ledger.records import START, mac, same
 from dpsql.storage.files import sync, try_lock, write_private
 
 _log = logging.getLogger("dpsql.custodian")

@@ -3,7 +3,7 @@
 Keys of an answer are data, and names and texts of SQL are anybody's words: an escape sequence moves the cursor of a terminal, a
 tag in a page runs, a control character ends the library that draws pictures, `=1+1` is a formula to a spreadsheet. Each medium
 has one function that makes such text harmless, and every writer of the package uses it (`tests/test_media.py` finds those that
-do not). A character that cannot be shown is spelled out (`\x1b`), so that nothing is lost.
+do not). A character that cannot be shown is spelled out (`\\x1b`), so that nothing is lost.
 
 Characters that `str.isprintable` accepts are neither controls, formats (among them the marks that reverse the direction of a
 text), surrogates, private, nor unassigned; each of them may stand in XML 1.0 (section 2.2), and so in HTML.

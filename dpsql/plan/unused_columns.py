@@ -38,7 +38,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import parts
 from dpsql.policy import Policy
-from dpsql.policy.reading import mark
+from dpsql.policy.versions import mark
 
 Needed = frozenset[str] | None
 """Names of the columns that the relations above read; None: all columns."""
@@ -72,7 +72,7 @@ def scans(relation: Relation) -> Iterator[Scan]:
 
 
 def marks_read(source: Relation, policy: Policy) -> dict[str, str]:
-    """Return the marks of the tables and columns that a relation reads (`policy.reading`), by name."""
+    """Return the marks of the tables and columns that a relation reads (`policy.versions`), by name."""
     names = {name for scan in scans(source) for name in (scan.table, *(f"{scan.table}.{c.name}" for c in scan.columns))}
     return {name: str(mark(policy, name)) for name in sorted(names)}
 

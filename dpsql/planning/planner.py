@@ -30,7 +30,6 @@ from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, fille
 from dpsql.plan.stability import tables
 from dpsql.plan.unused_columns import identity, marks_read, scans
 from dpsql.planning.expected_bars import widest_bar
-from dpsql.planning.summary import summary_query
 from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.policy.types import UNBOUNDED
@@ -48,11 +47,12 @@ from dpsql.pricing.workloads import ADDING_UP, variance
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.registry import ANNEX_OF
 from dpsql.privacy.mechanisms.square_root import SQUARE_ROOT
 from dpsql.release.release import OutputColumn
 from dpsql.release.sandbox import DIALECT, Sandbox, shared_sandbox
-from dpsql.sql.binder.base_tables import check_row_filters, row_filters
+from dpsql.sql.binder.base_tables import check_row_filters, no_such_table, row_filters
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.binder.unlisted_values import unlisted
 from dpsql.sql.lexer import Piece, SqlText, as_piece, place
@@ -60,6 +60,50 @@ from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.sql.rewrites.bigquery import option_place
 from dpsql.sql.rewrites.dialects import in_dialect
 from dpsql.storage.memory import RecentValues
+
+QUARTILES = ("0.25", "0.5", "0.75")
+_LABELS = ("column_name", "column_type", "count", "missing", "mean", "q25", "median", "q75", "most_frequent")
+
+
+def summary_query(policy: Policy, path: Sequence[str]) -> str:
+    """Return the query for a table that the asker calls `path`: one row for each column that they can name.
+
+    All numbers come from one aggregation, so that they share one price: the rows with a value and without; mean and quartiles of
+    bounded numbers; the share of true; and the most frequent value of a domain. Raises no_such_table (unknown_table).
+    """
+    table = policy.table_at(*path)
+    if table is None:
+        raise no_such_table(policy, list(path), None)
+    measures = ["COUNT(*) AS n"]
+    rows: list[str] = []
+    for index, column in enumerate(table.columns.values()):
+        named = _measures(column, policy)
+        measures += [f"{call} AS {label}{index}" for label, call in named.items()]
+        cells = [f"{label}{index}" if label in named else "NULL" for label in ("mean", "q25", "q50", "q75", "most")]
+        text = "'" + column.name.replace("'", "''") + "'"
+        values = (text, f"'{column.type}'", f"present{index}", f"n - present{index}", *cells)
+        named_cells = zip(values, _LABELS, strict=True)
+        rows.append(
+            ", ".join(f'{value} AS "{label}"' for value, label in named_cells) if not rows else ", ".join(values)
+        )
+    selects = " UNION ALL ".join(f"SELECT {row} FROM profile" for row in rows)
+    name = ".".join(f'"{part}"' for part in path)
+    return f"WITH profile AS MATERIALIZED (SELECT {', '.join(measures)} FROM {name}) {selects}"
+
+
+def _measures(column: PolicyColumn, policy: Policy) -> dict[str, str]:
+    """Return the aggregates of a column by their labels, of the mechanisms that the policy allows."""
+    name = f'"{column.name}"'
+    measures = {"present": f"COUNT({name})"}
+    if column.type in ("integer", "real") and column.lower is not None:
+        measures["mean"] = f"AVG({name})"
+        measures |= {f"q{share[2:]:0<2}": f"QUANTILE_CONT({name}, {share})" for share in QUARTILES}
+    elif column.type == "boolean":
+        measures["mean"] = f"AVG(CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END)"
+    if column.domain is not None and column.type == "text" and ANNEX_OF[MOST_FREQUENT] in policy.mechanisms:
+        measures["most"] = f"MODE({name})"
+    return measures
+
 
 # --- public values ----------------------------------------------------------------------------------------------------
 

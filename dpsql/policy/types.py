@@ -671,7 +671,7 @@ class Policy:
 
     @cached_property
     def marks(self) -> dict[str, str]:
-        """The marks of tables and columns that were computed before (`policy.reading`)."""
+        """The marks of tables and columns that were computed before (`policy.versions`)."""
         return {}
 
     @cached_property

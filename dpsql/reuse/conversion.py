@@ -14,7 +14,7 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.stability import tables
 from dpsql.plan.unused_columns import identity, marks_read
 from dpsql.policy import Policy
-from dpsql.policy.reading import mark
+from dpsql.policy.versions import mark
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.reuse.record import base_of

@@ -27,7 +27,7 @@ from dpsql.plan.stability import tables
 from dpsql.plan.unused_columns import family, identity, marks_read
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
-from dpsql.policy.reading import changed
+from dpsql.policy.versions import changed
 from dpsql.pricing.explain import block_names, describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock

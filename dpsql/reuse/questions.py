@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from dpsql.errors.exceptions import Error
+from dpsql.ledger.accounts import now
 from dpsql.ledger.database import Location
-from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
 from dpsql.ledger.store import LEDGER_BYTES, Store

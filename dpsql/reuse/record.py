@@ -103,7 +103,7 @@ class StoredTerm:
 class Stored:
     """A stored release, read back. `conditions`: the conjuncts of WHERE above the relation that all releases of one
     family share (`base_of`). `gaps`: groups that have rows are left out. `reads`: the tables and columns that it read, with
-    their marks (`policy.reading`)."""
+    their marks (`policy.versions`)."""
 
     key: str
     created: str

@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsql.errors.exceptions import Error, Fault, refuse
-from dpsql.ledger.chain import mac, same
+from dpsql.ledger.accounts import now
 from dpsql.ledger.database import DatabaseConnection, Location
-from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
-from dpsql.ledger.records import canonical
+from dpsql.ledger.records import canonical, mac, same
 from dpsql.ledger.store import LEDGER_BYTES, Store
 from dpsql.policy.types import StorePolicy
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger import decimal_text, windows
-from dpsql.ledger.account import Account
+from dpsql.ledger.accounts import Account
 from dpsql.ledger.windows import BudgetWindow, parts
 from dpsql.policy import Analyst, DatasetBudget, Policy, ProjectLimit, SessionLimit
 from dpsql.privacy.accounting.contract import Accountant

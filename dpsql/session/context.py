@@ -14,7 +14,7 @@ from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import View
 from dpsql.errors.exceptions import BudgetRefusal, Fault
 from dpsql.ledger import windows
-from dpsql.ledger.account import Account
+from dpsql.ledger.accounts import Account
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.windows import present_start, window_scope
 from dpsql.noise.perturb import Gate

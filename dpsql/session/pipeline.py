@@ -17,7 +17,7 @@ from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.emit.measurements import SUMS, queries
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.traces import TRACES
-from dpsql.ledger.account import Account
+from dpsql.ledger.accounts import Account
 from dpsql.noise.perturb import perturb, unmoved
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Block, Measure, Plan

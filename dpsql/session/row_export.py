@@ -12,8 +12,7 @@ from pathlib import Path
 from dpsql.engine.emit.emitter import exported_rows
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
-from dpsql.exports.description import describe
-from dpsql.exports.rows_file import NewFile, rows_table
+from dpsql.exports.rows_file import NewFile, describe, rows_table
 from dpsql.noise.perturb import randomise
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.pricing.explain import describe_loss

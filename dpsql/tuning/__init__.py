@@ -27,6 +27,7 @@ from dpsql.tuning.choices import (
     ChoiceTable,
     ChosenBounds,
     NoisyHistogram,
+    SampleTable,
     Summed,
     WayTable,
     bound_choice,
@@ -34,10 +35,10 @@ from dpsql.tuning.choices import (
     histograms_of,
     least_count,
     marked_table,
+    sample_tables,
     total_of_norm,
     way_table,
 )
-from dpsql.tuning.samples import SampleTable, sample_tables
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy

@@ -346,11 +346,11 @@ with self._write_transaction() as writer:
             submission.result = self._charge(writer, submission.request, accounts)
     if all((submission.result is None for submission in submissions)):
         raise _NothingCharged""", 'unit/ledger/test_ledger.py unit/ledger/test_group_commit.py', '(two_machines or fits_only_some) and sqlite'),
-    Mutant("one flush for each charge", "ledger/group_commit.py", "GroupCommit.submit", "(queue.waiting, [], True)", "([mine], [submission for submission in queue.waiting if submission is not mine], True)", 'unit/ledger/test_group_commit.py', 'share_one_flush and sqlite'),
-    Mutant("one failure is told to one thread", "ledger/group_commit.py", "GroupCommit.submit", """for submission in batch:
+    Mutant("one flush for each charge", "ledger/store.py", "GroupCommit.submit", "(queue.waiting, [], True)", "([mine], [submission for submission in queue.waiting if submission is not mine], True)", 'unit/ledger/test_group_commit.py', 'share_one_flush and sqlite'),
+    Mutant("one failure is told to one thread", "ledger/store.py", "GroupCommit.submit", """for submission in batch:
     submission.error = error if submission is mine else _for_another(error)""", "mine.error = error", 'unit/ledger/test_group_commit.py', 'tells_each and sqlite'),
-    Mutant("one error for all threads", "ledger/group_commit.py", "_for_another", "copy(error) if isinstance(error, Error) else refuse('ledger_commit_unknown', charged=True)", "error if isinstance(error, Error) else refuse('ledger_commit_unknown', charged=True)", 'unit/ledger/test_group_commit.py', 'tells_each and sqlite'),
-    Mutant("charged after it was given up", "ledger/group_commit.py", "GroupCommit.submit", "queue.waiting = [submission for submission in queue.waiting if submission is not mine]", "pass", 'unit/ledger/test_group_commit.py', 'too_long'),
+    Mutant("one error for all threads", "ledger/store.py", "_for_another", "copy(error) if isinstance(error, Error) else refuse('ledger_commit_unknown', charged=True)", "error if isinstance(error, Error) else refuse('ledger_commit_unknown', charged=True)", 'unit/ledger/test_group_commit.py', 'tells_each and sqlite'),
+    Mutant("charged after it was given up", "ledger/store.py", "GroupCommit.submit", "queue.waiting = [submission for submission in queue.waiting if submission is not mine]", "pass", 'unit/ledger/test_group_commit.py', 'too_long'),
     Mutant("a used ledger takes any unit", "ledger/ledger.py", "must_hold", "recorded is not None and (not change) and connection.rows(_ANY_CHARGE)", "recorded == change and connection.rows(_ANY_CHARGE)", 'unit/ledger/test_privacy_unit.py', 'used_ledger_keeps'),
     Mutant("an id belongs to everybody", "ledger/records.py", "charge_id", "f'{asker(analyst)}/{request_id}'", "f'owner/{request_id}'", 'unit/reuse/test_askers.py', 'request_id'),
     Mutant("an analyst called owner is the owner", "ledger/records.py", "asker", "'owner' if analyst is None else f\"analyst:{quote(analyst, safe='')}\"", "analyst or 'owner'", 'unit/reuse/test_askers.py', 'different_askers'),
@@ -372,7 +372,7 @@ for values in bound[-1:]:
     Mutant("two writers at once", "ledger/store.py", "Store._begin_writing", "connection.run('BEGIN IMMEDIATE')", "connection.run('BEGIN')", 'unit/ledger/test_ledger.py', 'second_machine_waits and sqlite'),
     Mutant("the head stays behind", "ledger/ledger.py", "Ledger._write_transaction", "seat.advance(writer.last)", "pass", 'unit/ledger/test_ledger.py', 'head_never_moves and sqlite'),
     Mutant("the slot of the head that holds is overwritten", "ledger/witness.py", "Witness._newest", "(Head(int(fields[0]), fields[1]), fields[2], 1 - slot)", "(Head(int(fields[0]), fields[1]), fields[2], slot)", 'unit/ledger/test_tamper.py', 'torn_head and sqlite'),
-    Mutant("totals believed without their MAC", "ledger/account.py", "_account", "same(account_mac(key, ledger_id, facts), stored_mac)", "stored_mac", 'unit/ledger/test_tamper.py', 'totals_edited or limits and sqlite'),
+    Mutant("totals believed without their MAC", "ledger/accounts.py", "_account", "same(account_mac(key, ledger_id, facts), stored_mac)", "stored_mac", 'unit/ledger/test_tamper.py', 'totals_edited or limits and sqlite'),
     Mutant("an outcome stops a charge", "ledger/ledger.py", "Outcomes.write", "writer.connection.rows(_RESOLVED, resolves=outcome.resolves)", "False", 'unit/ledger/test_outcomes.py', 'already and sqlite'),
     Mutant("an outcome is lost when the ledger is closed", "ledger/ledger.py", "Ledger.close", "self.settle()", "pass", 'unit/ledger/test_outcomes.py', 'reads_or_closes and sqlite'),
     Mutant("a child writes what its parent noted", "ledger/ledger.py", "Outcomes._of_this_process", "self._process, self._waiting, self._timer = (os.getpid(), {}, None)", "pass", 'unit/ledger/test_outcomes.py', 'child_writes and sqlite'),
@@ -595,8 +595,8 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     Mutant("tests in expressions look at other people's rows", "sql/binder/subquery_tests.py", "_counted", "not correlated or not all((_ties(part, inner, bound) for part in correlated))", "False", 'sql/test_refused.py', 'subquery_in_rows or correlated'),
     Mutant("IN that may be NULL is FALSE", "sql/binder/subquery_tests.py", "_counted", "not (_keeps_rows(test) or (_never_null(outer, bound) and (on_unit or _never_null(value, inner))))", "False", 'sql/test_refused.py', 'subquery_in_rows'),
     Mutant("released rows have no part in the name", "session/stages.py", "Stages._with_released", "digest(self._tables[part.name])", "''", 'unit/session/test_stages.py', 'rows_of_another_stage'),
-    Mutant("a changed column keeps its releases", "policy/reading.py", "column_mark", "fingerprint(column)", "fingerprint(column.name)", 'unit/policy/test_reading.py', 'charges_again'),
-    Mutant("tables above have no part in a release", "policy/reading.py", "table_mark", "(table, *above)", "(table,)", 'unit/policy/test_reading.py', 'charges_again'),
+    Mutant("a changed column keeps its releases", "policy/versions.py", "column_mark", "fingerprint(column)", "fingerprint(column.name)", 'unit/policy/test_reading.py', 'charges_again'),
+    Mutant("tables above have no part in a release", "policy/versions.py", "table_mark", "(table, *above)", "(table,)", 'unit/policy/test_reading.py', 'charges_again'),
     Mutant("derived from a column that is another one now", "reuse/lookup.py", "StoredReleases._usable", "changed(self._policy, stored.reads)", "False", 'unit/reuse/test_lookup.py', 'another_column_of_the_file'),
     Mutant("a removed answer is charged without a word", "reuse/lookup.py", "StoredReleases._require_not_removed", "removed is None", "True", 'unit/reuse/test_lookup.py', 'removed_answer'),
     Mutant("a later stage keeps its first name", "session/stages.py", "Stages.fill", "release_key(priced[index], self._policy)", "keys[index]", 'unit/session/test_stages.py', 'other_released_rows'),
@@ -938,7 +938,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("deleted rows stay in the server's table", "ledger/store.py", "Store.erasing", "f'VACUUM FULL {table}'", "'SELECT 1'", "unit/frontends/cli/test_erase.py", "in_no_file and postgresql"),
     Mutant("an erased answer vanishes without a word", "reuse/store.py", "ReleaseStore._empty", "'terms' not in metadata", "True", "unit/frontends/cli/test_erase.py", "in_no_file"),
     Mutant("a commit without a reply is believed", "ledger/store.py", "Store._require_held", "not is_held", "False", "unit/ledger/test_faults.py", "read_back and lost"),
-    Mutant("an entry of another writer is taken for one's own", "ledger/entries.py", "has_entry", "same(entry.digest, rows[0][0])", "True", "unit/ledger/test_faults.py", "read_back and another"),
+    Mutant("an entry of another writer is taken for one's own", "ledger/accounts.py", "has_entry", "same(entry.digest, rows[0][0])", "True", "unit/ledger/test_faults.py", "read_back and another"),
     Mutant("a ledger that the role may not see is gone", "ledger/store.py", "Store.table_names", "not self.is_sqlite and connection.value(_SCHEMA) is None", "False", "unit/frontends/admin/test_check.py", "state_of_a_ledger"),
     Mutant("PostgreSQL: missing rights below a view are called a bug", "engine/postgresql/engine.py", "PostgreSQLEngine.rehearse", "refuse('source_rights', place='what a view of this question is made of')", "refuse('engine_cannot_run', engine=self.dialect.title, incident=noted(error))", "unit/engine/postgresql/test_engine.py", "below_a_view"),
     Mutant("Spark: a lost executor closes the tables of its question", "engine/spark/engine.py", "", "_PASSING = ('cancelled', 'ExecutorLostFailure', 'ArithmeticException', 'NUMERIC_VALUE_OUT_OF_RANGE')", "_PASSING = ('cancelled',)", "unit/engine/spark/test_engine.py", "another_question_would_meet"),
@@ -997,7 +997,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("the number of rows is written as it is", "noise/perturb.py", "Gate.count_rows", "max(0, exact + int(drawn[0]))", "exact", 'unit/session/test_row_export.py', 'noise_of_the_count'),
     Mutant("a written file appears before its time", "session/row_export.py", "RowExport._written", "file.write(rows)", "(file.write(rows), file.publish())", 'unit/session/test_row_export.py', 'at_the_response_time'),
     Mutant("an export is charged after data is read", "session/row_export.py", "RowExport._written", "context.engine.rehearse(query)", "context.engine.run(query)", 'unit/session/test_row_export.py', 'before_data_is_read'),
-    Mutant("IS NOT NULL as IS NULL", "exports/question.py", "_condition", "node.args.get('negate')", "False", 'unit/exports/test_estimates.py', 'bars_hold'),
+    Mutant("IS NOT NULL as IS NULL", "exports/estimates.py", "_condition", "node.args.get('negate')", "False", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars of counts forget the other rows", "exports/estimates.py", "_Estimator._half", "self._z * sqrt(max(variance, 0.0)) + max(step, float(np.ptp(parts))) / 2", "0.7 * self._z * sqrt(max(variance, 0.0))", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars forget padding rows", "exports/estimates.py", "_Estimator.__init__", "described.rows_missed(1 - wrong * _COUNT_PART) if noisy else 0.0", "0.0", 'unit/exports/test_estimates.py', 'bars_hold'),
     # comparisons of rows, and products of results

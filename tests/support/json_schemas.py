@@ -113,7 +113,7 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Return every generated schema by its file name."""
-    from dpsql.exports.description import FORMAT, Description
+    from dpsql.exports.rows_file import FORMAT, Description
     from dpsql.frontends.batch.statements import SummaryObject
     from dpsql.frontends.rendering.formats import PlanObject, ReleaseObject
     from dpsql.policy import Policy

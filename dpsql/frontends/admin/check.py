@@ -20,9 +20,9 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy, Table, load_policy, policy_problems
 from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
-from dpsql.policy.reading import changed
 from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
 from dpsql.policy.types import DEFAULT_SCHEMAS
+from dpsql.policy.versions import changed
 from dpsql.privacy.loss import plain_decimal
 from dpsql.reuse.store import open_releases
 from dpsql.session.budget import budget_of_everybody, question_price, windows_in_words

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import ChargeRequest
-from dpsql.ledger.account import Account
+from dpsql.ledger.accounts import Account
 from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.windows import BudgetWindow, window_scope
 from dpsql.policy import Policy, PolicyColumn, Table

@@ -330,7 +330,7 @@ def _units(policy: Policy, lost: str) -> dict[str, int]:
 def migrate(policy: Path) -> None:
     """Convert a ledger of an older version to this version's format; a copy of the old one is kept in the same folder."""
     from dpsql.errors.custodian_log import audit
-    from dpsql.ledger.migrate import migrate as bring
+    from dpsql.ledger.opening import migrate as bring
     from dpsql.policy import load_policy
 
     loaded = load_policy(policy)

@@ -62,7 +62,7 @@ def export(
     privacy unit is left out. A unit with R rows costs R times --epsilon; the number of rows costs a little more. `dpsql
     estimate` computes counts and averages of the file with error bars, any number of times.
     """
-    from dpsql.exports.description import expected_errors
+    from dpsql.exports.rows_file import expected_errors
     from dpsql.session.row_export import RowExport
 
     names = tuple(filter(None, map(str.strip, columns.split(","))))

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from dpsql.session.explanation import PrivacyPlan
     from dpsql.session.session import Session
     from dpsql.tuning import Advice
-    from dpsql.tuning.choices import ChoiceTable, WayTable
+    from dpsql.tuning.choices import ChoiceTable, SampleTable, WayTable
     from dpsql.tuning.policy_fit import PolicyFit
-    from dpsql.tuning.samples import SampleTable
 
 
 @click.command()

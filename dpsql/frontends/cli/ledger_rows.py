@@ -20,7 +20,7 @@ from dpsql.reuse.questions import ANSWERED, FREE
 from dpsql.session.budget import budget_of_everybody, question_price
 
 if TYPE_CHECKING:
-    from dpsql.ledger.account import Account
+    from dpsql.ledger.accounts import Account
     from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
     from dpsql.reuse.questions import QuestionText

@@ -30,7 +30,7 @@ from dpsql.media.text import terminal
 
 if TYPE_CHECKING:
     from dpsql.disclosure import Generalisation, RiskReport
-    from dpsql.disclosure.plain_answer import Exact
+    from dpsql.disclosure.report import Exact
     from dpsql.engine.contribution_index import ContributionIndex
     from dpsql.frontends.admin.answers import Answers
     from dpsql.ledger.ledger import Ledger

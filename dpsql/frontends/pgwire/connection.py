@@ -22,7 +22,7 @@ from dpsql.frontends.pgwire.logins import Logins, analyst_of
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.policy import Policy
-from dpsql.policy.narrowing import same_for
+from dpsql.policy.versions import same_for
 from dpsql.session.background_work import MeasurementQueue
 
 MOST_MESSAGE = 1 << 20

@@ -38,8 +38,8 @@ from dpsql.ledger.windows import of_present, parts
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.policy.narrowing import widened
 from dpsql.policy.values import OWNER
+from dpsql.policy.versions import widened
 from dpsql.release.confinement import ConfinedPool
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches

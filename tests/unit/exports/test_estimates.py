@@ -18,9 +18,17 @@ from support.export_clinic import export_session, people, policy_facts
 
 from dpsql.engine.emit.emitter import exported_rows
 from dpsql.errors.exceptions import Error
-from dpsql.exports.description import CategoryColumn, Description, describe
 from dpsql.exports.estimates import EstimatedValue, _spread, estimate
-from dpsql.exports.rows_file import NewFile, RandomisedRows, _read, read_rows, rows_table
+from dpsql.exports.rows_file import (
+    CategoryColumn,
+    Description,
+    NewFile,
+    RandomisedRows,
+    _read,
+    describe,
+    read_rows,
+    rows_table,
+)
 from dpsql.noise.perturb import Gate, randomise
 from dpsql.pricing.row_export import ExportPlan, plan_export
 from dpsql.session.row_export import RowExport

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from dpsql.errors.exceptions import Error
-from dpsql.ledger import account as account_module
-from dpsql.ledger.account import Account, insert_account, load_accounts
-from dpsql.ledger.chain import account_mac
+from dpsql.ledger import accounts
+from dpsql.ledger.accounts import Account, insert_account, load_accounts
 from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.opening import create_ledger
+from dpsql.ledger.records import account_mac
 
 KEY, LEDGER = b"k" * 32, "ledger-1"
 ACCOUNT = Account("dataset", "pure", {"epsilon": 10, "delta": 3}, {"epsilon": 7, "delta": 0}, 4)
@@ -24,7 +24,7 @@ ACCOUNT = Account("dataset", "pure", {"epsilon": 10, "delta": 3}, {"epsilon": 7,
 @pytest.fixture
 def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[DatabaseConnection]:
     """Yield an in-memory database in which no row is known to be authentic."""
-    monkeypatch.setattr(account_module, "_KNOWN", {})
+    monkeypatch.setattr(accounts, "_KNOWN", {})
     with closing(sqlite3.connect(":memory:")) as memory:
         connection = DatabaseConnection(memory)
         create_ledger(connection)
@@ -69,7 +69,7 @@ def test_limits_that_are_no_amounts_are_a_fault_even_with_a_mac(connection: Data
     facts = {**ACCOUNT.row(KEY, LEDGER), "limits": limits}
     del facts["mac"]
     row = {**facts, "mac": account_mac(KEY, LEDGER, facts)}
-    connection.run(account_module._INSERT, **row)
+    connection.run(accounts._INSERT_ACCOUNT, **row)
     with pytest.raises(Error) as error:
         load_accounts(connection, KEY, LEDGER)
     assert error.value.slug == "ledger_tampered"
@@ -85,8 +85,8 @@ def test_a_row_of_another_key_or_ledger_is_a_fault(connection: DatabaseConnectio
 def test_rows_that_are_known_are_forgotten_before_they_are_many(
     connection: DatabaseConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(account_module, "_MOST_KNOWN", 3)
+    monkeypatch.setattr(accounts, "_MOST_KNOWN", 3)
     for number in range(10):
         insert_account(connection, KEY, LEDGER, replace(ACCOUNT, scope=f"analyst:a{number}"))
-        assert 1 <= len(account_module._KNOWN) <= 3
+        assert 1 <= len(accounts._KNOWN) <= 3
     assert len(load_accounts(connection, KEY, LEDGER)) == 10

@@ -16,11 +16,10 @@ import pytest
 from support.ledger_homes import EPSILON
 
 from dpsql.errors.exceptions import IntegrityError
-from dpsql.ledger import entries
-from dpsql.ledger.account import Account, insert_account
+from dpsql.ledger import accounts
+from dpsql.ledger.accounts import Account, ChainWriter, insert_account
 from dpsql.ledger.check import first_problem, require_sound
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.entries import ChainWriter
 from dpsql.ledger.opening import create_ledger
 from dpsql.ledger.records import LedgerVerdict, to_text
 from dpsql.ledger.windows import window_scope
@@ -369,7 +368,7 @@ def test_the_head_is_an_entry_of_the_ledger(book: Book) -> None:
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
 def test_entries_are_checked_on_every_page(book: Book, page: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "_AFTER", entries._AFTER.replace("LIMIT 1000", f"LIMIT {page}"))
+    monkeypatch.setattr(accounts, "_AFTER", accounts._AFTER.replace("LIMIT 1000", f"LIMIT {page}"))
     opened(book)
     for _ in range(5):
         charged = book.charge(1)

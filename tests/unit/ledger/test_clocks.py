@@ -9,7 +9,7 @@ import pytest
 from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import BudgetRefusal, Error
-from dpsql.ledger import entries, windows
+from dpsql.ledger import accounts, windows
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.windows import BudgetWindow, of_present, window_scope
 
@@ -39,7 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock()
     real = windows.require_server_clock
     monkeypatch.setattr(windows, "today", lambda: clock.day)
-    monkeypatch.setattr(entries, "now", lambda: f"{clock.day}T12:00:00.000+00:00")
+    monkeypatch.setattr(accounts, "now", lambda: f"{clock.day}T12:00:00.000+00:00")
     monkeypatch.setattr(windows, "require_server_clock", lambda connection, day: clock.server and real(connection, day))
     yield clock
 

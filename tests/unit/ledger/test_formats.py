@@ -10,8 +10,7 @@ from support.ledger_formats import FORMATS, SQL, opened_copy
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.migrate import STEPS, migrate
-from dpsql.ledger.opening import FORMAT
+from dpsql.ledger.opening import FORMAT, STEPS, migrate
 from dpsql.policy import load_policy
 from dpsql.reuse.store import FORMAT as STORE_FORMAT
 from dpsql.session.opening import open_session

@@ -14,9 +14,8 @@ from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger import ChargeRequest
-from dpsql.ledger.group_commit import GroupCommit, Submission
 from dpsql.ledger.ledger import Ledger, Reservation
-from dpsql.ledger.store import Store
+from dpsql.ledger.store import GroupCommit, Store, Submission
 from unit.ledger.test_crash import CHARGING, Killer, answered, killed
 
 OTHERS = 7

@@ -342,7 +342,7 @@ def test_a_ledger_survives_a_fork(home: Home) -> None:
 def test_clock_jumps_do_not_matter(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = home.new()
     for number, time in enumerate(("2031-01-01T00:00:00", "1970-01-01T00:00:00", "2025-01-01T00:00:00")):
-        monkeypatch.setattr("dpsql.ledger.entries.now", lambda time=time: time)
+        monkeypatch.setattr("dpsql.ledger.accounts.now", lambda time=time: time)
         ledger.reserve(charge(number))
     assert [entry.seq for entry in ledger.history()] == [1, 2, 3, 4, 5]
     assert home.open().spent()["epsilon"] == 3 * EPSILON

@@ -12,8 +12,8 @@ from support.ledger_homes import Home
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
-from dpsql.ledger.chain import key_mark
 from dpsql.ledger.opening import FORMAT
+from dpsql.ledger.records import key_mark
 
 
 class Stopped(Exception):

@@ -14,8 +14,8 @@ import pytest
 from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import Error, Fault, IntegrityError
-from dpsql.ledger.chain import linked
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.records import linked
 
 
 def filled(home: Home) -> Ledger:

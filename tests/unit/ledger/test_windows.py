@@ -14,7 +14,7 @@ from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger import windows
-from dpsql.ledger.account import Account
+from dpsql.ledger.accounts import Account
 from dpsql.ledger.backup import back_up, restore
 from dpsql.ledger.forecast import forecasts
 from dpsql.ledger.ledger import Ledger

@@ -8,7 +8,7 @@ import pytest
 from support.places import CLINIC
 
 from dpsql.policy import DatasetBudget, Policy, parse_policy
-from dpsql.policy.narrowing import same_for, widened
+from dpsql.policy.versions import same_for, widened
 
 TEXT = (
     CLINIC.replace("bi: {epsilon: 5}", "bi: {epsilon: 5, delta: 1e-7, tables: [patients, labs], "

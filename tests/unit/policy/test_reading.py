@@ -17,8 +17,8 @@ from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import Refusal
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy, PolicyColumn, Table, parse_policy
-from dpsql.policy.reading import changed
 from dpsql.policy.types import ContributionBounds, CsvDialect, PrivacyUnit
+from dpsql.policy.versions import changed
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import Neighbours
 

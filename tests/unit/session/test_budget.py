@@ -9,7 +9,7 @@ import pytest
 from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error
-from dpsql.ledger.account import Account
+from dpsql.ledger.accounts import Account
 from dpsql.policy import Policy
 from dpsql.policy.load import parse_policy
 from dpsql.privacy.accounting.contract import Accountant

@@ -14,7 +14,7 @@ from support.clinic import build
 import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.frontends.cli import status_of
-from dpsql.ledger import entries, windows
+from dpsql.ledger import accounts, windows
 from dpsql.ledger.forecast import forecasts
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import load_policy
@@ -42,7 +42,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(windows, "today", clock)
-    monkeypatch.setattr(entries, "now", lambda: f"{clock.day}T12:00:00.000+00:00")
+    monkeypatch.setattr(accounts, "now", lambda: f"{clock.day}T12:00:00.000+00:00")
     return clock
 
 

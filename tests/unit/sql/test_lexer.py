@@ -21,9 +21,9 @@ OWN_TEXTS = {
     "sql/dropped_arguments.py": "asks the parser about calls that it makes up",
     "tuning/choices.py": "reads a remainder that it wrote",
     "release/sandbox.py": "writes a remainder of our own anew, once it has failed",
-    "exports/question.py": "a question about randomised rows, which no session answers and no other door reads",
+    "exports/estimates.py": "a question about randomised rows, which no session answers and no other door reads",
     "release/remainder.py": "reads a remainder back from a process",
-    "disclosure/plain_answer.py": "a question that a session has answered, which the owner alone compares with exact numbers",
+    "disclosure/report.py": "a question that a session has answered, which the owner alone compares with exact numbers",
     "dpsql_audit/replay.py": "a question of the audit, whose tree it changes",
     "planning/total_cuts.py": "writes the queries of bounds that it chooses itself",
 }

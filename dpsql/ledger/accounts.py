@@ -1,16 +1,18 @@
-"""Accounts: the accountant, the limits and the spent amounts of each scope, in authenticated rows."""
+"""The authenticated rows of a ledger: entries of the chain, appended and read in order, and accounts, with the accountant, the
+limits and the spent amounts of each scope."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger.chain import account_mac, same
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.records import Units, canonical, from_text, to_text
+from dpsql.ledger.records import Entry, Units, account_mac, canonical, from_text, linked, same, to_text
+from dpsql.ledger.witness import Head
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,10 @@ class Account:
         return {**facts, "mac": account_mac(key, ledger_id, facts)}
 
 
-_COLUMNS = ("scope", "accountant", "limits", "spent", "seq", "mac")
+_ACCOUNT_COLUMNS = ("scope", "accountant", "limits", "spent", "seq", "mac")
 _MOST_KNOWN = 1000
-_ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_accounts"
-_INSERT = (
-    f"INSERT INTO dpsql_accounts ({', '.join(_COLUMNS)}) VALUES (:scope, :accountant, :limits, :spent, :seq, :mac)"
-)
+_ROWS = f"SELECT {', '.join(_ACCOUNT_COLUMNS)} FROM dpsql_accounts"
+_INSERT_ACCOUNT = f"INSERT INTO dpsql_accounts ({', '.join(_ACCOUNT_COLUMNS)}) VALUES (:scope, :accountant, :limits, :spent, :seq, :mac)"
 _UPDATE = "UPDATE dpsql_accounts SET limits = :limits, spent = :spent, seq = :seq, mac = :mac WHERE scope = :scope"
 
 
@@ -85,7 +85,7 @@ def load_accounts(
 
 def insert_account(connection: DatabaseConnection, key: bytes, ledger_id: str, account: Account) -> None:
     """Store a new account."""
-    connection.run(_INSERT, **_row(account, key, ledger_id))
+    connection.run(_INSERT_ACCOUNT, **_row(account, key, ledger_id))
 
 
 def update_accounts(connection: DatabaseConnection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:
@@ -111,7 +111,7 @@ def _row(account: Account, key: bytes, ledger_id: str) -> dict[str, Any]:
 
 
 def _account(row: tuple[Any, ...], key: bytes, ledger_id: str) -> Account:
-    facts = dict(zip(_COLUMNS, row, strict=True))
+    facts = dict(zip(_ACCOUNT_COLUMNS, row, strict=True))
     stored_mac = facts.pop("mac")
     try:
         if same(account_mac(key, ledger_id, facts), stored_mac):
@@ -122,3 +122,83 @@ def _account(row: tuple[Any, ...], key: bytes, ledger_id: str) -> Account:
     except (ValueError, TypeError, AttributeError):
         pass
     raise refuse("ledger_tampered", entry=facts["seq"], problem="the running totals of a scope were edited")
+
+
+_PAGE = 1000
+_ENTRY_COLUMNS = "seq, kind, id, resolves, body, digest"
+_SINCE = "SELECT seq, digest FROM dpsql_entries WHERE seq >= :seq ORDER BY seq"
+_BY_NUMBER = "SELECT digest FROM dpsql_entries WHERE seq = :seq"
+_AFTER = f"SELECT {_ENTRY_COLUMNS} FROM dpsql_entries WHERE seq > :seq ORDER BY seq LIMIT {_PAGE}"
+_BY_ID = f"SELECT {_ENTRY_COLUMNS} FROM dpsql_entries WHERE id = :id"
+_INSERT_ENTRY = f"INSERT INTO dpsql_entries ({_ENTRY_COLUMNS}) VALUES (:seq, :kind, :id, :resolves, :body, :digest)"
+
+
+def now() -> str:
+    """Return the date and time in UTC, for readers of the ledger. Nothing depends on it, because clocks jump."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def tip(connection: DatabaseConnection, head: Head) -> Head:
+    """Return the last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered if it does
+    not."""
+    rows = connection.rows(_SINCE, seq=head.seq)
+    if head.seq == 0:
+        return Head(*rows[-1]) if rows else head
+    if not rows:
+        raise refuse("ledger_older", entry=head.seq)
+    if not same(head.digest, rows[0][1]):
+        raise refuse("ledger_tampered", entry=head.seq, problem="it is not the entry that was seen before")
+    return Head(*rows[-1])
+
+
+def has_entry(connection: DatabaseConnection, entry: Head) -> bool:
+    """Return whether the ledger has this entry under its number."""
+    rows = connection.rows(_BY_NUMBER, seq=entry.seq)
+    return bool(rows) and same(entry.digest, rows[0][0])
+
+
+class ChainWriter:
+    """The end of the chain in one writer's transaction: `last` advances as entries are appended."""
+
+    def __init__(self, connection: DatabaseConnection, key: bytes, last: Head) -> None:
+        self.connection = connection
+        self.last = last
+        self._key = key
+
+    def append(self, kind: str, facts: Mapping[str, Any]) -> int:
+        """Write the next entry and return its number. `facts` must not contain floats."""
+        seq = self.last.seq + 1
+        body = canonical({"seq": seq, "kind": kind, "time": now(), **facts})
+        digest = linked(self._key, self.last.digest, body)
+        named = {"id": facts.get("id"), "resolves": facts.get("resolves")}
+        self.connection.run(_INSERT_ENTRY, seq=seq, kind=kind, body=body, digest=digest, **named)
+        self.last = Head(seq, digest)
+        return seq
+
+
+def page_after(connection: DatabaseConnection, seq: int) -> list[Entry]:
+    """Return the next entries after number `seq`, at most 1000."""
+    return [Entry(*row) for row in connection.rows(_AFTER, seq=seq)]
+
+
+def last_of_kinds(connection: DatabaseConnection, kinds: tuple[str, ...]) -> Entry | None:
+    """Return the newest entry of these kinds, or None."""
+    named = {f"kind{index}": kind for index, kind in enumerate(kinds)}
+    marks = ", ".join(f":{name}" for name in named)
+    rows = connection.rows(
+        f"SELECT {_ENTRY_COLUMNS} FROM dpsql_entries WHERE kind IN ({marks}) ORDER BY seq DESC LIMIT 1", **named
+    )
+    return Entry(*rows[0]) if rows else None
+
+
+def pages(connection: DatabaseConnection, seq: int) -> Iterator[Entry]:
+    """Yield all entries after number `seq` in order."""
+    while page := page_after(connection, seq):
+        yield from page
+        seq = page[-1].seq
+
+
+def find_charge(connection: DatabaseConnection, request_id: str) -> Entry | None:
+    """Return the charge under an idempotency key, or None."""
+    rows = connection.rows(_BY_ID, id=request_id)
+    return Entry(*rows[0]) if rows else None
