@@ -162,12 +162,22 @@ def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select
 
 
 def _with_sources(condition: exp.Expr, joined: list[tuple[str, Bound]], further: list[tuple[str, Bound]]) -> exp.Expr:
-    """Return a condition of ON with the source of each name that further sources have, too: ON names those joined before."""
+    """Return a condition of ON with the source of each name that further sources have, too: ON names those joined before. Refuses
+    names that only further sources have."""
     names = frozenset(name for _, source in further for name in _labels(source))
+    aliases = {alias.lower() for alias, _ in further} - {alias.lower() for alias, _ in joined}
     written = condition.copy() if names else condition
     for part in written.walk(prune=lambda part: isinstance(part, exp.Query)) if names else ():
-        if isinstance(part, exp.Column) and not part.table and part.name.lower() in names:
+        if not isinstance(part, exp.Column):
+            continue
+        if part.table.lower() in aliases:
+            hint = "ON names only what is joined before it"
+            raise refuse("unknown_table", name=part.table, position=place(part), hint=hint)
+        if not part.table and part.name.lower() in names:
             owners = [alias for alias, source in joined if part.name.lower() in _labels(source)]
+            if not owners:
+                hint = "ON names only what is joined before it"
+                raise refuse("unknown_column", name=part.name, position=place(part), hint=hint)
             if len(owners) == 1:
                 part.set("table", exp.to_identifier(owners[0], quoted=True))
     return written
@@ -193,6 +203,53 @@ def _merging(name: str, joined: list[tuple[str, Bound]], right: tuple[str, Bound
         return None
     left, other = (exp.column(name, table=alias, quoted=True) for alias in (owners[0], right[0]))
     return exp.EQ(this=left, expression=other)
+
+
+def _check_clauses(joins: Sequence[exp.Join]) -> None:
+    """Refuse a join without the condition that its kind needs, or with one that its kind cannot have: sqlglot reads both."""
+    for join in joins:
+        clauses = [name.upper() for name in ("on", "using") if join.args.get(name)]
+        natural, cross = str(join.args.get("method") or "").upper() == "NATURAL", join.kind == "CROSS"
+        if (natural or cross) and (clauses or (natural and cross)):
+            detail = f"{'NATURAL' if natural else 'CROSS'} JOIN takes neither ON nor USING"
+            raise refuse("syntax", detail=detail, position=place(join))
+        if (join.kind == "INNER" or join.side) and not natural and not clauses:
+            raise refuse("syntax", detail=f"{join.side or 'INNER'} JOIN needs ON or USING", position=place(join))
+
+
+def between_commas(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
+    """Return a SELECT in which names that USING and NATURAL merge are those between two commas of FROM: JOIN is read before the
+    comma, so in FROM a, b JOIN c USING (k) only b and c have the k that is meant. Where a source before the comma has that name,
+    too, ON with the sources' names takes the place of USING. Refuses SELECT * over it, whose columns would be others."""
+    joins = node.args.get("joins") or []
+    _check_clauses(joins)
+    commas = [index for index, join in enumerate(joins) if not join.kind and _is_comma(join)]
+    if not commas or not any(join.args.get("using") or join.args.get("method") for join in joins[commas[0] :]):
+        return node
+    written: list[exp.Join] = []
+    first = 0
+    for index, join in enumerate(joins):
+        first = index + 1 if index in commas else first
+        before = {name for _, source in bound[:first] for name in _labels(source)}
+        near = [(alias, _labels(source)) for alias, source in bound[first : index + 1]]
+        labels = _labels(bound[index + 1][1])
+        names = [using_name(name) for name in join.args.get("using") or ()]
+        if join.args.get("method"):
+            names = [label for name, label in labels.items() if any(name in owned for _, owned in near)]
+        if not first or not any(name.lower() in before for name in names):
+            written.append(join)
+            continue
+        owners = [[alias for alias, owned in near if name.lower() in owned] for name in names]
+        if any(len(aliases) != 1 for aliases in owners) or any(item.is_star for item in node.expressions):
+            hint = "write ON with the names of both sources"
+            raise refuse(
+                "join", reason="a source before the comma has a column of USING", way=hint, position=place(join)
+            )
+        pairs = [(exp.column(name, table=alias, quoted=True), exp.column(name, table=bound[index + 1][0], quoted=True))
+                 for name, (alias,) in zip(names, owners, strict=True)]  # fmt: skip
+        equal = exp.and_(*(exp.EQ(this=left, expression=right) for left, right in pairs), copy=False)
+        written.append(exp.Join(**{**join.args, "method": None, "using": None, "on": equal}))
+    return exp.Select(**{**node.args, "joins": written})
 
 
 def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
