@@ -355,9 +355,10 @@ class QueryBinder:
         if self._inside:
             self._inner.name(node, bound)
         node = with_declared_labels(node, (label for _, source in bound for label in labels_of(source)))
-        is_whole = node is self.whole
-        node = joins.between_commas(node, bound)
-        self.whole = node if is_whole else self.whole
+        if node.args.get("joins"):
+            is_whole = node is self.whole
+            node = joins.between_commas(node, bound)
+            self.whole = node if is_whole else self.whole
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
