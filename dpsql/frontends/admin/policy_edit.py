@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.admin.starter_policy import yaml_scalar
+from dpsql.frontends.admin.new_policy import yaml_scalar
 from dpsql.policy import parse_policy
 from dpsql.policy.load import policy_text
 

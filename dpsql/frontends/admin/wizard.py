@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from glob import glob
@@ -18,19 +18,23 @@ from pathlib import Path
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.admin.answers import Again, Answers, WrongAnswer
-from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice, table_lines
-from dpsql.frontends.admin.policy_edit import replace_policy, with_table
-from dpsql.frontends.admin.simulated_errors import simulated_errors
-from dpsql.frontends.admin.starter_policy import (
-    csv_lines,
+from dpsql.frontends.admin.new_policy import (
+    LEFT_OUT,
+    ColumnChoice,
+    PolicyChoices,
+    TableChoice,
+    Unit,
+    column_choice,
+    column_of,
     questions_within,
-    scale_of,
-    split_column,
     tables_for_policy,
     type_in_words,
-    type_of,
+    unit_of,
+    unit_text,
     write_policy,
 )
+from dpsql.frontends.admin.policy_edit import replace_policy, with_table
+from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.policy import load_policy, parse_policy
 from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
@@ -39,9 +43,11 @@ from dpsql.policy.values import MOST_COUNT, login
 from dpsql.privacy.accounting.ledger_units import EVERY
 from dpsql.session.budget import in_questions
 
-Unit = tuple[str, str] | None
 WIDE = 20
 """Number of columns of a table above which a person is first asked which of them analysts will use."""
+_HEADING = (
+    "# Written by `dpsql init` from the owner's answers and the structure of the source; its values were not read."
+)
 _MOST_SHOWN = 6
 _STARTING_SHARE = Fraction(3, 100)
 _LEAST_BUDGET = Fraction(1, 10**6)
@@ -68,7 +74,7 @@ def _ask_and_write(source: Path | str, path: Path, tables: Mapping[str, SourceTa
         answers.tell(f"{name}: {', '.join(table.columns)}")
     unit = _unit(answers, tables)
     drafts = _tables(answers, tables, unit)
-    chosen = {name: _choice(answers, name, tables[name], draft, unit) for name, draft in drafts.items()}
+    chosen = {name: _with_columns(answers, name, draft, unit) for name, draft in drafts.items()}
     while True:
         choices = _budgeted(answers, unit, chosen)
         text = replace(choices, automatic_copies=_copies(answers, source, path, chosen)).text(source, path)
@@ -81,21 +87,6 @@ def _ask_and_write(source: Path | str, path: Path, tables: Mapping[str, SourceTa
     answers.require_all_taken()
     write_policy(text, path)
     return len(chosen)
-
-
-def _choice(answers: Answers, name: str, table: SourceTable, draft: _TableDraft, unit: Unit) -> TableChoice:
-    columns = _columns(answers, name, table, draft, unit)
-    keys = draft.primary_key, tuple(draft.links.items())
-    return TableChoice(
-        draft.public,
-        draft.max_rows,
-        columns,
-        *keys,
-        table.source,
-        table.schema,
-        tuple(csv_lines(table)),
-        draft.unprotected,
-    )
 
 
 def ask_for_table(file: Path, name: str, answers: Answers) -> bool:
@@ -127,7 +118,7 @@ def ask_for_table(file: Path, name: str, answers: Answers) -> bool:
             if word == LEFT_OUT:
                 return False
             draft = _draft(answers, name, {**listed, name: tables[name]}, person, word == "public")
-            changed = with_table(text, table_lines(name, _choice(answers, name, tables[name], draft, person)))
+            changed = with_table(text, _with_columns(answers, name, draft, person).lines(name))
             break
         except Again:
             continue
@@ -152,23 +143,12 @@ def _is_accepted(answers: Answers, path: Path) -> bool:
 
 
 def _unit(answers: Answers, tables: Mapping[str, SourceTable]) -> Unit:
-    columns = [f"{name}.{column}" for name, table in tables.items() for column in table.columns]
-
-    def meaning(text: str) -> Unit:
-        if text == "row":
-            return None
-        table, column = split_column(text, tables)
-        in_policy = {old: new for new, old in tables[table].renamed.items()} if table in tables else {}
-        column = in_policy.get(column, column)
-        if f"{table}.{column}" not in columns or plain_name(column) != column:
-            raise WrongAnswer(f"write TABLE.COLUMN of the source, or row{did_you_mean(text, columns)}")
-        return table, column
-
     words = (
         "\n1. Whose privacy is it? The column that names one person, as TABLE.COLUMN; or `row`, if every row is somebody else."
         "\n   Nobody who sees answers can tell whether one such person is in the data."
     )
-    return answers.get("unit", words, meaning, _likely_unit(tables) if answers.ask is not None else None)
+    likely = _likely_unit(tables) if answers.ask is not None else None
+    return answers.get("unit", words, lambda text: unit_of(text, tables), likely)
 
 
 def _likely_unit(tables: Mapping[str, SourceTable]) -> str | None:
@@ -181,20 +161,8 @@ def _likely_unit(tables: Mapping[str, SourceTable]) -> str | None:
     return next((".".join(entry) for entry in [*(entry for entry in keyed if entry[1] in shared), *holders]), None)
 
 
-@dataclass(frozen=True)
-class _TableDraft:
-    """A table before its columns are chosen. `links`: foreign keys, column to (table, column); `unprotected`: those of them that
-    name further people."""
-
-    public: bool
-    max_rows: int | None
-    primary_key: tuple[str, ...]
-    links: dict[str, tuple[str, str]]
-    unprotected: tuple[str, ...] = ()
-
-
-def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> dict[str, _TableDraft]:
-    """Return the tables of the policy, with their path to the unit and the rows that count."""
+def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> dict[str, TableChoice]:
+    """Return the tables of the policy before their columns are chosen, with their path to the unit and the rows that count."""
     about = {name: _about(answers, name, tables, unit) for name in tables}
     included = {name: tables[name] for name, word in about.items() if word != LEFT_OUT}
     included = dict(
@@ -203,7 +171,7 @@ def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> 
     return {name: _draft(answers, name, included, unit, about[name] == "public") for name in included}
 
 
-def _draft(answers: Answers, name: str, included: Mapping[str, SourceTable], unit: Unit, public: bool) -> _TableDraft:
+def _draft(answers: Answers, name: str, included: Mapping[str, SourceTable], unit: Unit, public: bool) -> TableChoice:
     """Return a table among the `included` ones, with its path to the unit and its rows that count."""
     table = included[name]
     links = {column: parent for column, parent in table.foreign_keys.items() if parent[0] in included}
@@ -212,7 +180,7 @@ def _draft(answers: Answers, name: str, included: Mapping[str, SourceTable], uni
         public, links = link is None, {**links, **(link or {})}
     further = () if public or unit is None else _further_people(answers, name, links, included, unit)
     max_rows, key = (None, _row_key(answers, name, table)) if public else _max_rows(answers, name, table, unit)
-    return _TableDraft(public, max_rows, key, links, further)
+    return TableChoice(table, public, max_rows, key, links, further)
 
 
 def _about(answers: Answers, name: str, tables: Mapping[str, SourceTable], unit: Unit) -> str:
@@ -320,32 +288,29 @@ def _max_rows(answers: Answers, name: str, table: SourceTable, unit: Unit) -> tu
 # --- how far values go, and which groups there are ------------------------------------------------------------------------
 
 
-def _columns(
-    answers: Answers, name: str, table: SourceTable, draft: _TableDraft, unit: Unit
-) -> dict[str, ColumnChoice]:
-    """Return the columns that analysts may name, in the order of the source."""
-    keys = {*draft.primary_key, *draft.links, *([unit[1]] if unit is not None and unit[0] == name else [])}
+def _with_columns(answers: Answers, name: str, draft: TableChoice, unit: Unit) -> TableChoice:
+    """Return a table with the columns that analysts may name, in the order of the source."""
+    table = draft.stored
+    keys = {*draft.primary_key, *draft.foreign_keys, *([unit[1]] if unit is not None and unit[0] == name else [])}
     if answers.ask is not None:
         answers.tell(_column_words(name, typed=not table.delimiter))
     chosen: dict[str, ColumnChoice | None] = {}
     open_columns: list[str] = []
     for column, engine_type in table.columns.items():
-        type_ = type_of(engine_type)
-        if plain_name(column) != column or type_ is None:
-            answers.tell(
-                f"   {column} is left out: {'it has no plain name' if type_ else f'{type_in_words(engine_type)} is not read'}"
-            )
+        choice = column_of(table, column)
+        if plain_name(column) != column or choice is None:
+            why = f"{type_in_words(engine_type)} is not read" if choice is None else "it has no plain name"
+            answers.tell(f"   {column} is left out: {why}")
         elif column in keys:
-            filled, in_source = column in table.filled, table.renamed.get(column)
-            chosen[column] = ColumnChoice(type_, filled=filled, in_source=in_source, scale=scale_of(engine_type))
+            chosen[column] = choice
         else:
             open_columns.append(column)
     for question, columns in _column_groups(answers, name, open_columns).items():
         chosen |= _choices(answers, name, table, question, columns)
     choices = {column: choice for column in table.columns if (choice := chosen.get(column)) is not None}
-    if draft.public:
-        return choices
-    return _with_missing(answers, name, choices, [column for column in choices if column not in keys])
+    if not draft.public:
+        choices = _with_missing(answers, name, choices, [column for column in choices if column not in keys])
+    return replace(draft, columns=choices)
 
 
 def _with_missing(
@@ -384,29 +349,19 @@ def _choices(
     answers: Answers, name: str, table: SourceTable, question: str, columns: list[str]
 ) -> dict[str, ColumnChoice | None]:
     """Return the choices that one answer makes for some columns, None for those left out. Truth values need no answer."""
-    types = {column: type_of(table.columns[column]) for column in columns}
-    free = {column for column in columns if types[column] == "boolean" and not table.delimiter}
-    chosen: dict[str, ColumnChoice | None] = {
-        column: ColumnChoice("boolean", filled=column in table.filled, in_source=table.renamed.get(column))
-        for column in columns if column in free
-    }  # fmt: skip
-    open_ = [column for column in columns if column not in free]
+    as_stored = {column: choice for column in columns if (choice := column_of(table, column)) is not None}
+    chosen = {c: choice for c, choice in as_stored.items() if choice.type == "boolean" and not table.delimiter}
+    open_ = [column for column in columns if column not in chosen]
 
     def meaning(text: str) -> dict[str, ColumnChoice | None]:
-        return {
-            column: column_choice(
-                text, None if table.delimiter else types[column], filled=column in table.filled,
-                in_source=table.renamed.get(column), scale=scale_of(table.columns[column]),
-            )
-            for column in open_
-        }  # fmt: skip
+        return {column: column_choice(text, as_stored[column], typed=not table.delimiter) for column in open_}
 
     if not open_:
-        return chosen
-    about = sorted({"type?" if table.delimiter else str(types[column]) for column in open_})
+        return {**chosen}
+    about = sorted({"type?" if table.delimiter else as_stored[column].type for column in open_})
     of_all = "" if len(columns) == 1 else f", one answer for {len(open_)} columns: {_shortened(open_)}"
     words = f"   {question} ({', '.join(about)}{of_all})"
-    return chosen | answers.get(f"{name}.{question}", words, meaning, "")
+    return {**chosen, **answers.get(f"{name}.{question}", words, meaning, "")}
 
 
 def _column_words(name: str, *, typed: bool) -> str:
@@ -499,9 +454,8 @@ def _budgeted(answers: Answers, unit: Unit, tables: dict[str, TableChoice]) -> P
 
     words = f"\n   And the most epsilon that one question may ask for? `{LEFT_OUT}`: up to the whole budget."
     max_epsilon = answers.get("max_epsilon", words, most, LEFT_OUT)
-    return PolicyChoices(
-        unit, tables, epsilon, delta, every, per_query, max_epsilon, _analysts(answers, epsilon, delta, per_query)
-    )
+    analysts = _analysts(answers, epsilon, delta, per_query)
+    return PolicyChoices(_HEADING, unit_text(unit), tables, epsilon, delta, per_query, every, max_epsilon, analysts)
 
 
 def _analysts(answers: Answers, epsilon: str, delta: str, per_query: str) -> dict[str, str]:
@@ -541,7 +495,7 @@ def _copies(answers: Answers, source: Path | str, path: Path, tables: Mapping[st
         return False
     is_database = not (source.is_dir() or is_file(source.name))
     if source.is_dir():
-        patterns = {table.source for table in protected if table.source}
+        patterns = {table.stored.source for table in protected if table.stored.source}
         files = {path.parent / name for pattern in patterns for name in glob(pattern, root_dir=path.parent)}
     else:
         files = {source} if source.is_file() else set(map(Path, glob(str(source))))

@@ -96,7 +96,7 @@ def init(
 
     At a terminal it asks the owner's decisions one by one; Ctrl-C keeps the answers given so far.
     """
-    from dpsql.frontends.admin.starter_policy import data_set_name, source_link, write_starter
+    from dpsql.frontends.admin.new_policy import data_set_name, source_link, write_starter
     from dpsql.frontends.admin.wizard import ask_for_policy, ask_for_table
 
     if (source is None) == (path is None):

@@ -17,14 +17,16 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from support.clinic_folder import process
 from support.postgres_source import Server, server
 from support.spark_source import needs_spark, spark
 
+from dpsql.engine.structure import SourceTable
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.answers import Answers
 from dpsql.frontends.admin.check import Findings, check_policy_file
-from dpsql.frontends.admin.starter_policy import source_link
+from dpsql.frontends.admin.new_policy import write_starter
 from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering.policy_comments import table_comment
@@ -134,8 +136,14 @@ def test_init_reads_the_structure_of_a_server(
         ("postgresql:///db?host=/run/a:b@c", "postgresql:///db?host=/run/a:b@c"),
     ],
 )
-def test_init_writes_no_password_into_the_policy(address: str, written: str) -> None:
-    assert source_link(address, Path("p.yaml")) == written
+def test_init_writes_no_password_into_the_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, written: str
+) -> None:
+    structure = {"people": SourceTable({"age": "INTEGER"})}
+    monkeypatch.setattr("dpsql.frontends.admin.new_policy.structure_of", lambda source: structure)
+    write_starter(address, tmp_path / "p.yaml", "row")
+    policy = (tmp_path / "p.yaml").read_text()
+    assert yaml.safe_load(policy)["source"] == written and "open-sesame" not in policy
 
 
 def test_the_reason_of_a_refused_connection_is_in_the_report(checked: Callable[..., Findings]) -> None:

@@ -14,7 +14,7 @@ from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.answers import Answers, WrongAnswer, read_answers
-from dpsql.frontends.admin.choices import column_choice
+from dpsql.frontends.admin.new_policy import ColumnChoice, column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line
@@ -196,7 +196,7 @@ def test_types_of_a_source_write_nothing_into_its_policy(bare_clinic: Clinic, dp
     ],
 )
 def test_an_answer_about_a_column_becomes_its_yaml(answer: str, type_: str | None, text: str) -> None:
-    choice = column_choice(answer, type_, filled=False, in_source=None)
+    choice = column_choice(answer, ColumnChoice(type_ or "text"), typed=type_ is not None)
     assert choice is not None and choice.text() == text
 
 

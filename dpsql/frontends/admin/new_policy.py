@@ -1,0 +1,476 @@
+"""A new policy: what a source tells of it, what its owner chooses, and its text. Values of the source are never read.
+
+The dialogue of `dpsql init` (`wizard`) fills in every choice. The starter policy is the same text without an owner: what only the
+owner knows (privacy unit, bounds, domains, max_rows, budget) is marked `#?`; where a wrong guess would weaken the guarantee, the
+place is left empty, so that `dpsql check` refuses the file until it is filled in.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from dpsql.engine.registry import structure_of
+from dpsql.engine.structure import SourceTable, plain_name
+from dpsql.errors.exceptions import did_you_mean, refuse
+from dpsql.frontends.admin.answers import WrongAnswer
+from dpsql.policy import COLUMN_TYPES, policy_problems
+from dpsql.policy.reach import is_file
+from dpsql.policy.values import MOST_SCALE
+from dpsql.policy.yaml_text import quoted, schema_line
+from dpsql.privacy.accounting.registry import make_accountant
+
+_TYPES = (
+    (r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INT[0-9]*)$", "integer"),
+    (r"(FLOAT|DOUBLE|REAL|DECIMAL.*)$", "real"),
+    (r"BOOLEAN$", "boolean"),
+    (r"DATE$", "date"),
+    (r"TIMESTAMP.*$", "timestamp"),
+    (r"(VARCHAR|UUID|ENUM.*)$", "text"),
+    (r"TIME$", "integer"),  # seconds since midnight
+)
+_YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+_BOUND = r"[-+]?[0-9.][-+0-9.eE:T]*(?: [0-9:.]+)?"
+_BETWEEN = re.compile(rf"({_BOUND})\s+to\s+({_BOUND})")
+_WHOLE = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NOT_NULL = re.compile(r"(^|(?<=\s))not null$")
+_PROBE = (
+    "dataset: d\nsource: d.csv\nledger: sqlite:///l.db\nprivacy_unit: row\nbudget: {epsilon: 1, delta: 1e-6}\n"
+    "tables: {t: {columns: {c: %s}}}\n"
+)
+LEFT_OUT = "-"
+Unit = tuple[str, str] | None
+"""Table and column of the privacy unit, None if each row is one."""
+Remarks = Mapping[tuple[str, ...], str]
+"""What a policy says behind an entry or, of what is left out, instead of it, by the keys from its root."""
+
+
+# --- choices, and the text of the policy ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """A column: its type, and its bounds or listed values as written in the policy. `filled`: never NULL; `in_source`: its name
+    in the source if that differs; `scale`: of decimals, the digits after the point."""
+
+    type: str
+    bounds: tuple[str, str] | None = None
+    domain: tuple[str, ...] = ()
+    filled: bool = False
+    in_source: str | None = None
+    scale: int | None = None
+
+    def text(self) -> str:
+        """Return the column as a flow mapping of YAML."""
+        parts = [f"type: {self.type}", *([] if self.scale is None else [f"scale: {self.scale}"])]
+        if self.filled:
+            parts.append("nullable: false")
+        if self.in_source is not None:
+            parts.append(f"from: {quoted(self.in_source)}")
+        if self.bounds is not None:
+            parts += [f"lower: {self.bounds[0]}", f"upper: {self.bounds[1]}"]
+        if self.domain:
+            plain = _NUMBER if self.type != "text" else re.compile("(?!)")
+            listed = (v if plain.fullmatch(v) else quoted(v) for v in self.domain)
+            parts.append(f"domain: [{', '.join(listed)}]")
+        return f"{{{', '.join(parts)}}}"
+
+
+@dataclass(frozen=True)
+class TableChoice:
+    """A table. `stored`: where and how the source has it; `max_rows`: None if it is public or open; `foreign_keys`: column to
+    (table, column); `unprotected`: those of them that name further people; `columns`: None for those left out with a remark."""
+
+    stored: SourceTable
+    public: bool = False
+    max_rows: int | None = None
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    unprotected: tuple[str, ...] = ()
+    columns: Mapping[str, ColumnChoice | None] = field(default_factory=dict)
+
+    def lines(self, name: str, remarks: Remarks | None = None) -> Iterator[str]:
+        """Yield the lines of the table, as they stand below `tables:`."""
+
+        def remark(*keys: str) -> str:
+            return (remarks or {}).get(("tables", name, *keys), "")
+
+        stored = self.stored
+        yield f"  {yaml_scalar(name)}:{remark()}"
+        if stored.schema is not None:
+            yield f"    schema: {yaml_scalar(stored.schema)}"
+        if stored.source is not None:
+            yield f"    source: {quoted(stored.source)}"
+        csv_keys = [f"delimiter: {quoted(stored.delimiter)}"] if stored.delimiter not in ("", ",") else []
+        csv_keys += [f"encoding: {stored.encoding}"] if stored.encoding != "utf-8" else []
+        if csv_keys:
+            yield f"    csv: {{{', '.join(csv_keys)}}}"
+        if self.public:
+            yield "    public: true"
+        if self.max_rows is not None or remark("max_rows"):
+            yield f"    max_rows:{'' if self.max_rows is None else f' {self.max_rows}'}{remark('max_rows')}"
+        if self.primary_key:
+            yield f"    primary_key: [{', '.join(map(yaml_scalar, self.primary_key))}]"
+        if self.foreign_keys:
+            links = (f"{yaml_scalar(column)}: {yaml_scalar('.'.join(to))}" for column, to in self.foreign_keys.items())
+            yield f"    foreign_keys: {{{', '.join(links)}}}"
+        if self.unprotected:
+            yield f"    unprotected: [{', '.join(map(yaml_scalar, self.unprotected))}]"
+        elif remark("unprotected"):
+            yield f"    {remark('unprotected')}"
+        yield f"    columns:{remark('columns')}"
+        for column, choice in self.columns.items():
+            about = remark("columns", column)
+            yield f"      {about if choice is None else f'{yaml_scalar(column)}: {choice.text()}{about}'}"
+
+
+@dataclass(frozen=True)
+class PolicyChoices:
+    """The contents of a policy. `heading`: its comment; `unit`: as YAML, empty if it is open; numbers are decimals as text;
+    `tables`: None for those left out with a remark."""
+
+    heading: str
+    unit: str
+    tables: Mapping[str, TableChoice | None]
+    epsilon: str
+    delta: str
+    per_query: str
+    every: str | None = None
+    max_epsilon: str | None = None
+    analysts: Mapping[str, str] = field(default_factory=dict)
+    automatic_copies: bool = False
+    remarks: Remarks = field(default_factory=dict)
+
+    def text(self, source: Path | str, path: Path) -> str:
+        """Return the policy for the data at `source`, to be written to `path`."""
+        return "\n".join(self._lines(source, path)) + "\n"
+
+    def _lines(self, source: Path | str, path: Path) -> Iterator[str]:
+        yield self.heading
+        yield f"dataset: {yaml_scalar(data_set_name(source))}"
+        if isinstance(source, str):
+            yield f"source: {quoted(source_link(source, path))}"
+        elif not source.is_dir():  # the tables of a folder name their files
+            link = source_link(source, path)
+            yield f"source: {quoted(link if is_file(source.name) else f'duckdb:///{link}')}"
+        yield f"privacy_unit:{f' {self.unit}' if self.unit else ''}{self.remarks.get(('privacy_unit',), '')}"
+        yield "neighbours: add_remove"
+        every = f", every: {self.every}" if self.every else ""
+        budget = f"budget: {{epsilon: {self.epsilon}, delta: {self.delta}, accountant: zcdp{every}}}"
+        yield f"{budget}{self.remarks.get(('budget',), '')}"
+        questions = questions_within(self.epsilon, self.delta, self.per_query)
+        most = f", max_epsilon: {self.max_epsilon}" if self.max_epsilon else ""
+        remark = self.remarks.get(("per_query",), "  # ")
+        yield f"per_query: {{epsilon: {self.per_query}{most}}}{remark}about {questions} such questions fit the budget"
+        yield f"ledger: {quoted(f'sqlite:///{data_set_name(source)}-ledger.db')}"
+        if self.automatic_copies:
+            yield "prepare: auto"
+        if self.analysts:
+            yield "analysts:"
+        for name, limit in self.analysts.items():
+            yield f"  {yaml_scalar(name)}: {{epsilon: {limit}}}"
+        yield "tables:"
+        for name, table in self.tables.items():
+            if table is None:
+                yield f"  {self.remarks['tables', name]}"
+            else:
+                yield from table.lines(name, self.remarks)
+
+
+def unit_text(unit: Unit) -> str:
+    """Return a privacy unit as YAML."""
+    return "row" if unit is None else f"{{table: {yaml_scalar(unit[0])}, column: {yaml_scalar(unit[1])}}}"
+
+
+def write_policy(text: str, path: Path) -> None:
+    """Write a new policy. Raises InterfaceError init_exists if the file exists, Fault file_write."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{schema_line()}\n{text}")
+    except FileExistsError:
+        raise refuse("init_exists", place=str(path)) from None
+    except OSError as error:
+        raise refuse("file_write", place=str(path), problem=error.strerror or "it failed") from None
+
+
+def yaml_scalar(text: str) -> str:
+    """Return a YAML scalar, quoted if YAML would read it as anything but this text."""
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
+    return text if plain and text.lower() not in _YAML_WORDS else quoted(text)
+
+
+# --- the starter policy: what the source tells, and marks for the owner -----------------------------------------------
+
+
+_STARTER = """\
+# A starter policy, written from the structure of the source alone; places marked #? wait for the owner.
+# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."""
+_NO_PLAIN_NAME = "has no plain name: a view can give it one"
+_OPEN = {
+    "privacy_unit": "  #? {table: ..., column: ...} of the person's key, or: row (each row is somebody else)",
+    "rows": "  # each row is somebody else",
+    "budget": "  #? all that may ever be learnt from these data",
+    "per_query": "  #? what one question costs; ",
+    "table": "  #? add `public: true` if nothing in it is about a person",
+    "max_rows": "  #? the most rows that one person may have; further ones are left out of every answer",
+    "repeats": "  #? 1 if {} never repeats (say primary_key, too), else the most rows that one may have",
+    "unprotected": "#? unprotected: [...] the columns above that name other people than the one whose row it is",
+    "columns": "  #? numbers and days: {type: integer, lower: 0, upper: 120}, real, date; of texts domain: [...] makes public "
+    "keys",
+    "integer": "  #? lower: , upper: (what can be, not what is)",
+    "real": "  #? lower: , upper: (what can be, not what is)",
+    "date": "  #? lower: , upper:",
+    "timestamp": "  #? lower: , upper:",
+    "text": "  #? domain: [...] makes public group keys",
+}
+"""What stands at the places that wait for the owner; `columns` for all columns of a CSV file, which has no types."""
+
+
+def write_starter(source: Path | str, path: Path, unit: str | None) -> int:
+    """Write a policy for the data at `source` to the new file `path`; return the number of places marked `#?`.
+
+    `unit`: TABLE.COLUMN, "row", or None to leave it open. Raises InterfaceError (init_source, init_unit, init_exists).
+    """
+    tables = tables_for_policy(source, path)
+    try:
+        person = None if unit is None else unit_of(unit, tables)
+    except WrongAnswer as error:
+        raise refuse("init_unit", unit=unit, problem="the source has no such column", way=str(error)) from None
+    remarks: dict[tuple[str, ...], str] = {(key,): _OPEN[key] for key in ("privacy_unit", "budget", "per_query")}
+    if unit is not None:
+        remarks["privacy_unit",] = "" if person else _OPEN["rows"]
+    chosen: dict[str, TableChoice | None] = {}
+    for name, table in tables.items():
+        is_plain = plain_name(name) == name
+        chosen[name] = _starter_table(name, table, person, unit == "row", remarks) if is_plain else None
+        remarks["tables", name] = _OPEN["table"] if is_plain else f"# table {quoted(name)} {_NO_PLAIN_NAME}"
+    named = "" if unit is None else unit_text(person)
+    text = PolicyChoices(_STARTER, named, chosen, "1", "1e-6", "0.03", remarks=remarks).text(source, path)
+    write_policy(text, path)
+    return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
+
+
+def _starter_table(
+    name: str, table: SourceTable, person: Unit, rows: bool, remarks: dict[tuple[str, ...], str]
+) -> TableChoice:
+    """Return a table as the source has it, and add remarks for the owner. `rows`: each row is somebody else."""
+    holds_person = person is not None and person[0] == name
+    max_rows = 1 if rows or (person and holds_person and tuple(table.primary_key) == (person[1],)) else None
+    if max_rows is None:
+        repeats = _OPEN["repeats"].format(yaml_scalar(person[1])) if person and holds_person else _OPEN["max_rows"]
+        remarks["tables", name, "max_rows"] = repeats
+    links = dict(table.foreign_keys)
+    if person is not None and not holds_person and person[1] in table.columns:
+        links.setdefault(person[1], person)
+    if person is not None and [parent for parent, _ in links.values()].count(person[0]) > (not holds_person):
+        remarks["tables", name, "unprotected"] = _OPEN["unprotected"]
+    if table.delimiter:
+        remarks["tables", name, "columns"] = _OPEN["columns"]
+    keys = {person[1] if person else None, *table.primary_key, *links}
+    columns: dict[str, ColumnChoice | None] = {}
+    for column, engine_type in table.columns.items():
+        columns[column], path = column_of(table, column), ("tables", name, "columns", column)
+        if plain_name(column) != column:
+            columns[column], remarks[path] = None, f"# column {quoted(column)} {_NO_PLAIN_NAME}"
+        elif (choice := columns[column]) is None:
+            remarks[path] = f"# {yaml_scalar(column)} is {type_in_words(engine_type)}, which dpsql does not read"
+        elif engine_type == "TIME":
+            columns[column] = replace(choice, bounds=("0", "86400"))
+        elif column not in keys and not table.delimiter:
+            remarks[path] = _OPEN.get(choice.type, "")
+    return TableChoice(table, False, max_rows, tuple(table.primary_key), links, columns=columns)
+
+
+# --- the source -------------------------------------------------------------------------------------------------------
+
+
+def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> dict[str, SourceTable]:
+    """Return the tables of a source as a policy at `path` names them; columns of CSV files get plain names.
+
+    `new`: there is no policy at `path` yet. Raises InterfaceError (init_source, init_exists).
+    """
+    tables = structure_of(source)
+    if new and path.exists():
+        raise refuse("init_exists", place=str(path))
+    named = {name: _with_plain_names(_below(table, source, path)) for name, table in tables.items()}
+    for name in (source_link(source, path), *(table.source or "" for table in named.values())):
+        if not name.isascii() and name.encode(errors="replace").decode() != name:
+            raise refuse("init_source", place=repr(name), problem="its name is no text in UTF-8, as a policy is")
+    return named
+
+
+def unit_of(text: str, tables: Mapping[str, SourceTable]) -> Unit:
+    """Return the privacy unit that a text TABLE.COLUMN, SCHEMA.TABLE.COLUMN or `row` means. Raises WrongAnswer."""
+    if text == "row":
+        return None
+    name, _, column = text.partition(".")
+    for table, stored in tables.items():
+        if stored.schema is not None and text.startswith(f"{stored.schema}.{table}."):
+            name, column = table, text.removeprefix(f"{stored.schema}.{table}.")
+    if name in tables:
+        column = {old: new for new, old in tables[name].renamed.items()}.get(column, column)
+        if column in tables[name].columns and plain_name(column) == column:
+            return name, column
+    columns = [f"{table}.{column}" for table, stored in tables.items() for column in stored.columns]
+    raise WrongAnswer(f"write TABLE.COLUMN of the source, or row{did_you_mean(text, columns)}")
+
+
+def column_of(table: SourceTable, column: str) -> ColumnChoice | None:
+    """Return a column as the source has it, without bounds and domain; None for a type that dpsql does not read."""
+    engine_type = table.columns[column]
+    type_ = type_of(engine_type)
+    if type_ is None:
+        return None
+    filled, in_source = column in table.filled, table.renamed.get(column)
+    return ColumnChoice(type_, filled=filled, in_source=in_source, scale=scale_of(engine_type))
+
+
+def source_link(source: Path | str, path: Path) -> str:
+    """Return the source as the policy at `path` names it: by a relative path if it is below the policy's folder, and without the
+    wildcards that the name of a file may look like. The address of a server stays as it is, without a password, because policies
+    are shared."""
+    if isinstance(source, str):
+        address = re.sub(r"(://[^:/@?]*):[^/?]+@", r"\1@", source)
+        return re.sub(r"(?<=[?&])password=[^&]*(&|$)", "", address).rstrip("?&")
+    folder = path.parent.resolve()
+    where = source.parent.resolve() / source.name
+    link = where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())
+    return glob.escape(link) if is_file(source.name) and source.is_file() else link
+
+
+def _below(table: SourceTable, source: Path | str, path: Path) -> SourceTable:
+    """Return a table of a folder with the place of its file as the policy names it."""
+    if isinstance(source, str) or not source.is_dir() or not table.source:
+        return table
+    return replace(table, source=source_link(source / table.source, path))
+
+
+def _with_plain_names(table: SourceTable) -> SourceTable:
+    """Return a table of CSV files with plain names of its columns, and their names in the header; other tables unchanged."""
+    if not table.delimiter:
+        return table
+    taken = {column.lower() for column in table.columns if plain_name(column) == column}
+    columns: dict[str, str] = {}
+    renamed: dict[str, str] = {}
+    for column, engine_type in table.columns.items():
+        name, number = plain_name(column), 2
+        while name != column and name.lower() in taken:
+            name, number = f"{plain_name(column)[:58]}_{number}", number + 1
+        taken.add(name.lower())
+        columns[name] = engine_type
+        if name != column:
+            renamed[name] = column
+    return replace(table, columns=columns, renamed=renamed)
+
+
+def type_of(engine_type: str) -> str | None:
+    """Return the type of a column in a policy, None for a type that dpsql does not read."""
+    if engine_type.endswith("]"):  # a list, whatever its parts are
+        return None
+    return next((word for pattern, word in _TYPES if re.match(pattern, engine_type, re.DOTALL)), None)
+
+
+def scale_of(engine_type: str) -> int | None:
+    """Return the digits after the point of a type of decimals, None for other types and where a policy takes no such scale."""
+    match = re.match(r"DECIMAL\(\d+,\s*(\d+)\)", engine_type)
+    return int(match[1]) if match is not None and int(match[1]) <= MOST_SCALE else None
+
+
+def type_in_words(engine_type: str) -> str:
+    """Return the name of an engine's type without its contents: names of fields and values of an ENUM are texts of other
+    people."""
+    match = re.match("[A-Z0-9_ ]*", engine_type)
+    inner = match[0].strip() if match else ""
+    return f"{inner}[]" if engine_type.endswith("]") else inner
+
+
+def data_set_name(source: Path | str) -> str:
+    """Return the name of a data set, from the name of its file, files or folder, or of its database."""
+    if isinstance(source, str):
+        path = source.partition("://")[2].partition("/")[2]
+        return plain_name(path.partition("?")[0].strip("/") or "data")
+    return plain_name(source.resolve().name.partition(".")[0].replace("*", "").replace("?", "").strip("-_ "))
+
+
+def questions_within(budget: str, delta: str, epsilon: str) -> int:
+    """Return how many questions of `epsilon` fit a budget under zCDP; all three are decimals as text."""
+    accountant = make_accountant("zcdp", Fraction(budget), Fraction(delta))
+    price = accountant.units(accountant.request(Fraction(epsilon)))
+    return min(accountant.limit_units()[name] // amount for name, amount in price.items() if amount)
+
+
+# --- an answer about one column ---------------------------------------------------------------------------------------
+
+
+def column_choice(answer: str, stored: ColumnChoice, *, typed: bool) -> ColumnChoice | None:
+    """Return the choice that an answer makes for a column, None if it leaves the column out.
+
+    Answers are `-`, nothing, `LOWER to UPPER`, or a list of values; each with a type before it unless the source is `typed`, and
+    with `not null` after it if no value is missing. Raises WrongAnswer, also for what the policy would not accept.
+    """
+    type_, filled = stored.type if typed else None, stored.filled
+    if answer == LEFT_OUT:
+        return None
+    promised = _NOT_NULL.search(answer)
+    if promised:
+        answer, filled = answer[: promised.start()].rstrip(), True
+    word, _, rest = answer.partition(" ")
+    if word in COLUMN_TYPES and (not rest or type_ is None or word == type_):
+        if type_ is not None and word != type_:
+            raise WrongAnswer(f"the source has {type_} here")
+        type_, answer = word, rest.strip()
+    between = _BETWEEN.fullmatch(answer)
+    bounds = (between[1], between[2]) if between else None
+    domain = _listed(answer) if answer and bounds is None else ()
+    type_ = type_ or _type_of_bounds(bounds) or "text"
+    if type_ == "text" and bounds is not None:
+        raise WrongAnswer("texts have no bounds: list the values, or say nothing")
+    choice = replace(stored, type=type_, bounds=bounds, domain=domain, filled=filled)
+    problems = policy_problems(_PROBE % choice.text())
+    if problems:
+        raise WrongAnswer(re.sub(r"^line \d+: ", "", problems[0][1]))
+    return choice
+
+
+def _type_of_bounds(bounds: tuple[str, str] | None) -> str | None:
+    """Return the type of bounds, None without bounds. Raises WrongAnswer for whole numbers, which may be integers or reals."""
+    if bounds is None:
+        return None
+    if all(map(_WHOLE.fullmatch, bounds)):
+        raise WrongAnswer(
+            f"say `integer {bounds[0]} to {bounds[1]}` or `real {bounds[0]} to {bounds[1]}`: in a column of integers "
+            "a value such as 70.5 is rounded"
+        )
+    if all(map(_NUMBER.fullmatch, bounds)):
+        return "real"
+    for type_, read in (("date", date.fromisoformat), ("timestamp", datetime.fromisoformat)):
+        try:
+            for bound in bounds:
+                read(bound)
+            return type_
+        except ValueError:
+            continue
+    raise WrongAnswer("bounds are two numbers, dates (2024-01-31) or timestamps (2024-01-31 12:00:00)")
+
+
+def _listed(answer: str) -> tuple[str, ...]:
+    """Return the values of a comma-separated list, with or without brackets; values may be in double quotes."""
+    bracketed = answer.startswith("[") and answer.endswith("]")
+    inside = answer[1:-1] if bracketed else answer
+    if not bracketed and "," not in inside:
+        raise WrongAnswer(f"write bounds as `LOWER to UPPER`, and a list of one value as [{answer}]")
+    try:
+        (row,) = csv.reader([inside], skipinitialspace=True)
+    except (csv.Error, ValueError):
+        raise WrongAnswer("write the values of a list with commas between them") from None
+    values = tuple(value.strip() for value in row)
+    if not values or not all(value.isprintable() and value for value in values):
+        raise WrongAnswer("a value of the list is empty, or has characters that cannot be seen")
+    return values
