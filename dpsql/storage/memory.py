@@ -30,7 +30,7 @@ class RecentValues(Generic[Value]):
         self._weight = 0
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Value], weight: int = 0) -> Value:
+    def get(self, key: Hashable, make: Callable[[], Value], weight: int | Callable[[Value], int] = 0) -> Value:
         """Return the value under `key`, made and kept if there is none. Raises what `make` raises; nothing is kept then.
         `weight` measures the memory of the value, such as the length of the text that it is made from."""
         with self._lock:
@@ -38,6 +38,7 @@ class RecentValues(Generic[Value]):
                 self._values.move_to_end(key)
                 return self._values[key]
         value = make()
+        weight = weight if isinstance(weight, int) else weight(value)
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)

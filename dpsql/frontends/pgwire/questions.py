@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -46,7 +46,6 @@ from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
 
-_Answer = TypeVar("_Answer", pa.Table, pa.Schema)
 _MOST_BARS = 300
 _MOST_NAMED = 6
 _QUERY_WORDS = {"select", "with", "values", "table", "from", "("}
@@ -170,10 +169,15 @@ class Questions:
         plain = about_data and not about_catalog and first_parameter(piece) is None
         if plain or not _is_query(piece):
             return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
-        tree = read_postgres(piece)
-        kind = self._kind(tree, about_data)
-        typed = read_postgres(piece, DIALECT) if tree is None else tree
-        return PreparedStatement(piece, kind, parameter_types(typed, declared, self.session.policy), tree=tree)
+
+        def parsed() -> tuple[str, tuple[int, ...], exp.Expr | None]:
+            tree = read_postgres(piece)
+            kind = self._kind(tree, about_data)
+            typed = read_postgres(piece, DIALECT) if tree is None else tree
+            return kind, parameter_types(typed, declared, self.session.policy), tree
+
+        kind, oids, tree = self._catalog.parsed.get((piece.sql, tuple(declared)), parsed, len(piece.sql))
+        return PreparedStatement(piece, kind, oids, tree=tree)
 
     def _kind(self, tree: exp.Expr | None, about_data: bool) -> str:
         if tree is None or not isinstance(tree, exp.Query):
@@ -228,9 +232,7 @@ class Questions:
     def _fields_with(self, prepared: PreparedStatement, values: Sequence[Any]) -> tuple[ResultField, ...]:
         """Return the columns of a question with these values of its parameters."""
         if prepared.kind == "catalog":
-            assert prepared.tree is not None
-            filled = with_values(prepared.tree, values)
-            return _fields(self._in_catalog(partial(self._catalog.describe, filled, self._place)))
+            return _fields(self._repeated(prepared, values, self._catalog.describe).schema)
         try:
             with self.reading(prepared.piece.sql):
                 columns = self.session.describe(prepared.piece, list(values) or None)
@@ -244,7 +246,7 @@ class Questions:
         """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays. `held`:
         the memory of the statement, at the end that of the rows; without room for them there is memory_full."""
         if prepared.kind == "catalog":
-            table = self._run_catalog(prepared, values)
+            table = self._repeated(prepared, values, self._catalog.run)
             held.resize(table.get_total_buffer_size())
             return _answer(table)
         with (
@@ -309,13 +311,20 @@ class Questions:
             error.charged = not release.reused and release.loss != PrivacyLoss.nothing()
             raise
 
-    def _run_catalog(self, prepared: PreparedStatement, values: Sequence[Any]) -> pa.Table:
-        assert prepared.tree is not None
-        answer = self._in_catalog(partial(self._catalog.run, with_values(prepared.tree, values), self._place))
-        # Days beyond the years 1 to 9999 become NULL, as those of other answers do: no client's format has them.
-        return pa.table(list(map(within_calendar, answer.columns)), schema=answer.schema)
+    def _repeated(self, prepared: PreparedStatement, values: Sequence[Any], ask: Callable[..., pa.Table]) -> pa.Table:
+        """Return what `ask` (`run` or `describe` of the catalog) returns for a statement, or returned before in this state."""
 
-    def _in_catalog(self, ask: Callable[[Callable[[Callable[[], None]], None]], _Answer]) -> _Answer:
+        def ask_anew() -> pa.Table:
+            assert prepared.tree is not None
+            answer = self._in_catalog(partial(ask, with_values(prepared.tree, values), self._place))
+            # Days beyond the years 1 to 9999 become NULL, as those of other answers do: no client's format has them.
+            return pa.table(list(map(within_calendar, answer.columns)), schema=answer.schema)
+
+        settings = tuple(self.settings.snapshot().items())
+        state = ask.__name__, repr(values), prepared.oids, settings, self.session.options
+        return self._catalog.repeated(prepared.piece.sql, state, ask_anew)
+
+    def _in_catalog(self, ask: Callable[[Callable[[Callable[[], None]], None]], pa.Table]) -> pa.Table:
         """Return the result of `ask`, which is called with a function that registers how to interrupt the query. Raises
         wire_cancelled and wire_timeout, also while it waits for a process."""
         interrupt = _Interrupt()

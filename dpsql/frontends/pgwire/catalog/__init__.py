@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,11 +16,21 @@ from dpsql.frontends.pgwire.catalog.naming import output_oids
 from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
 from dpsql.policy import Policy
 from dpsql.release.confinement import ConfinedError, ConfinedPool
+from dpsql.storage.memory import RecentValues
 
 __all__ = ["Catalog", "CatalogContext"]
 
 TIMEOUT_SECONDS = 5.0
 MOST_ROWS = 100_000
+_MOST_REPEATED = 500
+_MOST_TEXT, _MOST_ANSWERS_BYTES, _MOST_ANSWER_BYTES = 100_000, 2 << 20, 200_000
+CHANGING = re.compile(
+    r"\b(?:now|age|today|tomorrow|yesterday|current_(?:date|time|query|connection|transaction)\w*|\w*_timestamp|"
+    r"localtime\w*|timeofday|random|\w*uuid\w*|pg_backend_pid|set_?seed|(?:next|curr|set)val|\w+_ms|error|stats|write_log|"
+    r"vector_type)\b|get_current|current_local",
+    re.IGNORECASE,
+)
+"""Words of questions whose answers differ each time, or from one connection to the next."""
 
 
 class Catalog:
@@ -32,6 +43,27 @@ class Catalog:
         self.tables = {table.name.lower(): table.shown_schema.lower() for table in policy.visible.values()}
         self.image, self.names = image(policy, user)
         self._pool = pool
+        self.parsed: RecentValues[tuple[str, tuple[int, ...], exp.Expr | None]] = RecentValues(
+            _MOST_REPEATED, _MOST_TEXT
+        )
+        self._answers: RecentValues[pa.Table | None] = RecentValues(_MOST_REPEATED, _MOST_ANSWERS_BYTES)
+
+    def repeated(self, text: str, state: Hashable, ask: Callable[[], pa.Table]) -> pa.Table:
+        """Return what `ask` returns, which is kept for the next time unless it is large: the rows of the catalog never change,
+        and clients read the same ones at each connection, or ask for a constant to see whether the server is there. `state`:
+        everything but its text that the answer depends on."""
+        if CHANGING.search(text):
+            return ask()
+        computed = list[pa.Table]()
+
+        def small() -> pa.Table | None:
+            computed.append(ask())
+            return computed[0] if computed[0].get_total_buffer_size() <= _MOST_ANSWER_BYTES else None
+
+        rows = self._answers.get(
+            (text, state), small, lambda rows: len(text) + int(rows.get_total_buffer_size() if rows is not None else 0)
+        )
+        return rows if rows is not None else computed[0] if computed else ask()
 
     def load(self) -> None:
         """Load the catalog before the first query."""
@@ -48,10 +80,10 @@ class Catalog:
 
     def describe(
         self, tree: exp.Expr, context: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
-    ) -> pa.Schema:
-        """Return the columns of one SELECT without running it; `started` as in `run`."""
+    ) -> pa.Table:
+        """Return the columns of one SELECT, as a table without rows, without running it; `started` as in `run`."""
         rows = self._rows(tree, f"SELECT * FROM ({to_duckdb(tree, context)}) LIMIT 0", 0, started)
-        return _with_oids(self.names.with_texts(rows, context.path), tree).schema
+        return _with_oids(self.names.with_texts(rows, context.path), tree)
 
     def _rows(
         self, tree: exp.Expr, sql: str, most_rows: int, started: Callable[[Callable[[], None]], None] | None
