@@ -28,13 +28,13 @@ from dpsql.errors.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from dpsql.frontends.python.async_connection import AsyncConnection, aconnect
     from dpsql.frontends.python.dbapi import (
         BINARY,
         DATETIME,
         NUMBER,
         ROWID,
         STRING,
+        AsyncConnection,
         Binary,
         Connection,
         Cursor,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         TimeFromTicks,
         Timestamp,
         TimestampFromTicks,
+        aconnect,
         connect,
     )
     from dpsql.policy import Policy, load_policy
@@ -66,8 +67,8 @@ _DBAPI = (
 )
 _LAZY = {
     **dict.fromkeys(_DBAPI, "dpsql.frontends.python.dbapi"),
-    "AsyncConnection": "dpsql.frontends.python.async_connection",
-    "aconnect": "dpsql.frontends.python.async_connection",
+    "AsyncConnection": "dpsql.frontends.python.dbapi",
+    "aconnect": "dpsql.frontends.python.dbapi",
     "PrivacyPlan": "dpsql.session.explanation",
     "Policy": "dpsql.policy",
     "load_policy": "dpsql.policy",

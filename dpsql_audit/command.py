@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.exceptions import Exit, refuse
-from dpsql.frontends.cli.options import PATH, FiniteRange, option, policy_option
+from dpsql.frontends.cli import PATH, FiniteRange, option, policy_option
 from dpsql.frontends.files import read_text, writing
 from dpsql.frontends.rendering.terminal import say
 from dpsql.media.text import json_text

@@ -155,7 +155,6 @@ def test_rich_writes_what_was_cleaned() -> None:
     users = {name(file) for file in FILES if any(called == "Console" for called, _ in calls(file))}
     assert users == {
         "frontends/cli/ask.py", "frontends/cli/owner.py", "frontends/rendering/terminal.py",
-        "frontends/rendering/topics.py",
     }  # fmt: skip
 
 

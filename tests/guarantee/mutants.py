@@ -88,7 +88,7 @@ MUTANTS = (
     Mutant("a tile spends another's share", "pricing/workloads.py", "share_by_set", "zip(workload.tiles, workload.shares, strict=True)", "zip(workload.tiles, workload.shares[::-1], strict=True)", "unit/pricing/test_workloads.py", "no_more_than_apart"),
     Mutant("tiles of unlike budgets have even shares", "pricing/workloads.py", "_planned", "share / own_share", "share", "unit/planning/test_together.py", "no_more_than_one_by_one and unequal"),
     Mutant("a common block has the smaller budget", "pricing/pricing.py", "_measured_as", "max(names, key=lambda other: _counted(parts[other].loss))", "min(names, key=lambda other: _counted(parts[other].loss))", "unit/planning/test_together.py", "once_at_the_larger"),
-    Mutant("a plan is charged for each question", "frontends/batch/batch.py", "Batch._answer", "step.receipt", "step.request", "unit/frontends/cli/test_plan.py", "data_that_change"),
+    Mutant("a plan is charged for each question", "frontends/batch/__init__.py", "Batch._answer", "step.receipt", "step.request", "unit/frontends/cli/test_plan.py", "data_that_change"),
     Mutant("other mechanisms are planned together", "planning/together.py", "plan_together", "(options.project, options.mechanism, options.delta)", "(options.project, options.delta)", "unit/planning/test_together.py", "not_joined"),
     Mutant("tables over other rows are one workload", "pricing/workloads.py", "_restricted", "axis not in own_axes", "axis in own_axes", "unit/pricing/test_workloads.py unit/session/test_workloads.py", "leaves_out or left_out"),
     Mutant("clipped sums add up", "pricing/workloads.py", "_adds_up", "term.clip is None", "True", "unit/pricing/test_workloads.py", "clipped"),

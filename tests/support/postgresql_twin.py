@@ -9,7 +9,7 @@ import psycopg
 from psycopg.pq import DiagnosticField, ExecStatus
 
 from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
-from dpsql.frontends.rendering.policy_comments import column_comment, table_comment
+from dpsql.frontends.rendering.tables import column_comment, table_comment
 from dpsql.policy import Policy
 
 ANALYST = "ann"

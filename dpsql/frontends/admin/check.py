@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.engine.files import matching
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.admin.new_policy import scale_of
+from dpsql.frontends.admin.policy_text import scale_of
 from dpsql.ledger import open_ledger
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy, Table, load_policy, policy_problems

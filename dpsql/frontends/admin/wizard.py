@@ -18,7 +18,7 @@ from pathlib import Path
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.admin.answers import Again, Answers, WrongAnswer
-from dpsql.frontends.admin.new_policy import (
+from dpsql.frontends.admin.policy_text import (
     LEFT_OUT,
     ColumnChoice,
     PolicyChoices,
@@ -27,13 +27,14 @@ from dpsql.frontends.admin.new_policy import (
     column_choice,
     column_of,
     questions_within,
+    replace_policy,
     tables_for_policy,
     type_in_words,
     unit_of,
     unit_text,
+    with_table,
     write_policy,
 )
-from dpsql.frontends.admin.policy_edit import replace_policy, with_table
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.policy import load_policy, parse_policy
 from dpsql.policy.load import policy_text

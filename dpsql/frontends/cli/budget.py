@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.options import COUNT, PATH, option, policy_option
+from dpsql.frontends.cli import COUNT, PATH, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
 from dpsql.privacy.loss import plain_decimal
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.options import COUNT, option, policy_option
+from dpsql.frontends.cli import COUNT, option, policy_option
 from dpsql.frontends.rendering.terminal import say
 
 if TYPE_CHECKING:

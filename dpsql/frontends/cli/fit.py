@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.custodian_log import registering
-from dpsql.frontends.cli.options import (
+from dpsql.frontends.cli import (
     COUNT,
     analyst_option,
     open_session_from_options,
@@ -99,7 +99,7 @@ def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: 
 def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
     from dpsql.errors.custodian_log import audit
     from dpsql.errors.exceptions import did_you_mean
-    from dpsql.frontends.admin.policy_edit import policy_diff, replace_policy
+    from dpsql.frontends.admin.policy_text import policy_diff, replace_policy
     from dpsql.policy import load_policy
     from dpsql.tuning.policy_fit import Fitting
 

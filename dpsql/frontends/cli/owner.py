@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from dpsql.errors.exceptions import Exit
-from dpsql.frontends.cli.options import (
+from dpsql.frontends.cli import (
     FILE,
     FOLDER,
     PATH,
@@ -96,7 +96,7 @@ def init(
 
     At a terminal it asks the owner's decisions one by one; Ctrl-C keeps the answers given so far.
     """
-    from dpsql.frontends.admin.new_policy import data_set_name, source_link, write_starter
+    from dpsql.frontends.admin.policy_text import data_set_name, source_link, write_starter
     from dpsql.frontends.admin.wizard import ask_for_policy, ask_for_table
 
     if (source is None) == (path is None):
@@ -253,7 +253,7 @@ def help(context: click.Context, words: tuple[str, ...]) -> None:
 
     Markdown when standard output is no terminal.
     """
-    from dpsql.frontends.rendering.topics import drawn_page, help_page, topic_list, topics
+    from dpsql.frontends.rendering.terminal import drawn_page, help_page, topic_list, topics
     from dpsql.frontends.repl.commands import Screen
 
     group, name = context.find_root().command, " ".join(words)

@@ -18,7 +18,7 @@ import click
 from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.errors.traces import TRACES
-from dpsql.frontends.cli.options import PATH, FiniteRange, option, policy_option
+from dpsql.frontends.cli import PATH, FiniteRange, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
 from dpsql.storage.memory import use_few_arenas
 

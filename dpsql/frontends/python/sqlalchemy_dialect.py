@@ -98,7 +98,7 @@ class DpsqlDialect(DefaultDialect):
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
         """Return the name, type, nullability, and a comment with bounds, public keys and privacy unit."""
-        from dpsql.frontends.rendering.policy_comments import column_comment
+        from dpsql.frontends.rendering.tables import column_comment
 
         policy, table = _table(connection, table_name, schema)
         return [
@@ -156,7 +156,7 @@ class DpsqlDialect(DefaultDialect):
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> dict[str, Any]:
         """Return description, protection and max_rows."""
-        from dpsql.frontends.rendering.policy_comments import table_comment
+        from dpsql.frontends.rendering.tables import table_comment
 
         return {"text": table_comment(*_table(connection, table_name, schema))}
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from importlib import resources
+from io import StringIO
 from typing import Any, TextIO, cast
 
 import click
 
+from dpsql.errors.exceptions import REGISTER, nearest, refuse, suggestion
 from dpsql.media.text import json_text, terminal, terminal_lines
 
 
@@ -82,3 +86,107 @@ def spinner() -> AbstractContextManager[object]:
 def waiting() -> Callable[[], AbstractContextManager[object]] | None:
     """Return `spinner` if there is a terminal to show it on."""
     return spinner if sys.stderr.isatty() else None
+
+
+# --- the documentation in the installed package, for `dpsql help`: each page of docs/ is a topic, and each error has a slug
+
+
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+_PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]+\)")
+_MOST_WIDTH = 100
+_MOST_PLACES = 12
+_CODE = re.compile(r"^```.*?^```\n", re.S | re.M)
+_SECTION = re.compile(r"^#+ (.*)\n((?:(?!#+ ).*\n)*)", re.M)
+
+
+def topics() -> dict[str, str]:
+    """Return the title of every page by its topic, which is the name of its file without the ending."""
+    pages = resources.files("dpsql.frontends").joinpath("pages").iterdir()
+    return {
+        page.name.removesuffix(".md"): page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        for page in sorted(pages, key=lambda page: page.name)
+        if page.name.endswith(".md")
+    }
+
+
+def help_page(words: str) -> str:
+    """Return as Markdown what `dpsql help WORDS` shows: the page of a topic (in any case, also as docs/NAME.md), the entry of an
+    error by its slug, else where all of the words stand. Raises InterfaceError topic_unknown if that is nowhere.
+    """
+    titles, name = topics(), words.strip().lower()
+    topic = name.removeprefix("docs/").removesuffix(".md").replace("-", "_")
+    if topic in titles:
+        return _page(topic)
+    if entry := REGISTER.get(topic):
+        lines = [f"# {entry.slug}", f"SQLSTATE {entry.sqlstate}, {entry.raises.__name__}", f"`{entry.sentence}`"]
+        return "\n\n".join([*lines, *([f"Way out: {entry.hint}"] if entry.hint else [])]) + "\n"
+    if indexes := _places(name.split(), titles):
+        return f"# {words.strip()}\n\n" + "".join(f"- {index}\n" for index in indexes)
+    near = titles if nearest(topic, REGISTER) is None else REGISTER
+    raise refuse("topic_unknown", topic=words, hint=f"{suggestion(topic, near)} `dpsql help` lists all topics")
+
+
+def _places(words: list[str], titles: Iterable[str]) -> list[str]:
+    """Return the errors and the sections of pages that have all words, those whose heading has most of them first."""
+    patterns = [re.compile(rf"(?<![^\W_]){re.escape(word)}", re.I) for word in words]
+
+    def count(text: str) -> int:
+        return sum(pattern.search(text) is not None for pattern in patterns)
+
+    errors = [
+        f"`{entry.slug}`: {entry.sentence}"
+        for entry in REGISTER.values()
+        if 0 < len(words) == count(f"{entry.slug} {entry.sqlstate} {entry.sentence} {entry.hint}")
+    ]
+    sections = [
+        (
+            count(heading),
+            f"`dpsql help {topic}`, {heading}: {max(body.splitlines() or [''], key=count).strip(' |')[:200]}",
+        )
+        for topic in titles
+        if topic != "refusals"
+        for heading, body in _SECTION.findall(_CODE.sub("", _page(topic)))
+        if 0 < len(words) == count(f"{heading}\n{body}")
+    ]
+    sections.sort(key=lambda section: -section[0])
+    listed = [*(line for _, line in sections[:_MOST_PLACES]), *errors[:_MOST_PLACES]]
+    more = len(sections) + len(errors) - len(listed)
+    return listed + ([f"and {more} more: add a word"] if more else [])
+
+
+def _page(topic: str) -> str:
+    return resources.files("dpsql.frontends").joinpath("pages", f"{topic}.md").read_text(encoding="utf-8")
+
+
+def topic_list() -> str:
+    """Return one line for every topic: its name and its title."""
+    titles = topics()
+    width = max(map(len, titles))
+    return "".join(f"  {topic:<{width}}  {title}\n" for topic, title in titles.items())
+
+
+def drawn_page(page: str, width: int, *, styled: bool) -> str:
+    """Return Markdown as text for a terminal of `width` characters; `styled`: with its codes for bold and colour."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    out = StringIO()
+    console = Console(
+        file=out, width=min(width, _MOST_WIDTH), force_terminal=styled, color_system="standard" if styled else None,
+        legacy_windows=False,
+    )  # fmt: skip
+    console.print(Markdown(_LINK.sub(_reference, _PICTURE.sub(r"\1", page)), hyperlinks=False))
+    return out.getvalue()
+
+
+def _reference(link: re.Match[str]) -> str:
+    """Return the text of a link: one to another page names the command that shows it; other relative links lead nowhere in a
+    terminal."""
+    text, target = link.groups()
+    if "://" in target:
+        return link.group()
+    page = target.partition("#")[0]
+    if not page.endswith(".md") or "/" in page:
+        return text
+    command = f"`dpsql help {page.removesuffix('.md')}`"
+    return command if text.strip("`").endswith(page) else f"{text} ({command})"

@@ -311,7 +311,7 @@ def _help(prompt: Prompt, rest: str) -> None:
 
 
 def _show_topic(prompt: Prompt, name: str) -> None:
-    from dpsql.frontends.rendering.topics import drawn_page, help_page
+    from dpsql.frontends.rendering.terminal import drawn_page, help_page
 
     columns = shutil.get_terminal_size().columns
     prompt.screen.styled_page(drawn_page(help_page(name), columns, styled=prompt.screen.styled))

@@ -161,7 +161,7 @@ def test_a_failure_of_a_format_is_one_fault(
 ) -> None:
     for place in ("frontends.rendering.formats.write_text", "frontends.rendering.formats.with_bars",
                   "frontends.rendering.formats.write_table", "frontends.repl.commands.write_table",
-                  "frontends.batch.batch.write_file"):  # fmt: skip
+                  "frontends.batch.write_file"):  # fmt: skip
         monkeypatch.setattr(f"dpsql.{place}", _fail)
     _is_charged_and_logged(door(dpsql, monkeypatch))
     assert clinic.charges() == 1

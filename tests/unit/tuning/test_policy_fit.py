@@ -21,7 +21,7 @@ from support.released_blocks import Keyed
 from support.spark_source import show, spark
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.admin.policy_edit import edited
+from dpsql.frontends.admin.policy_text import edited
 from dpsql.frontends.cli import cli
 from dpsql.frontends.python.dbapi import connect
 from dpsql.noise.perturb import Gate
@@ -356,7 +356,7 @@ def test_what_fails_after_the_measurement_says_that_the_charge_stays(
     def broken(*_: object) -> None:
         raise refuse("policy_invalid", origin="p.yaml", path="$", sentence="is broken", more="")
 
-    monkeypatch.setattr("dpsql.frontends.admin.policy_edit.policy_diff", broken)
+    monkeypatch.setattr("dpsql.frontends.admin.policy_text.policy_diff", broken)
     arguments = ["fit", "-p", str(place), "--table", "people", "--epsilon", "20"]
     first, again = (CliRunner().invoke(cli, arguments).exception for _ in range(2))
     assert isinstance(first, Error) and first.charged and "the charge stays" in first.text()

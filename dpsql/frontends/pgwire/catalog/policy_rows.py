@@ -20,7 +20,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
     type_names,
 )
 from dpsql.frontends.pgwire.settings import SETTINGS
-from dpsql.frontends.rendering.policy_comments import column_comment, table_comment
+from dpsql.frontends.rendering.tables import column_comment, table_comment
 from dpsql.policy import Policy, Table
 from dpsql.policy.types import PolicyColumn
 

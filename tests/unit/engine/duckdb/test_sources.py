@@ -385,7 +385,7 @@ def test_a_connection_is_looked_at_with_one_cursor_for_each_question(
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_a_starter_policy_reads_the_header_alone(tmp_path: Path, delimiter: str) -> None:
-    from dpsql.frontends.admin.new_policy import write_starter
+    from dpsql.frontends.admin.policy_text import write_starter
 
     (tmp_path / "s.csv").write_bytes(delimiter.join(["i", '"n m"', "x"]).encode() + b'\n1,"\xff')
     write_starter(tmp_path / "s.csv", tmp_path / "s.yaml", "row")

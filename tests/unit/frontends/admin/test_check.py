@@ -26,10 +26,10 @@ from dpsql.engine.structure import SourceTable
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.answers import Answers
 from dpsql.frontends.admin.check import Findings, check_policy_file
-from dpsql.frontends.admin.new_policy import write_starter
+from dpsql.frontends.admin.policy_text import write_starter
 from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.frontends.cli import status_of
-from dpsql.frontends.rendering.policy_comments import table_comment
+from dpsql.frontends.rendering.tables import table_comment
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.testing import POLICY
@@ -140,7 +140,7 @@ def test_init_writes_no_password_into_the_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, written: str
 ) -> None:
     structure = {"people": SourceTable({"age": "INTEGER"})}
-    monkeypatch.setattr("dpsql.frontends.admin.new_policy.structure_of", lambda source: structure)
+    monkeypatch.setattr("dpsql.frontends.admin.policy_text.structure_of", lambda source: structure)
     write_starter(address, tmp_path / "p.yaml", "row")
     policy = (tmp_path / "p.yaml").read_text()
     assert yaml.safe_load(policy)["source"] == written and "open-sesame" not in policy

@@ -14,7 +14,7 @@ from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.answers import Answers, WrongAnswer, read_answers
-from dpsql.frontends.admin.new_policy import ColumnChoice, column_choice
+from dpsql.frontends.admin.policy_text import ColumnChoice, column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line

@@ -12,7 +12,7 @@ from support.places import ROOT
 
 from dpsql.errors.exceptions import REGISTER, Error
 from dpsql.frontends.cli import cli
-from dpsql.frontends.rendering.topics import drawn_page, help_page, topics
+from dpsql.frontends.rendering.terminal import drawn_page, help_page, topics
 
 Run = Callable[..., Outcome]
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md"))
