@@ -266,7 +266,7 @@ def _nullif(arguments: tuple[Expr, ...]) -> Facts:
     return replace(arguments[0].facts, nullable=True)
 
 
-@function("case", spellings=("iff",))
+@function("case")
 def _case(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of CASE, with the arguments condition, value, condition, value, ..., value of ELSE."""
     for condition in arguments[:-1:2]:

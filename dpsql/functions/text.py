@@ -185,7 +185,7 @@ def _split_part(arguments: tuple[Expr, ...]) -> Facts:
 @function(
     "strlen",
     meaning=lambda x: len(x.encode()),
-    spellings=("strlen", "octet_length"),
+    spellings=("strlen",),
     repeated=2,
     per_byte=5,
     reads_text=True,

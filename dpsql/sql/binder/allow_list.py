@@ -39,7 +39,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
     exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
     exp.Pad, exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Atan2, exp.Degrees, exp.Radians, exp.Pi,
-    exp.RegexpReplace, exp.RegexpILike, exp.TimeToUnix, exp.Date,
+    exp.RegexpReplace, exp.RegexpILike, exp.TimeToUnix, exp.Date, exp.Cbrt,
     # window functions, and aggregates over results that `dpsql.aggregates` does not have
     exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ArgMax, exp.ArgMin,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
@@ -47,8 +47,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.GroupConcat, exp.ArrayAgg,
 })  # fmt: skip
 NAMES = frozenset({
-    "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "iff", "date_part", "isfinite",
-    "log2", "cbrt", "to_char", "strftime", "strlen", "to_json",
+    "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "date_part", "strlen", "to_json",
 })  # fmt: skip
 OTHER_DIALECTS = frozenset({
     "accuracy", "binary", "casts_non_integer_decimals", "culture", "deterministic", "encoding",
@@ -60,6 +59,7 @@ may omit it: length(x, y) would become length(x)."""
 _MORE_SLOTS: dict[type[exp.Expr], str] = {exp.LastDay: "unit", exp.Ceil: "decimals", exp.Floor: "decimals"}
 MOST_DIGITS = 38
 """Largest number of digits of an integer: any integer with so many fits into 128 bits."""
+UTC_NAMES = ("UTC", "ETC/UTC", "GMT", "Z")
 DISTANCE = {"dp_interval_low", "dp_interval_high", "dp_error"}
 
 

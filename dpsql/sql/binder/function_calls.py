@@ -10,14 +10,13 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.calendar import BUCKETS, midnight
-from dpsql.functions.date_formats import of_words
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
 from dpsql.functions.text_values import lower
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
-from dpsql.sql.binder.allow_list import check_format, read_pattern
+from dpsql.sql.binder.allow_list import UTC_NAMES, check_format, read_pattern
 from dpsql.sql.binder.scalars import Scalars, handles, literal_interval, moments_of, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
@@ -251,28 +250,15 @@ def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
         return literal(Fraction(value))
 
 
-_DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}
-
-
 @handles(exp.UnixToTime)
 def _to_timestamp(self: Scalars, node: exp.UnixToTime) -> Expr:
-    """Bind PostgreSQL's to_timestamp(text, 'YYYY-MM-DD HH24:MI:SS') of a literal text, and of whole seconds since 1970."""
-    only(node, "this", "scale")
-    if node.args.get("scale") is None:
-        seconds = self.bind(node.this)
-        if seconds.facts.type not in (Type.INTEGER, Type.NULL):
-            reason = "takes whole seconds since 1970; write CAST(x AS BIGINT)"
-            raise refuse("wrong_arguments", function="TO_TIMESTAMP", reason=reason, position=place(node))
-        return self.call("add_seconds", node, literal(datetime(1970, 1, 1)), seconds)
-    return _formatted(node, [node.this, node.args.get("scale")], Type.TIMESTAMP)
-
-
-def _formatted(node: exp.Expr, parts: list[exp.Expr | None], target: Type) -> Expr:
-    texts = [part.name for part in parts if isinstance(part, exp.Literal) and part.is_string]
-    if len(texts) != 2 or texts[1] not in _DATE_FORMATS:
-        reason = "takes a literal text and a literal format such as 'YYYY-MM-DD HH24:MI:SS.US'"
-        raise refuse("wrong_arguments", function=f"TO_{target.value.upper()}", reason=reason, position=place(node))
-    return literal(temporal(texts[0], target, node))
+    """Bind to_timestamp of whole seconds since 1970."""
+    only(node, "this")
+    seconds = self.bind(node.this)
+    if seconds.facts.type not in (Type.INTEGER, Type.NULL):
+        reason = "takes whole seconds since 1970; write CAST(x AS BIGINT)"
+        raise refuse("wrong_arguments", function="TO_TIMESTAMP", reason=reason, position=place(node))
+    return self.call("add_seconds", node, literal(datetime(1970, 1, 1)), seconds)
 
 
 @handles(exp.DateBin)
@@ -318,28 +304,21 @@ def _at_time_zone(self: Scalars, node: exp.AtTimeZone) -> Expr:
     only(node, "this", "zone")
     zone = node.args["zone"]
     moment = self.bind(node.this)
-    if not (isinstance(zone, exp.Literal) and zone.is_string and zone.name.upper() in _UTC):
+    if not (isinstance(zone, exp.Literal) and zone.is_string and zone.name.upper() in UTC_NAMES):
         raise refuse("wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", position=place(zone))
     return self.call("to_timestamp", node, moment)
 
 
-_UTC = ("UTC", "ETC/UTC", "GMT", "Z")
-
-
-@handles(exp.TimeToStr, exp.ToChar)
-def _to_text(self: Scalars, node: exp.Expr) -> Expr:
-    """Bind strftime(t, '%Y-%m') and to_char(t, 'YYYY-MM')."""
+@handles(exp.TimeToStr)
+def _to_text(self: Scalars, node: exp.TimeToStr) -> Expr:
+    """Bind strftime(t, '%Y-%m')."""
     only(node, "this", "format")
     check_format(node)
     form = node.args.get("format")
-    text = form.name if isinstance(form, exp.Literal) and form.is_string else None
-    if isinstance(node, exp.ToChar) and text is not None:
-        text = of_words(text)
-    if text is None:
-        words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, FMMonth, FMDay" if isinstance(node, exp.ToChar) else "%Y"
-        reason = f"takes a literal format of words such as {words}"
+    if not (isinstance(form, exp.Literal) and form.is_string):
+        reason = "takes a literal format of words such as %Y"
         raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(form) or place(node))
-    return self.call("strftime", node, self.bind(node.this), literal(text))
+    return self.call("strftime", node, self.bind(node.this), literal(form.name))
 
 
 @handles(exp.Dayname, exp.Monthname)
@@ -468,13 +447,11 @@ _SPELLED = {spelling: entry.name for entry in REGISTRY.values() for spelling in 
 def _anonymous(self: Scalars, node: exp.Anonymous) -> Expr:
     name = str(node.this).lower()
     parts = node.expressions
-    if name in ("date_part", "datepart", "date_trunc") and len(parts) == 2 and isinstance(parts[0], exp.Literal):
+    if name in ("date_part", "date_trunc") and len(parts) == 2 and isinstance(parts[0], exp.Literal):
         part = parts[0].name.lower()
         if name != "date_trunc":
             return _part_of(self, node, part, parts[1])
         return self.call("date_trunc", node, literal(_PART_NAMES.get(part, part)), self.bind(parts[1]))
-    if name == "to_date":
-        return _formatted(node, list(parts), Type.DATE)
     if name in ("now", "today") and not parts:
         return now(self, exp.CurrentDate() if name == "today" else exp.CurrentTimestamp())
     ours = _SPELLED.get(name)

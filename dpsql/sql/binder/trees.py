@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from dpsql.errors.exceptions import refuse, suggestion
 from dpsql.plan.intervals import Type
-from dpsql.sql.binder.allow_list import check_node
+from dpsql.sql.binder.allow_list import UTC_NAMES, check_node
 from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
 from dpsql.sql.rewrites.postgresql import LABEL
@@ -33,10 +35,44 @@ def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> ob
         return replaced
     if (constant := _moment(value)) is not None:
         return constant
+    if (template := _TEMPLATES.get(type(value))) is not None:
+        return _written(value, *template, special)
     check_node(value)
     copy = type(value)(**{name: rebuild(part, special) for name, part in value.args.items()})
     copy.meta.update(value.meta)
     return copy
+
+
+_BUCKET = (
+    "CASE WHEN v::DOUBLE < a THEN 0 WHEN v::DOUBLE = 'nan'::DOUBLE THEN NULL WHEN v::DOUBLE >= b THEN n + 1 "
+    "WHEN v IS NOT NULL THEN least(n, CAST(floor((v::DOUBLE - a) / (b::DOUBLE - a) * n) AS BIGINT) + 1) END"
+)
+_TEMPLATES: dict[type[exp.Expr], tuple[str, dict[str, str]]] = {
+    exp.WidthBucket: (_BUCKET, {"v": "this", "a": "min_value", "b": "max_value", "n": "num_buckets"}),
+    exp.UnixToTime: ("TIMESTAMP '1970-01-01' + to_seconds(v)", {"v": "this"}),
+    exp.AtTimeZone: ("CAST(v AS TIMESTAMP)", {"v": "this"}),
+}
+"""Functions of rows that DuckDB lacks, or answers in another type, in its words: the text, and the slots of its names."""
+
+
+def _written(
+    node: exp.Expr, text: str, slots: dict[str, str], special: Callable[[exp.Expr], exp.Expr | None]
+) -> exp.Expr:
+    """Return a node of `_TEMPLATES` in its other words. Refuses arguments that rows do not take either."""
+    only(node, *slots.values(), "zone")
+    numbers = [node.args.get(slot) for name, slot in slots.items() if name != "v"]
+    values = [float(part.sql()) for part in numbers if isinstance(part, exp.Expr) and part.unnest().is_number]
+    if len(values) < len(numbers) or (values and not (values[0] < values[1] and 1 <= values[2] <= 100_000)):
+        reason = "takes literal bounds, the lower first, and a literal number of buckets"
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+    if isinstance(node, exp.AtTimeZone) and str(node.args["zone"].name).upper() not in UTC_NAMES:
+        raise refuse("wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", position=place(node))
+    parts: dict[str, Any] = {name: rebuild(node.args[slot], special) for name, slot in slots.items()}
+    tree = exp.Paren(this=parse_one(text, read="duckdb"))
+    for column in list(tree.find_all(exp.Column)):
+        column.replace(exp.Paren(this=parts[column.name].copy()))
+    tree.meta[LABEL] = output_name(node)
+    return tree
 
 
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
@@ -91,7 +127,7 @@ def output_name(item: exp.Expr) -> str:
     """Return the name of an output column, by PostgreSQL's rules."""
     if item.alias:
         return str(item.alias)
-    while isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
+    while LABEL not in item.meta and isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
         item = item.this
     if LABEL in item.meta:
         return str(item.meta[LABEL])

@@ -20,7 +20,7 @@ TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
 
 _SPELT = (
     exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch, exp.Limit, exp.Offset,
-    exp.SafeDivide,
+    exp.ArrayContains, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime,
 )  # fmt: skip
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
     (lists_as_in, (exp.EQ, exp.NEQ)),

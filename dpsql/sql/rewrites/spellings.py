@@ -15,6 +15,7 @@ import re
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.date_formats import of_words
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Type
@@ -38,12 +39,10 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
             clause.pop()
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
-    for node in list(tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, exp.SafeDivide)):
+    for node in list(tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, *_SAME)):
         respelt: exp.Expr | None
-        if isinstance(node, exp.SafeDivide):
-            divisor = exp.Nullif(this=node.expression, expression=exp.Literal.number(0))
-            respelt = exp.Div(this=exp.cast(node.this, "DOUBLE", dialect="duckdb"), expression=divisor)
-            respelt.meta[LABEL] = "safe_divide"
+        if isinstance(node, _SAME) or str(node.this).lower() in _RENAMED:
+            respelt = _in_known_words(node)
         elif isinstance(node, exp.ApproxDistinct):
             respelt = _distinct_count(node)
         elif isinstance(node, exp.WithinGroup):
@@ -54,6 +53,78 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
         if respelt is not None:
             node.replace(respelt)
     return tree
+
+
+_RENAMED = {
+    "btrim": ("trim", 1), "datepart": ("date_part", 2), "iff": ("if", 3), "isfinite": ("isfinite", 1),
+    "octet_length": ("strlen", 1), "to_date": ("to_date", 2),
+}  # fmt: skip
+"""Functions that DuckDB has under another name or not for all types, with that name and the number of their arguments."""
+_SAME = (exp.ArrayContains, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime)
+"""Functions that are written with others, so that they mean the same over rows, results and public tables."""
+
+
+def _in_known_words(node: exp.Expr) -> exp.Expr | None:
+    """Return a function of `_SAME` or `_RENAMED` in words that rows, results and public tables have; None if it is used in a way
+    that they have not."""
+    value, label = node.this, node.sql_name().lower() if isinstance(node, exp.Func) else ""
+    written: exp.Expr | None = None
+    if isinstance(node, exp.Anonymous):
+        label = str(value).lower()
+        (name, most), parts = _RENAMED[label], node.expressions
+        if name == "to_date":
+            written = _formatted(node, parts, Type.DATE)
+        elif len(parts) == most:
+            written = _is_finite(parts[0]) if name == "isfinite" else exp.func(name, *parts, dialect="duckdb")
+    elif isinstance(node, exp.ArrayContains):
+        if isinstance(value, exp.Array):
+            items = [item for item in value.expressions if not isinstance(item, exp.Null)]
+            written = exp.In(this=node.expression, expressions=items) if items else None
+    elif isinstance(node, exp.IsInf):
+        written = exp.Paren(this=exp.Not(this=exp.Or(this=_is_finite(value), expression=_is_nan(value))))
+    elif isinstance(node, exp.IsNan):
+        written = _is_nan(value)
+    elif isinstance(node, exp.SafeDivide):
+        divisor = exp.Nullif(this=node.expression, expression=exp.Literal.number(0))
+        written = exp.Div(this=exp.cast(value, "DOUBLE", dialect="duckdb"), expression=divisor)
+    elif isinstance(node, exp.UnixToTime):
+        written = _formatted(node, [value, scale], Type.TIMESTAMP) if (scale := node.args.get("scale")) else None
+    else:
+        form = node.args.get("format")
+        letters = of_words(form.name) if isinstance(form, exp.Literal) and form.is_string else None
+        if letters is None:
+            words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, FMMonth, FMDay"
+            reason, position = f"takes a literal format of words such as {words}", place(form) or place(node)
+            raise refuse("wrong_arguments", function="TO_CHAR", reason=reason, position=position)
+        written = exp.TimeToStr(this=value, format=exp.Literal.string(letters))
+    if written is not None:
+        written.meta[LABEL] = label
+    return written
+
+
+_DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}
+
+
+def _formatted(node: exp.Expr, parts: list[exp.Expr], target: Type) -> exp.Expr:
+    """Return the literal that PostgreSQL's to_timestamp(text, 'YYYY-MM-DD HH24:MI:SS') or to_date of a literal text is."""
+    texts = [part.name for part in parts if isinstance(part, exp.Literal) and part.is_string]
+    if len(texts) != 2 or texts[1] not in _DATE_FORMATS:
+        reason = "takes a literal text and a literal format such as 'YYYY-MM-DD HH24:MI:SS.US'"
+        raise refuse("wrong_arguments", function=f"TO_{target.value.upper()}", reason=reason, position=place(node))
+    return exp.cast(parts[0], target.value, dialect="duckdb")
+
+
+def _is_nan(value: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.EQ(this=value.copy(), expression=_not_finite("nan")))
+
+
+def _is_finite(value: exp.Expr) -> exp.Expr:
+    above = exp.GT(this=value.copy(), expression=_not_finite("-inf"))
+    return exp.Paren(this=exp.And(this=above, expression=exp.LT(this=value.copy(), expression=_not_finite("inf"))))
+
+
+def _not_finite(text: str) -> exp.Expr:
+    return exp.cast(exp.Literal.string(text), "DOUBLE", dialect="duckdb")
 
 
 def _as_json(node: exp.Expr) -> None:

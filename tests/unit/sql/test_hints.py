@@ -11,7 +11,7 @@ from dpsql.sql.binder.function_hints import _NAMES, _OTHER_NAMES, _WAYS, functio
 HINTS = {
     "HISTOGRAM(nights)": "width_bucket(x, 0, 100, 10)", "ENTROPY(ward)": "entropy follows from counts",
     "MAD(nights)": "MEDIAN(abs(x - (SELECT MEDIAN(x) FROM t)))", "SUMIF(nights, nights > 3)": "SUM(x) FILTER (WHERE condition)",
-    "AVERAGE(nights)": "write AVG(x)", "MEDAIN(nights)": "did you mean median?", "DIV0(SUM(nights), COUNT(*))": "write x / y",
+    "AVERAGE(nights)": "write AVG(x)", "MEDAIN(nights)": "did you mean median?", "DIV0(SUM(nights), COUNT(*))": "write SAFE_DIVIDE(x, y)",
     "explode(nights)": "",
 }  # fmt: skip
 MEANT = (
