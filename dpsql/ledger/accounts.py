@@ -128,7 +128,8 @@ _PAGE = 1000
 _ENTRY_COLUMNS = "seq, kind, id, resolves, body, digest"
 _SINCE = "SELECT seq, digest FROM dpsql_entries WHERE seq >= :seq ORDER BY seq"
 _BY_NUMBER = "SELECT digest FROM dpsql_entries WHERE seq = :seq"
-_AFTER = f"SELECT {_ENTRY_COLUMNS} FROM dpsql_entries WHERE seq > :seq ORDER BY seq LIMIT {_PAGE}"
+_AFTER = f"SELECT {_ENTRY_COLUMNS} FROM dpsql_entries WHERE seq > :seq AND seq <= :last ORDER BY seq LIMIT {_PAGE}"
+_NO_END = 2**63 - 1
 _BY_ID = f"SELECT {_ENTRY_COLUMNS} FROM dpsql_entries WHERE id = :id"
 _INSERT_ENTRY = f"INSERT INTO dpsql_entries ({_ENTRY_COLUMNS}) VALUES (:seq, :kind, :id, :resolves, :body, :digest)"
 
@@ -176,9 +177,14 @@ class ChainWriter:
         return seq
 
 
+def rows_after(connection: DatabaseConnection, seq: int, last: int = _NO_END) -> list[tuple[Any, ...]]:
+    """Return the rows of the next entries after number `seq`, up to number `last` and at most 1000."""
+    return connection.rows(_AFTER, seq=seq, last=last)
+
+
 def page_after(connection: DatabaseConnection, seq: int) -> list[Entry]:
     """Return the next entries after number `seq`, at most 1000."""
-    return [Entry(*row) for row in connection.rows(_AFTER, seq=seq)]
+    return [Entry(*row) for row in rows_after(connection, seq)]
 
 
 def last_of_kinds(connection: DatabaseConnection, kinds: tuple[str, ...]) -> Entry | None:

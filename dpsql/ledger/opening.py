@@ -191,7 +191,7 @@ def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: b
     if not witness.has_head and (adopt or (unfinished and len(first) == 1)):
         _adopt(ledger, adopt)
     with store.reading() as connection:
-        require_sound(connection, witness, dataset, witness.head())
+        require_sound(connection, witness, dataset, witness.head(), checkpoint=True)
     return ledger
 
 

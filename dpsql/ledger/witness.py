@@ -1,10 +1,11 @@
 """The witness: facts about a ledger stored outside it, so that replacing the ledger by an older copy is noticed.
 
-One directory per ledger, `<state>/<ledger id>/`, mode 0700, with three files of mode 0600:
+One directory per ledger, `<state>/<ledger id>/`, mode 0700, with files of mode 0600:
 
     key     32 random bytes in hexadecimal, written once; authenticates entries, totals, heads and releases
     place dataset and address, so that a lost ledger is not mistaken for one that never existed
     head    number and digest of the last durable entry this machine has seen
+    checkpoint  of a long ledger: the accounts after a verified part of it (`dpsql.ledger.check`)
 
 A charge is durable in the ledger before the head moves, and the head moves before the charge is answered.  So after a
 crash the head may lag by the entry in flight, which was not answered, and a ledger that does not contain the head is

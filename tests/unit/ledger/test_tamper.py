@@ -14,6 +14,7 @@ import pytest
 from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import Error, Fault, IntegrityError
+from dpsql.ledger.check import CHECKPOINT
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import linked
 
@@ -77,11 +78,18 @@ TAMPERINGS: dict[str, tuple[Callable[[Home], object], int]] = {
 }
 
 
+@pytest.mark.parametrize("checkpoint", [False, True], ids=["", "checkpoint"])
 @pytest.mark.parametrize("name", TAMPERINGS)
-def test_tampering_is_named_by_verify_and_refused_on_open(home: Home, name: str) -> None:
+def test_tampering_is_named_by_verify_and_refused_on_open(
+    home: Home, name: str, checkpoint: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tamper, first_bad = TAMPERINGS[name]
     ledger = filled(home)
     assert ledger.verify().sound
+    if checkpoint:
+        monkeypatch.setattr("dpsql.ledger.check.REPLAYED", 0)
+        home.open().close()
+        assert (ledger.witness.directory / CHECKPOINT).exists()
     home.unguard()
     tamper(home)
     verdict = ledger.verify()
