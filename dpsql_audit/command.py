@@ -35,7 +35,7 @@ STOPPED = 128 + signal.SIGINT
 @option("--first", "Stop at the first finding.")
 @option("--ledger/--no-ledger", "Also add up the charges in the policy's ledger, if it has one.", default=True)
 @option("--wire", "Also audit a server, which is started on this machine for the audit.")
-@option("--scratch", "An empty PostgreSQL database for synthetic tables, which are dropped at the end.", "URL")
+@option("--scratch URL", "An empty PostgreSQL database for synthetic tables, which are dropped at the end.")
 def audit(
     *,
     policy: Path,

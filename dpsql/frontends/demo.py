@@ -16,7 +16,7 @@ import duckdb
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.interruptible import ask
-from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
+from dpsql.frontends.rendering.formats import left_text, say_price
 from dpsql.frontends.rendering.tables import write_table
 from dpsql.frontends.rendering.terminal import say, standard_output, waiting
 from dpsql.policy.yaml_text import schema_line
@@ -221,8 +221,7 @@ def _ask_all(session: Session, questions: Sequence[DemoQuestion]) -> None:
         release = ask(session, question.sql, waiting=waiting())
         write_table(release, standard_output())
         sys.stdout.flush()
-        for line in fitting(price_lines(session, release)):
-            _say(line, dim=True)
+        say_price(session, release, dim=True)
 
 
 def _next(policy: Path) -> None:

@@ -11,7 +11,8 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
@@ -27,6 +28,7 @@ from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.rendering.terminal import say
 
 if TYPE_CHECKING:
+    from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
     from dpsql.session.session import Session
 
@@ -46,35 +48,31 @@ class FiniteRange(click.FloatRange):
 
 
 def option(
-    names: str, help: str, kind: click.ParamType[Any, Any] | tuple[str, ...] | str | None = None, **about: Any
+    usage: str, help: str, kind: click.ParamType[Any, Any] | tuple[str, ...] | None = None, **about: Any
 ) -> Callable[[Command], Command]:
-    """Return an option. `names`: its spellings and, last, the name of its argument, if that differs; `kind`: the type of its
-    value, the values that it may have, or the word for a text in the help (None: a flag)."""
-    if kind is None:
-        about["is_flag"] = True
-    elif isinstance(kind, str):
-        about["metavar"] = kind
-    else:
+    """Return an option. `usage`: its spellings, the name of its argument if that differs, and the word for its value in the help;
+    `kind`: the type of its value, or the values that it may have. An option without a word and a kind is a flag."""
+    words = usage.split()
+    names = [word for word in words if word.startswith("-") or word.islower()]
+    if len(words) > len(names):
+        about["metavar"] = " ".join(words[len(names) :])
+    if kind is not None:
         about["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
-    return click.option(*names.split(), help=help or None, **about)
+    elif "metavar" not in about:
+        about["is_flag"] = True
+    return click.option(*names, help=help or None, **about)
 
 
 def policy_option(required: bool = True) -> Callable[[Command], Command]:
     """Return the option -p POLICY, whose default is the environment's DPSQL_POLICY."""
     return option(
-        "-p --policy",
-        "The policy file (or DPSQL_POLICY).",
-        PATH,
-        envvar="DPSQL_POLICY",
-        required=required,
-        metavar="POLICY",
+        "-p --policy POLICY", "The policy file (or DPSQL_POLICY).", PATH, envvar="DPSQL_POLICY", required=required
     )
 
 
 analyst_option = option(
-    "--analyst",
+    "--analyst NAME",
     "The analyst whose account is charged as well (or DPSQL_ANALYST); by default the owner asks.",
-    "NAME",
     envvar="DPSQL_ANALYST",
 )
 
@@ -86,7 +84,7 @@ objective_option = option(
     default="worst",
 )
 project_option = option(
-    "--project", "The project whose account is charged as well (or DPSQL_PROJECT).", "NAME", envvar="DPSQL_PROJECT"
+    "--project NAME", "The project whose account is charged as well (or DPSQL_PROJECT).", envvar="DPSQL_PROJECT"
 )
 
 
@@ -98,13 +96,13 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
         confidence: str | None, settings: tuple[str, ...], **more_options: Any,
     ) -> Any:  # fmt: skip
-        chosen = SessionOptions(policy, analyst, project, tuple(settings_of(epsilon, confidence, settings)))
+        chosen = SessionOptions(policy, analyst, project, settings_of(epsilon, confidence, settings))
         return command(*arguments, chosen=chosen, **more_options)
 
     for added in (
-        option("--set settings", "Set an option, as SHOW dp.all lists them.", "NAME=VALUE", multiple=True),
-        option("--confidence", "The share of cases in which error bars hold, e.g. 0.95.", "SHARE"),
-        option("--epsilon", "The epsilon of each query.", "EPSILON"),
+        option("--set settings NAME=VALUE", "Set an option, as SHOW dp.all lists them.", multiple=True),
+        option("--confidence SHARE", "The share of cases in which error bars hold, e.g. 0.95."),
+        option("--epsilon EPSILON", "The epsilon of each query."),
         project_option, analyst_option, policy_option(),
     ):  # fmt: skip
         run = added(run)
@@ -123,12 +121,22 @@ class SessionOptions:
 
     policy: Path
     analyst: str | None
-    project: str | None
-    settings: tuple[tuple[str, str], ...]
+    project: str | None = None
+    settings: Sequence[tuple[str, str]] = ()
 
     def open(self) -> Session:
-        """Open the session. Raises what `open_session_from_options` does."""
-        return open_session_from_options(self.policy, self.analyst, self.settings, self.project)
+        """Open the session with its options set."""
+        from dpsql.session.opening import open_session
+
+        policy = open_policy(self.policy, self.analyst, self.project)
+        session = open_session(policy, analyst=self.analyst, project=self.project)
+        try:
+            for name, value in self.settings:
+                session.set_option(name, value)
+        except BaseException:
+            session.close()
+            raise
+        return session
 
 
 def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[str]) -> list[tuple[str, str]]:
@@ -161,20 +169,16 @@ def open_policy(path: Path, analyst: str | None, project: str | None = None) -> 
     return policy
 
 
-def open_session_from_options(
-    path: Path, analyst: str | None, settings: Iterable[tuple[str, str]] = (), project: str | None = None
-) -> Session:
-    """Open a session on the policy at `path` with its options set."""
-    from dpsql.session.opening import open_session
+@contextmanager
+def open_owners_ledger(path: Path, **how: Any) -> Iterator[tuple[Policy, Ledger]]:
+    """Open the policy at `path` and its ledger. `how`: arguments of `open_ledger`; unless they say otherwise, with the policy's
+    witness."""
+    from dpsql.ledger import open_ledger
+    from dpsql.policy import load_policy
 
-    session = open_session(open_policy(path, analyst, project), analyst=analyst, project=project)
-    try:
-        for name, value in settings:
-            session.set_option(name, value)
-    except BaseException:
-        session.close()
-        raise
-    return session
+    policy = load_policy(path)
+    with open_ledger(policy.ledger_url(), policy.dataset, **{"witness": policy.witness, **how}) as ledger:
+        yield policy, ledger
 
 
 # --- the table of commands --------------------------------------------------------------------------------------------
@@ -217,7 +221,7 @@ class _Commands(Mapping[str, click.Command]):
 @policy_option(required=False)
 @analyst_option
 @click.pass_context
-def cli(context: click.Context, policy: Path | None, analyst: str | None) -> None:
+def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Any:
     """Private answers to SQL: every answer is differentially private, with error bars and a price.
 
     Without a command: the prompt (`dpsql repl`). New here? `dpsql demo` needs nothing else, and `dpsql help` has the
@@ -226,8 +230,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
     if context.invoked_subcommand is None:
         if policy is None:
             raise click.UsageError("no policy: dpsql -p POLICY starts the prompt, dpsql demo shows what it is", context)
-        context.invoke(cli.commands["repl"], policy=policy, analyst=analyst)
-        return
+        return context.invoke(cli.commands["repl"], policy=policy, analyst=analyst)
     for option, name in (("-p", "policy"), ("--analyst", "analyst")):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             # Without it the command would read another policy, or ask as the owner.
@@ -235,6 +238,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
                 f"{option} stands after the command: dpsql {context.invoked_subcommand} {option} {context.params[name]}",
                 context,
             )
+    return None
 
 
 def main() -> NoReturn:

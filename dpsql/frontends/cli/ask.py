@@ -27,7 +27,6 @@ from dpsql.frontends.cli import (
     analyst_option,
     exit_status,
     objective_option,
-    open_session_from_options,
     option,
     policy_option,
     project_option,
@@ -72,8 +71,7 @@ def query(
     from dpsql.frontends.interruptible import ask
     from dpsql.frontends.rendering.formats import (
         BINARY_FORMATS,
-        fitting,
-        price_lines,
+        say_price,
         with_bars,
         write_binary,
         write_file,
@@ -97,8 +95,7 @@ def query(
         release = ask(session, text, waiting=waiting(), advise=partial(say_line, err=True))
         with registering(charged=release.receipt.is_paid, passing=OSError):
             # The price is shown first: it has been charged, even if the answer cannot be written.
-            for line in fitting(price_lines(session, release, verbose=verbose)):
-                say(line, err=True)
+            say_price(session, release, verbose=verbose)
             if out is not None:
                 write_file(release, out, format, bars, for_spreadsheet=spreadsheet)
             elif format in BINARY_FORMATS:
@@ -155,12 +152,11 @@ def explain(
 @option("--report", "Write an .html page with all answers, error bars and prices.", FILE)
 @option("--json as_json", "Write the outcome of each statement to standard output as JSON.")
 @click.argument("files", nargs=-1, required=True, type=PATH)
-@click.pass_context
 def run(
-    context: click.Context, *, chosen: SessionOptions, out: Path, format: str, dry_run: bool, charge_again: bool,
+    *, chosen: SessionOptions, out: Path, format: str, dry_run: bool, charge_again: bool,
     keep_going: bool, bars: bool, spreadsheet: bool, workload: bool, objective: str, report: Path | None, as_json: bool,
     files: tuple[Path, ...],
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Answer all statements of SQL files: price them as a whole first, write one result file each. Safe to run again.
 
     A folder stands for its .sql files. `-- name: NAME` before a statement names its result; `dpsql help run` has more.
@@ -199,7 +195,7 @@ def run(
 
                 unprotected = [*session.policy.unprotected.values()]
                 write_report(report, batch.reports, summary, left_text(session), batch.plan_lines(), unprotected)
-    context.exit(status)
+    return status
 
 
 def _begin_report(report: Path, out: Path, dry_run: bool, read: Iterable[Path]) -> None:
@@ -222,10 +218,7 @@ def _begin_report(report: Path, out: Path, dry_run: bool, read: Iterable[Path]) 
 @objective_option
 @option("--json as_json", "Write the plan as JSON.")
 @click.argument("files", nargs=-1, required=True, type=PATH)
-@click.pass_context
-def plan(
-    context: click.Context, *, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[Path, ...]
-) -> None:
+def plan(*, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[Path, ...]) -> int:
     """Plan the questions of SQL files together: errors and price one by one and together. Free; no data are read.
 
     `dpsql run --workload` then answers them in this way. `-- weight: 3` before a statement makes its errors count three times.
@@ -252,7 +245,7 @@ def plan(
         else:
             for line in plans.lines():
                 say(line)
-    context.exit(Exit.REFUSAL if count else Exit.DONE)
+    return Exit.REFUSAL if count else Exit.DONE
 
 
 def sql_files(paths: tuple[Path, ...]) -> list[Path]:
@@ -272,14 +265,12 @@ def sql_files(paths: tuple[Path, ...]) -> list[Path]:
 
 @click.command()
 @session_options
-@click.pass_context
-def repl(context: click.Context, *, chosen: SessionOptions) -> None:
+def repl(*, chosen: SessionOptions) -> int:
     """Answer statements typed at a prompt, or read from standard input one by one."""
     from dpsql.frontends.repl import run_repl
 
     with chosen.open() as session:
-        status = run_repl(session)
-    context.exit(status)
+        return run_repl(session)
 
 
 def terminal_width() -> int | None:
@@ -353,23 +344,17 @@ class Progress:
 
 @click.command()
 @session_options
-@option("--threshold", "The number with which counts and sums are compared.", "T", required=True)
+@option("--threshold T", "The number with which counts and sums are compared.", required=True)
 @option("--hits", "The most runs that may be paid for, in total.", COUNT, default=1)
-@option("--name", "The name under which the ledger counts the runs; by default that of the file.", "NAME")
+@option("--name NAME", "The name under which the ledger counts the runs; by default that of the file.")
 @option("--values", "Also show how large the sums above the threshold are, with error bars, at no extra price.")
-@option(
-    "--every",
-    "Start the file again after this time, until all runs are over.",
-    FiniteRange(0, 86400),
-    metavar="SECONDS",
-)
+@option("--every SECONDS", "Start the file again after this time, until all runs are over.", FiniteRange(0, 86400))
 @option("-f --format", "The format of the output.", ("text", "json"), default="text")
 @click.argument("file", type=PATH)
-@click.pass_context
 def watch(
-    context: click.Context, *, chosen: SessionOptions, threshold: str, hits: int, name: str | None, values: bool,
-    every: float | None, format: str, file: Path,
-) -> None:  # fmt: skip
+    *, chosen: SessionOptions, threshold: str, hits: int, name: str | None, values: bool, every: float | None, format: str,
+    file: Path,
+) -> int:  # fmt: skip
     """Compare the counts and sums of FILE with a threshold, one after the other, until --hits of them are above it.
 
     Each statement is one COUNT or one SUM. A run costs --epsilon and makes many comparisons: it is charged when it
@@ -385,7 +370,7 @@ def watch(
     with chosen.open() as session:
         watching = Watch(session, threshold, hits, name or _name_of(file))
         if not _are_comparable(watching, pieces, file):
-            context.exit(Exit.REFUSAL)
+            return Exit.REFUSAL
         watching.expect(pieces)
         plan = watching.explain(pieces[0])
         say(f"a run costs {plan.price}; at most {hits} in all; {plan.notes[-1]}", err=True)
@@ -395,9 +380,9 @@ def watch(
                 _write_comparison(comparison, piece, f"{file}:{piece.line}", values, format)
                 _tell_charge(comparison.release.receipt, comparison.under_way)
                 if comparison.is_last:
-                    return
+                    return Exit.DONE
             if every is None:
-                return
+                return Exit.DONE
             time.sleep(every)
 
 
@@ -467,14 +452,9 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows no 
 @policy_option()
 @analyst_option
 @project_option
-@option("--columns", "The columns to write.", "A,B,...", required=True)
-@option("--epsilon", "The epsilon of one row, all its columns together.", Epsilon(), required=True, metavar="EPSILON")
-@option(
-    "--count-epsilon",
-    "The epsilon of the number of rows; by default a tenth of --epsilon.",
-    Epsilon(),
-    metavar="EPSILON",
-)
+@option("--columns A,B,...", "The columns to write.", required=True)
+@option("--epsilon EPSILON", "The epsilon of one row, all its columns together.", Epsilon(), required=True)
+@option("--count-epsilon EPSILON", "The epsilon of the number of rows; by default a tenth of --epsilon.", Epsilon())
 @option("-o --out", "A new .parquet or .csv file; by default TABLE.parquet.", FILE)
 @option("--explain only_explain", "Show price and expected errors; nothing is charged.")
 @click.argument("table")
@@ -492,7 +472,7 @@ def export(
     from dpsql.session.row_export import RowExport
 
     names = tuple(filter(None, map(str.strip, columns.split(","))))
-    with open_session_from_options(policy, analyst, (), project) as session:
+    with SessionOptions(policy, analyst, project).open() as session:
         planned = RowExport(session, table, names, epsilon, count_epsilon)
         plan = planned.plan
         for name, mechanism, error in expected_errors(plan):
@@ -514,11 +494,10 @@ def export(
 
 @click.command()
 @option(
-    "--confidence",
+    "--confidence SHARE",
     "The share of cases in which error bars hold.",
     FiniteRange(0.5, 1, max_open=True),
     default=0.95,
-    metavar="SHARE",
 )
 @option("-f --format", "The format of the output.", ("table", "csv", "json"), default="table")
 @click.argument("file", type=FILE)

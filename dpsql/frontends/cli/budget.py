@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli import COUNT, PATH, option, policy_option
+from dpsql.frontends.cli import COUNT, PATH, open_owners_ledger, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
 from dpsql.privacy.loss import plain_decimal
 
@@ -26,35 +28,38 @@ def budget() -> None:
     """Show, verify and back up the ledger: spent and remaining budget, and every charge."""
 
 
-@contextmanager
-def _ledger(path: Path) -> Iterator[tuple[Policy, Ledger]]:
-    from dpsql.ledger import open_ledger
-    from dpsql.policy import load_policy
+def _on_ledger(command: Callable[..., int | None]) -> click.Command:
+    """Register a command that begins with an open ledger: its first arguments are the policy and the ledger. What the disk lets
+    nobody write can still be read."""
 
-    policy = load_policy(path)
-    url = policy.ledger_url()
-    try:
-        opened = open_ledger(url, policy.dataset, witness=policy.witness)
-    except Error as error:
-        if error.slug not in ("ledger_read_only", "ledger_disk_full"):  # a full disk can still be read
-            raise
-        opened = open_ledger(url, policy.dataset, read_only=True)
-    with opened as ledger:
-        yield policy, ledger
+    @budget.command()
+    @policy_option()
+    @wraps(command)
+    def run(*, policy: Path, **options: Any) -> int | None:
+        with ExitStack() as stack:
+            try:
+                opened = stack.enter_context(open_owners_ledger(policy))
+            except Error as error:
+                if error.slug not in ("ledger_read_only", "ledger_disk_full"):
+                    raise
+                opened = stack.enter_context(open_owners_ledger(policy, read_only=True, witness=None))
+            return command(*opened, **options)
+
+    return run
 
 
-@budget.command()
-@policy_option()
+@_on_ledger
 @_format
 @option(
-    "--accountant",
+    "--accountant NAME",
     "Also show the total by this composition rule (sequential, advanced, renyi, zcdp, pld, or all).",
-    "NAME",
     multiple=True,
 )
-@option("--delta", "With --accountant: the delta of the total; by default that of the budget.", "DELTA")
+@option("--delta DELTA", "With --accountant: the delta of the total; by default that of the budget.")
 @option("-v --verbose", "Show exact amounts, as csv and json always do.")
-def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | None, verbose: bool) -> None:
+def show(
+    policy: Policy, ledger: Ledger, format: str, accountant: tuple[str, ...], delta: str | None, verbose: bool
+) -> None:
     """Show how many questions of the policy's `per_query` the data set, each analyst and each project have left."""
     from dpsql.frontends.cli.ledger_rows import account_rows, composition_rows, question_rows
     from dpsql.frontends.rendering.formats import write_rows
@@ -62,33 +67,33 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 
     if delta is not None and not accountant:
         raise click.UsageError("--delta is for --accountant: name a rule of composition too")
-    with _ledger(policy) as (loaded, ledger):
-        if accountant:
-            names, rows = composition_rows(loaded, ledger, accountant, delta)
-        elif verbose or format != "table":
-            names, rows = account_rows(loaded, ledger)
-        else:
-            names, rows = question_rows(loaded, ledger)
-            say(f"questions of epsilon {plain_decimal(loaded.per_query.epsilon)}", err=True)
+    if accountant:
+        names, rows = composition_rows(policy, ledger, accountant, delta)
+    elif verbose or format != "table":
+        names, rows = account_rows(policy, ledger)
+    else:
+        names, rows = question_rows(policy, ledger)
+        say(f"questions of epsilon {plain_decimal(policy.per_query.epsilon)}", err=True)
     write_rows(names, rows, standard_output(), format)
-    if not accountant and loaded.budget.every is not None:
-        say(windows_in_words(loaded.budget), err=True)
-    for sentence in loaded.unprotected.values():
+    if not accountant and policy.budget.every is not None:
+        say(windows_in_words(policy.budget), err=True)
+    for sentence in policy.unprotected.values():
         say(sentence, err=True)
 
 
-@budget.command()
-@policy_option()
+@_on_ledger
 @_format
-@option("--last", "Only the newest N rows.", COUNT, metavar="N")
-@option("--all", "Also questions that were free or refused.", is_flag=True)
-@option("--analyst", "Only questions of this analyst.", "NAME")
-@option("--project", "Only questions of this project.", "NAME")
-@option("--claimed-user", "Only questions that a client says (dp.on_behalf_of) it asked for this person.", "NAME")
-@option("--column", "Only answers that read this column: what was learned of it.", "TABLE.COLUMN")
-@option("--days", "Only the last N days.", COUNT, metavar="N")
-@option("--refusals", "Refusals by what was asked for in vain; of 7 days unless --days says otherwise.", is_flag=True)
-def history(policy: Path, format: str, last: int | None, days: int | None, refusals: bool, **chosen: Any) -> None:
+@option("--last N", "Only the newest N rows.", COUNT)
+@option("--all", "Also questions that were free or refused.")
+@option("--analyst NAME", "Only questions of this analyst.")
+@option("--project NAME", "Only questions of this project.")
+@option("--claimed-user NAME", "Only questions that a client says (dp.on_behalf_of) it asked for this person.")
+@option("--column TABLE.COLUMN", "Only answers that read this column: what was learned of it.")
+@option("--days N", "Only the last N days.", COUNT)
+@option("--refusals", "Refusals by what was asked for in vain; of 7 days unless --days says otherwise.")
+def history(
+    policy: Policy, ledger: Ledger, format: str, last: int | None, days: int | None, refusals: bool, **chosen: Any
+) -> None:
     """List charges with their questions, oldest first; csv and json have exact charges and the whole text of long ones."""
     from dpsql.frontends.cli.ledger_rows import chosen_rows, refusal_rows
     from dpsql.frontends.rendering.formats import write_rows
@@ -98,17 +103,15 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
 
     if refusals and (chosen["all"] or chosen["column"]):
         raise click.UsageError("--all and --column are for answers: a refused question has read no column")
-    with _ledger(policy) as (loaded, ledger):
-        questions = open_questions(ledger, loaded)
-        written = [] if questions is None else questions.all()
-        days = 7 if refusals and days is None else days
-        since = "" if days is None else days_before(days).isoformat(timespec="milliseconds")
-        if refusals:
-            names, rows = refusal_rows(written, since, {name: value for name, value in chosen.items() if value})
-        else:
-            names, rows = chosen_rows(
-                ledger, written, since, question_price(loaded) if format == "table" else None, **chosen
-            )
+    questions = open_questions(ledger, policy)
+    written = [] if questions is None else questions.all()
+    days = 7 if refusals and days is None else days
+    since = "" if days is None else days_before(days).isoformat(timespec="milliseconds")
+    if refusals:
+        names, rows = refusal_rows(written, since, {name: value for name, value in chosen.items() if value})
+    else:
+        price = question_price(policy) if format == "table" else None
+        names, rows = chosen_rows(ledger, written, since, price, **chosen)
     if format == "csv":  # analysts choose texts that owners open in spreadsheets
         rows = [tuple(sheet_cell(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
     if format == "table":  # the question, which is last, would make every line as wide as the longest text
@@ -116,73 +119,61 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
     write_rows(names, rows if last is None else rows[-last:], standard_output(), format)
 
 
-@budget.command()
-@policy_option()
+@_on_ledger
 @option("-v --verbose", "Show exact amounts.")
-def forecast(policy: Path, verbose: bool) -> None:
+def forecast(policy: Policy, ledger: Ledger, verbose: bool) -> None:
     """Show how long each account will last at the rate of the last 7 days, in questions of the policy's `per_query`."""
     from dpsql.ledger.forecast import forecasts
     from dpsql.session.budget import question_price
 
-    with _ledger(policy) as (loaded, ledger):
-        for outlook in forecasts(ledger, every=loaded.budget.every):
-            if outlook.scope != "dataset" or loaded.budget.is_limited:
-                say(outlook.exact_words() if verbose else outlook.words(question_price(loaded)))
+    for outlook in forecasts(ledger, every=policy.budget.every):
+        if outlook.scope != "dataset" or policy.budget.is_limited:
+            say(outlook.exact_words() if verbose else outlook.words(question_price(policy)))
 
 
-@budget.command()
-@policy_option()
-@option("--head", "A head that was printed earlier and kept on another machine.", "NUMBER DIGEST")
-@click.pass_context
-def verify(context: click.Context, policy: Path, head: str | None) -> None:
+@_on_ledger
+@option("--head NUMBER DIGEST", "A head that was printed earlier and kept on another machine.")
+def verify(policy: Policy, ledger: Ledger, head: str | None) -> int:
     """Check every entry, every total and the head of the chain; with --head, that it contains an earlier head."""
     from dpsql.ledger.backup import compared
 
-    with _ledger(policy) as (_, ledger):
-        verdict = ledger.verify()
-        if head is not None:
-            compared(ledger, head)
+    verdict = ledger.verify()
+    if head is not None:
+        compared(ledger, head)
     if verdict.sound:
         say(f"the ledger holds: {verdict.entries} entries")
-        return
+        return Exit.DONE
     say(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}", err=True)
-    context.exit(Exit.FAULT)
+    return Exit.FAULT
 
 
-@budget.command()
-@policy_option()
+@_on_ledger
 @option("-f --format", "The format: JSON lines, or CSV.", ("json", "csv"), default="json")
-def export(policy: Path, format: str) -> None:
+def export(policy: Policy, ledger: Ledger, format: str) -> None:
     """Write the whole ledger to standard output, for an auditor."""
-    with _ledger(policy) as (_, ledger):
-        ledger.export(standard_output(), format)
+    ledger.export(standard_output(), format)
 
 
-@budget.command()
-@policy_option()
-def head(policy: Path) -> None:
+@_on_ledger
+def head(policy: Policy, ledger: Ledger) -> None:
     """Print number and digest of the last entry, to be kept where the ledger's machine cannot change them."""
     from dpsql.ledger.backup import head_text
 
-    with _ledger(policy) as (_, ledger):
-        say(head_text(ledger))
+    say(head_text(ledger))
 
 
-@budget.command()
-@policy_option()
+@_on_ledger
 @click.argument("folder", type=PATH)
-def backup(policy: Path, folder: Path) -> None:
+def backup(policy: Policy, ledger: Ledger, folder: Path) -> None:
     """Copy the ledger, its key, the logins and the server's self-signed certificate to the new FOLDER, while queries continue.
     Protect FOLDER: it contains the keys."""
-    from dpsql.errors.custodian_log import audit
     from dpsql.frontends.pgwire.logins import open_logins
     from dpsql.frontends.pgwire.tls import copy_self_signed
     from dpsql.ledger.backup import back_up
 
-    with _ledger(policy) as (loaded, ledger):
-        last = back_up(ledger, folder)
-        logins = open_logins(ledger, loaded).back_up(folder)
-        copy_self_signed(ledger.witness.directory, folder)
+    last = back_up(ledger, folder)
+    logins = open_logins(ledger, policy).back_up(folder)
+    copy_self_signed(ledger.witness.directory, folder)
     audit("owner", act="backup", entry=last.seq)
     say(f"{last.seq} entries are in {folder}, and {logins} logins")
 
@@ -190,17 +181,15 @@ def backup(policy: Path, folder: Path) -> None:
 @budget.command()
 @policy_option()
 @option(
-    "--lost",
+    '--lost "EPSILON [DELTA]"',
     "The most that was spent after the backup, by your word: an epsilon, and a delta behind it; everything that is left of what "
     "you do not state.",
-    '"EPSILON [DELTA]"',
 )
 @option("--tls-key", "Restore the self-signed certificate and its key, too.")
 @click.argument("folder", type=PATH)
 def restore(policy: Path, lost: str | None, tls_key: bool, folder: Path) -> None:
     """Restore the backup in FOLDER, and charge what may have been spent since it was made. Logins are restored, disabled, on a
     machine that has none."""
-    from dpsql.errors.custodian_log import audit
     from dpsql.frontends.cli.ledger_rows import words
     from dpsql.ledger.backup import restore as put_back
     from dpsql.policy import load_policy
@@ -249,53 +238,39 @@ def _restore_service(policy: Policy, folder: Path, tls_key: bool) -> None:
 def adopt(policy: Path, newest_copy: bool) -> None:
     """Use an existing ledger on a new machine that has its key. The ledger's own totals then count as spent, so an older copy
     would forget charges, which dpsql cannot detect. Use `restore` for a copy that may be older."""
-    from dpsql.errors.custodian_log import audit
-    from dpsql.ledger import open_ledger
-    from dpsql.policy import load_policy
-
     if not newest_copy:
         raise click.UsageError("say --newest-copy when you know that it is; else dpsql budget restore")
-    loaded = load_policy(policy)
-    with open_ledger(loaded.ledger_url(), loaded.dataset, adopt=True, witness=loaded.witness) as ledger:
+    with open_owners_ledger(policy, adopt=True) as (_, ledger):
         entries = ledger.verify().entries
     audit("owner", act="adopt", entry=entries)
     say(f"the ledger with {entries} entries is in use here")
 
 
-@budget.command()
-@policy_option()
+@_on_ledger
 @click.argument("reason")
-def clock(policy: Path, reason: str) -> None:
+def clock(policy: Policy, ledger: Ledger, reason: str) -> None:
     """Record that this machine's clock is right, for REASON, and that the budget of today is the present one: after a long time
     without questions, or after a clock that was ahead opened a later budget. What was spent stays spent in each."""
-    from dpsql.errors.custodian_log import audit
     from dpsql.ledger import windows
     from dpsql.session.budget import window_of
 
-    with _ledger(policy) as (loaded, ledger):
-        window, day = window_of(loaded), windows.today()
-        ledger.state_day(window, reason)
+    window, day = window_of(policy), windows.today()
+    ledger.state_day(window, reason)
     audit("owner", act="clock", day=str(day), reason=reason)
-    say(
-        f"the ledger records that today is {day}"
-        + (f"; the budget that began on {window.start} is open" if window else "")
-    )
+    opened = f"; the budget that began on {window.start} is open" if window else ""
+    say(f"the ledger records that today is {day}{opened}")
 
 
 @budget.command()
 @policy_option()
-@option("--replace", "Why the existing head may be replaced; recorded in the ledger.", "REASON")
+@option("--replace REASON", "Why the existing head may be replaced; recorded in the ledger.")
 def witness(policy: Path, replace: str | None) -> None:
     """Write the head of the ledger to the policy's `witness`, for the first time or after a restore."""
-    from dpsql.errors.custodian_log import audit
-    from dpsql.ledger import open_ledger
     from dpsql.ledger.off_machine_head import start_second_witness
-    from dpsql.policy import load_policy
 
-    loaded = load_policy(policy)
-    if loaded.witness is None:
-        raise click.UsageError("the policy has no witness: file:///FOLDER or postgresql://... on another machine")
-    with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+    with open_owners_ledger(policy, witness=None) as (loaded, ledger):
+        if loaded.witness is None:
+            raise click.UsageError("the policy has no witness: file:///FOLDER or postgresql://... on another machine")
         last = start_second_witness(ledger, loaded.witness, replace)
     audit("owner", act="witness", entry=last.seq, reason=replace)
     say(f"the witness has entry {last.seq} and follows from now on")
@@ -329,7 +304,6 @@ def _units(policy: Policy, lost: str) -> dict[str, int]:
 @policy_option()
 def migrate(policy: Path) -> None:
     """Convert a ledger of an older version to this version's format; a copy of the old one is kept in the same folder."""
-    from dpsql.errors.custodian_log import audit
     from dpsql.ledger.opening import migrate as bring
     from dpsql.policy import load_policy
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli import COUNT, option, policy_option
+from dpsql.errors.custodian_log import audit
+from dpsql.frontends.cli import COUNT, open_owners_ledger, option, policy_option
 from dpsql.frontends.rendering.terminal import say
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _SECONDS_OF_A_LINE = 0.1
 
 @click.command()
 @policy_option()
-@option("--before", "Of texts, logs and answers only those that are older than N days.", COUNT, metavar="N")
+@option("--before N", "Of texts, logs and answers only those that are older than N days.", COUNT)
 @option("--dry-run", "Remove nothing; show what would be removed.")
 @click.argument("kinds", nargs=-1, type=click.Choice((*KINDS, "all")), metavar="[KIND]...")
 def erase(policy: Path, before: int | None, dry_run: bool, kinds: tuple[str, ...]) -> None:
@@ -39,16 +40,13 @@ def erase(policy: Path, before: int | None, dry_run: bool, kinds: tuple[str, ...
     `answers` (stored releases; repeats are charged again), or `all`. Charges stay: they hold no data, and prove that the budget
     held.
     """
-    from dpsql.errors.custodian_log import audit
-    from dpsql.ledger import open_ledger
-    from dpsql.policy import load_policy
     from dpsql.reuse.questions import days_before
 
-    loaded, removes = load_policy(policy), bool(kinds) and not dry_run
+    removes = bool(kinds) and not dry_run
     chosen = KINDS if not kinds or "all" in kinds else kinds
     until = AFTER_ALL if before is None else days_before(before).isoformat(timespec="milliseconds")
     counts: dict[str, int] = {}
-    with open_ledger(loaded.ledger_url(), loaded.dataset, witness=loaded.witness) as ledger:
+    with open_owners_ledger(policy) as (loaded, ledger):
         charges = sum(entry.kind == "charge" for entry in ledger.history())
         for kind in KINDS:
             if kind in chosen:

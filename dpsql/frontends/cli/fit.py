@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.errors.custodian_log import registering
+from dpsql.errors.custodian_log import audit, registering
 from dpsql.frontends.cli import (
     COUNT,
+    SessionOptions,
     analyst_option,
-    open_session_from_options,
     option,
     policy_option,
     settings_of,
 )
-from dpsql.frontends.rendering.terminal import say, say_json, say_line, standard_output
+from dpsql.frontends.rendering.terminal import say, say_json, say_line
 
 if TYPE_CHECKING:
     from dpsql.session.explanation import PrivacyPlan
     from dpsql.session.session import Session
     from dpsql.tuning import Advice
-    from dpsql.tuning.choices import ChoiceTable, SampleTable, WayTable
+    from dpsql.tuning.choices import SampleTable, WayTable
     from dpsql.tuning.policy_fit import PolicyFit
 
 
 @click.command()
 @policy_option()
 @option("--apply", "Write the proposal into the policy.")
-@option("--table tables", "Only this protected table.", "TABLE", multiple=True)
-@option("--epsilon", "The epsilon of the measurement; with it, no confirmation is asked for.", "EPSILON")
+@option("--table tables TABLE", "Only this protected table.", multiple=True)
+@option("--epsilon EPSILON", "The epsilon of the measurement; with it, no confirmation is asked for.")
 @option("-f --format", "The format of the output.", ("text", "json"), default="text")
 @analyst_option
-@option("--set settings", "With SQL: options of the question.", "NAME=VALUE", multiple=True)
-@option("--groups", "With SQL: the number of groups of the answer, for private keys.", COUNT, metavar="N")
+@option("--set settings NAME=VALUE", "With SQL: options of the question.", multiple=True)
+@option("--groups N", "With SQL: the number of groups of the answer, for private keys.", COUNT)
 @click.argument("sql", required=False)
 def fit(
     *, policy: Path, apply: bool, tables: tuple[str, ...], epsilon: str | None, format: str, analyst: str | None,
@@ -62,7 +62,7 @@ def fit(
     if sql is not None:
         if apply or tables:
             raise click.UsageError("--apply and --table are for the whole policy: leave SQL out")
-        with open_session_from_options(policy, analyst, settings_of(None, None, settings)) as session:
+        with SessionOptions(policy, analyst, None, settings_of(None, None, settings)).open() as session:
             _fit_question(session, sql, exact_epsilon, groups, format)
         return
     if settings or groups or analyst:
@@ -97,7 +97,6 @@ def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: 
 
 
 def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
-    from dpsql.errors.custodian_log import audit
     from dpsql.errors.exceptions import did_you_mean
     from dpsql.frontends.admin.policy_text import policy_diff, replace_policy
     from dpsql.policy import load_policy
@@ -144,7 +143,7 @@ _OVER = {"rows": "over max_rows"} | {kind: f"over {kind}" for kind in _CAPS}
 
 def write_policy_fit(fitted: PolicyFit) -> None:
     """Print for each table how many persons each bound, domain and cap cuts off, then the proposals."""
-    from dpsql.frontends.rendering.tables import draw
+    from dpsql.frontends.rendering.tables import say_table
 
     for table, persons in fitted.persons.items():
         say(f"{table}: about {persons:,.0f} {fitted.unit}; each count +/- {fitted.bar:,.0f} or more (95 %)")
@@ -155,9 +154,8 @@ def write_policy_fit(fitted: PolicyFit) -> None:
                 cells.setdefault(finding.column or "(rows)", {})[finding.kind] = cell
         kinds = [kind for kind in _KINDS if any(kind in row for row in cells.values())]
         names = ["column", *(_OVER.get(kind, kind) for kind in kinds)]
-        columns = [list(cells), *([row.get(kind, "") for row in cells.values()] for kind in kinds)]
         if kinds:
-            draw(names, columns, [False] + [True] * len(kinds), standard_output())
+            say_table(names, [(column, *(row.get(kind, "") for kind in kinds)) for column, row in cells.items()])
         say("")
     say(f"-: none, or so few that noise hides them: up to about {fitted.least:,.0f} {fitted.unit} in one place")
     for proposal in fitted.proposals:
@@ -188,7 +186,7 @@ def _write(advice: Advice, format: str) -> None:
 
 def write_samples(table: SampleTable) -> None:
     """Print how exact the median and the mean would be with each number of samples."""
-    from dpsql.frontends.rendering.tables import draw
+    from dpsql.frontends.rendering.tables import say_table
 
     say(f"samples for {table.statistic} (now the {table.combined} of {table.samples})")
     names = ["samples", "rows in each", "median off by", "mean +/-", ""]
@@ -200,7 +198,7 @@ def write_samples(table: SampleTable) -> None:
         )
         for choice in table.choices
     ]  # fmt: skip
-    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 4 + [False], standard_output())
+    say_table(names, rows, words=(4,))
     if table.recommended is None:
         say("no recommendation: groups of dp.assume_rows rows are too small for samples")
     say("")
@@ -208,12 +206,19 @@ def write_samples(table: SampleTable) -> None:
 
 def write_advice(advice: Advice) -> None:
     """Print the tables, the recommendations last."""
-    from dpsql.frontends.rendering.tables import draw
+    from dpsql.frontends.rendering.tables import say_table
 
     say(f"about {_short(advice.people)} persons, with up to about {_short(advice.rows)} rows each")
     for table in advice.tables:
         say(f"\n{table.setting} for {table.of}" + ("" if table.now is None else f" (now {table.now:.10g})"))
-        draw(*_columns(table), standard_output())
+        rows = [
+            (
+                f"{choice.value:.10g}", f"{choice.lost:.1%}", _short(choice.bias), _short(choice.noise),
+                _short(choice.together), "<- least error" if choice.recommended else "",
+            )
+            for choice in table.choices
+        ]  # fmt: skip
+        say_table([table.setting, "lost", "bias", "noise", "together", ""], rows, words=(5,))
         if table.why:
             say(f"no recommendation: {table.why}")
     for ways in advice.ways:
@@ -235,7 +240,7 @@ _WORDS_OF_WAYS = {
 
 def write_ways(table: WayTable) -> None:
     """Print which way of bounding a sum is recommended."""
-    from dpsql.frontends.rendering.tables import draw
+    from dpsql.frontends.rendering.tables import say_table
 
     say(f"\nways to bound {table.output}")
     names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden persons", ""]
@@ -244,7 +249,7 @@ def write_ways(table: WayTable) -> None:
         errors = map(_short, (candidate.bias, candidate.noise, candidate.together, candidate.hidden))
         mark = "<- proposed" if candidate.recommended else ""
         rows.append((_WORDS_OF_WAYS[candidate.name], _short(candidate.bound), f"{candidate.lost:.1%}", *errors, mark))
-    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [False] + [True] * 6 + [False], standard_output())
+    say_table(names, rows, words=(0, 7))
     if table.why:
         say(f"no recommendation: {table.why}")
     say(
@@ -255,15 +260,3 @@ def write_ways(table: WayTable) -> None:
 def _short(value: float) -> str:
     """Format a number with three digits and without an exponent."""
     return f"{value:.3g}" if value < 100 else f"{float(f'{value:.3g}'):,.0f}"
-
-
-def _columns(table: ChoiceTable) -> tuple[list[str], list[list[str]], list[bool]]:
-    names = [table.setting, "lost", "bias", "noise", "together", ""]
-    rows = [
-        (
-            f"{choice.value:.10g}", f"{choice.lost:.1%}", _short(choice.bias), _short(choice.noise),
-            _short(choice.together), "<- least error" if choice.recommended else "",
-        )
-        for choice in table.choices
-    ]  # fmt: skip
-    return names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 5 + [False]

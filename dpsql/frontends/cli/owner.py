@@ -5,27 +5,27 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dpsql.errors.exceptions import Exit
 from dpsql.frontends.cli import (
     FILE,
     FOLDER,
     PATH,
     FiniteRange,
     SessionOptions,
+    open_owners_ledger,
     option,
     policy_option,
     session_options,
 )
 from dpsql.frontends.files import read_text, require_replaceable
-from dpsql.frontends.rendering.terminal import say, say_json, say_styled, standard_output
+from dpsql.frontends.rendering.terminal import say, say_json, say_styled
 from dpsql.media.text import terminal
 
 if TYPE_CHECKING:
@@ -45,47 +45,36 @@ Answered = TypeVar("Answered")
 @policy_option(required=False)
 @option("--create-ledger", "Create the ledger of a data set that never had one.")
 @option("--change-unit", "Keep a ledger that has charges for another privacy unit.")
-@option("--second-budget", "Create a ledger although the data set has another one; the reason is recorded.", "REASON")
+@option("--second-budget REASON", "Create a ledger although the data set has another one; the reason is recorded.")
 @option("--scan", "Read every row, and report where that fails; exact figures, for the owner.")
 @click.argument("file", required=False, type=PATH)
-@click.pass_context
-def check(
-    context: click.Context,
-    policy: Path | None,
-    create_ledger: bool,
-    change_unit: bool,
-    second_budget: str | None,
-    scan: bool,
-    file: Path | None,
-) -> None:
+def check(policy: Path | None, file: Path | None, **how: Any) -> int:
     """Check a policy, the structure of its data, and its ledger; report all problems at once."""
     from dpsql.frontends.admin.check import check_policy_file
 
     path = file or policy
     if path is None:
         raise click.UsageError("no policy: dpsql check POLICY")
-    findings = check_policy_file(
-        path, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget, scan=scan
-    )
+    findings = check_policy_file(path, **how)
     for line in findings.notes:
         say(line)
     for line in findings.problems:
         say(line, err=True)
-    context.exit(findings.status)
+    return findings.status
 
 
 @click.command()
 @option(
-    "--from source", "A DuckDB, Parquet or CSV file, a glob, a folder of them, postgresql://..., or spark://...", "PATH"
+    "--from source PATH", "A DuckDB, Parquet or CSV file, a glob, a folder of them, postgresql://..., or spark://..."
 )
 @option("--out", "The policy file; by default NAME.yaml.", FILE)
-@option("--unit", "The privacy unit: the column with a person's key, or `row`.", "TABLE.COLUMN")
+@option("--unit TABLE.COLUMN", "The privacy unit: the column with a person's key, or `row`.")
 @option(
     "--answers answers_file",
     "A file with the owner's answers, one `QUESTION: ANSWER` per line; nothing is asked.",
     FILE,
 )
-@option("--add", "Ask for one further TABLE of the source, and add it to the policy PATH.", "TABLE")
+@option("--add TABLE", "Ask for one further TABLE of the source, and add it to the policy PATH.")
 @option("--starter", "Ask nothing, and mark open questions with #? (the default without a terminal).")
 @click.argument("path", required=False)
 def init(
@@ -180,13 +169,11 @@ def _asker() -> Callable[[str, str], str]:
 
 @click.command()
 @click.argument("folder", required=False, default="dpsql-demo", type=FOLDER)
-@click.pass_context
-def demo(context: click.Context, folder: Path) -> None:
+def demo(folder: Path) -> None:
     """Build a real data set with policy and ledger in DIR (dpsql-demo), and ask questions that a hospital would ask."""
     from dpsql.frontends.demo import run_demo
 
     run_demo(folder)
-    context.exit(Exit.DONE)
 
 
 # --- the contribution index of a policy's protected tables ------------------------------------------------------------
@@ -197,23 +184,16 @@ def open_index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex
     """Open the prepared copies of a policy's data, with its ledger."""
     from dpsql.engine.contribution_index import ContributionIndex
     from dpsql.engine.registry import open_engine
-    from dpsql.ledger import open_ledger
-    from dpsql.policy import load_policy
 
-    loaded = load_policy(policy)
-    engine = open_engine(loaded)
-    try:
-        with open_ledger(loaded.ledger_url(), loaded.dataset, witness=loaded.witness) as ledger:
-            yield loaded, ledger, ContributionIndex(loaded, engine, lambda: ledger.witness.key)
-    finally:
-        engine.close()
+    with open_owners_ledger(policy) as (loaded, ledger), closing(open_engine(loaded)) as engine:
+        yield loaded, ledger, ContributionIndex(loaded, engine, lambda: ledger.witness.key)
 
 
 @click.command()
 @policy_option()
 @option("--copy", "Write the rows even where none is dropped, so that every question takes equal work.")
-@option("--memory", "The most memory to use, e.g. 4GB; the rest goes to disk.", "SIZE")
-@option("--jobs", "The number of threads.", click.IntRange(1, 256), metavar="N")
+@option("--memory SIZE", "The most memory to use, e.g. 4GB; the rest goes to disk.")
+@option("--jobs N", "The number of threads.", click.IntRange(1, 256))
 def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
     """Prepare the bounded rows of each person, so that queries take about as long as without privacy.
 
@@ -282,16 +262,10 @@ _RISK_WARNING = "These figures are exact and about persons: they are for the dat
 
 @click.command()
 @policy_option()
-@option("--columns", "Columns that others may know about a person (quasi-identifiers).", "A,B,...", required=True)
-@option("--sensitive", "Columns that nobody should learn about a person.", "C,...", default="")
-@option("--k", "Find generalisations in which at least K persons are alike.", click.IntRange(min=2), metavar="K")
-@option(
-    "--leave-out",
-    "With --k: the share of persons that may be left out.",
-    FiniteRange(0, 1),
-    default=0.0,
-    metavar="SHARE",
-)
+@option("--columns A,B,...", "Columns that others may know about a person (quasi-identifiers).", required=True)
+@option("--sensitive C,...", "Columns that nobody should learn about a person.", default="")
+@option("--k K", "Find generalisations in which at least K persons are alike.", click.IntRange(min=2))
+@option("--leave-out SHARE", "With --k: the share of persons that may be left out.", FiniteRange(0, 1), default=0.0)
 @option("-f --format", "The format of the output.", ("text", "json"), default="text")
 @click.argument("table")
 def risk(
@@ -313,14 +287,10 @@ def risk(
         raise click.BadParameter("it names no column", param_hint="--columns")
     if both := set(map(str.lower, quasi)) & set(map(str.lower, secret)):
         raise click.BadParameter(f"{min(both)} stands among --columns, too", param_hint="--sensitive")
-    engine = open_engine(loaded)
-    try:
-        with PersonRows(loaded, engine, table, (*quasi, *secret)) as rows:
-            names = tuple(rows.columns)
-            report = measure_risk(rows, names[: len(quasi)], names[len(quasi) :])
-            coarser = None if k is None else generalisations(rows, report.columns, k, leave_out)
-    finally:
-        engine.close()
+    with closing(open_engine(loaded)) as engine, PersonRows(loaded, engine, table, (*quasi, *secret)) as rows:
+        names = tuple(rows.columns)
+        report = measure_risk(rows, names[: len(quasi)], names[len(quasi) :])
+        coarser = None if k is None else generalisations(rows, report.columns, k, leave_out)
     if format == "json":
         written = {**asdict(report), "k": report.sizes.smallest, "average_risk": report.sizes.average_risk}
         if coarser is not None:
@@ -351,70 +321,52 @@ def write_report(report: RiskReport) -> None:
     say(f"\nk-anonymity: {sizes.smallest} (the fewest persons who are alike; {sizes.classes:,} combinations)")
     say(f"found by somebody who knows these columns of everybody: {sizes.average_risk:.2%} of the persons")
     from dpsql.disclosure.report import SIZES
+    from dpsql.frontends.rendering.tables import say_table
 
-    counts = [sizes.between(low, high) for low, high in SIZES]
+    def shared(number: int) -> tuple[str, str]:
+        return f"{number:,}", f"{number / persons:.1%}"
+
     labels = [
         str(low) if low == high else f"{low} and more" if high is None else f"{low} to {high}" for low, high in SIZES
     ]
-    _table(
+    say_table(
         ("persons alike", "persons", "share"),
-        [labels, [f"{n:,}" for n in counts], [_share(n, persons) for n in counts]],
+        [(label, *shared(sizes.between(*ends))) for label, ends in zip(labels, SIZES, strict=True)],
     )
     if report.diversity:
         say("\nWhat a group of persons who are alike tells of its members")
-        _table(
+        say_table(
             ("column", "l (distinct)", "l (entropy)", "t", "persons disclosed", "share"),
             [
-                [entry.column for entry in report.diversity],
-                [str(entry.distinct) for entry in report.diversity],
-                [f"{entry.entropy:.2f}" for entry in report.diversity],
-                [f"{entry.closeness:.2f}" for entry in report.diversity],
-                [f"{entry.disclosed:,}" for entry in report.diversity],
-                [_share(entry.disclosed, persons) for entry in report.diversity],
+                (e.column, str(e.distinct), f"{e.entropy:.2f}", f"{e.closeness:.2f}", *shared(e.disclosed))
+                for e in report.diversity
             ],
         )
     singled = report.uniqueness[:MOST_LISTED]
     say("\nColumns that single persons out" + (" (the first)" if len(report.uniqueness) > len(singled) else ""))
-    _table(
-        ("columns", "persons alone", "share"),
-        [
-            [", ".join(entry.columns) for entry in singled],
-            [f"{entry.persons:,}" for entry in singled],
-            [_share(entry.persons, persons) for entry in singled],
-        ],
-    )
+    rows = [(", ".join(entry.columns), *shared(entry.persons)) for entry in singled]
+    say_table(("columns", "persons alone", "share"), rows)
 
 
 def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: int) -> None:
     """Write the generalisations, beginning with the one that keeps the most, and the SQL of that one."""
+    from dpsql.frontends.rendering.tables import say_table
+
     if not coarser:
         say(f"\nNo generalisation: there are fewer than {k} persons, or too few may be left out")
         return
     say(f"\nCoarser values with at least {k} persons alike")
     listed = coarser[:MOST_LISTED]
     names = [name for name, _ in listed[0].levels]
-    columns = [[entry.levels[number][1] for entry in listed] for number in range(len(names))]
-    _table(
-        (*names, "combinations", "left out", "information kept"),
-        [
-            *columns,
-            [f"{entry.classes:,}" for entry in listed],
-            [_share(entry.left_out, persons) for entry in listed],
-            [f"{entry.information:.0%}" for entry in listed],
-        ],
-        words=len(names),
-    )
+    rows = [
+        (
+            *(level for _, level in entry.levels), f"{entry.classes:,}", f"{entry.left_out / persons:.1%}",
+            f"{entry.information:.0%}",
+        )
+        for entry in listed
+    ]  # fmt: skip
+    say_table((*names, "combinations", "left out", "information kept"), rows, words=range(len(names)))
     say("The first, as SQL: " + ", ".join(f'{sql} AS "{name}"' for name, sql in listed[0].sql))
-
-
-def _share(number: int, persons: int) -> str:
-    return f"{number / persons:.1%}"
-
-
-def _table(names: Sequence[str], columns: Sequence[Sequence[str]], words: int = 1) -> None:
-    from dpsql.frontends.rendering.tables import draw
-
-    draw(names, columns, [number >= words for number in range(len(names))], standard_output())
 
 
 # --- pictures of an answer, or of how its error falls with epsilon ----------------------------------------------------
@@ -439,7 +391,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
     without bounds and noise.
     """
     from dpsql.frontends.interruptible import ask
-    from dpsql.frontends.rendering.formats import fitting, price_lines
+    from dpsql.frontends.rendering.formats import say_price
     from dpsql.frontends.rendering.plots import (
         check_plot,
         draw_release,
@@ -464,8 +416,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
         require_drawable(session, text)
         exact_rows = _exact_rows(session, chosen.policy, text) if exact else None
         release = ask(session, text)
-        for line in fitting(price_lines(session, release)):
-            say(line, err=True)
+        say_price(session, release)
         if exact_rows is None:
             draw_release(release, out)
             return
@@ -481,11 +432,8 @@ def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:
 
     loaded = load_policy(policy)
     keys = [position for position, column in enumerate(session.describe(sql)) if not column.noisy]
-    engine = open_engine(loaded)
-    try:
+    with closing(open_engine(loaded)) as engine:
         return plain_answer(loaded, engine, sql, keys)
-    finally:
-        engine.close()
 
 
 def expected_errors(session: Session, sql: str) -> list[tuple[float, str, float]]:

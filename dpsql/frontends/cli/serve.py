@@ -18,7 +18,7 @@ import click
 from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.errors.traces import TRACES
-from dpsql.frontends.cli import PATH, FiniteRange, option, policy_option
+from dpsql.frontends.cli import PATH, FiniteRange, open_owners_ledger, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
 from dpsql.storage.memory import use_few_arenas
 
@@ -36,7 +36,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @click.command()
 @policy_option()
-@option("--listen", "The address at which BI tools connect.", "HOST:PORT", default=DEFAULT_ADDRESS, show_default=True)
+@option("--listen HOST:PORT", "The address at which BI tools connect.", default=DEFAULT_ADDRESS, show_default=True)
 @option("--tls-cert", "The certificate (chain), PEM.", PATH)
 @option("--tls-key", "The key of the certificate, PEM.", PATH)
 @option("--tls-self-signed", "Use a certificate made for this data set, kept next to the ledger's key.")
@@ -45,26 +45,15 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @option("--concurrency", "The most questions measured at a time.", click.IntRange(1, 256), default=4, show_default=True)
 @option("--concurrency-per-user", "The most of these for one user; by default all but one.", click.IntRange(1, 256))
 @option(
-    "--memory",
+    "--memory MB",
     "The most memory for answers and statements that are held for clients, in megabytes.",
     click.IntRange(16, 1 << 20),
     default=1024,
     show_default=True,
-    metavar="MB",
 )
-@option(
-    "--memory-per-user",
-    "The most of it for one user; by default three quarters.",
-    click.IntRange(1, 1 << 20),
-    metavar="MB",
-)
-@option(
-    "--memory-per-connection",
-    "The most of it for one connection; by default half.",
-    click.IntRange(1, 1 << 20),
-    metavar="MB",
-)
-@option("--status", "A port for the owner: GET /healthz, /readyz, /metrics. Not for analysts.", "HOST:PORT")
+@option("--memory-per-user MB", "The most of it for one user; by default three quarters.", click.IntRange(1, 1 << 20))
+@option("--memory-per-connection MB", "The most of it for one connection; by default half.", click.IntRange(1, 1 << 20))
+@option("--status HOST:PORT", "A port for the owner: GET /healthz, /readyz, /metrics. Not for analysts.")
 @option("--traces", "Send durations of phases to your OpenTelemetry collector (OTEL_...).")
 @option(
     "--drain-seconds",
@@ -258,11 +247,8 @@ def user() -> None:
 @contextmanager
 def _logins(policy: Path) -> Iterator[Logins]:
     from dpsql.frontends.pgwire.logins import open_logins
-    from dpsql.ledger import open_ledger
-    from dpsql.policy import load_policy
 
-    loaded = load_policy(policy)
-    with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+    with open_owners_ledger(policy, witness=None) as (loaded, ledger):
         yield open_logins(ledger, loaded)
 
 
@@ -281,12 +267,9 @@ def user_add(policy: Path, name: str) -> None:
 
 def _questions_of(policy: Path, name: str) -> str:
     """Return how many questions the account of an analyst, and the data set, have left."""
-    from dpsql.ledger import open_ledger
-    from dpsql.policy import load_policy
     from dpsql.session.budget import budget_of_everybody, question_price
 
-    loaded = load_policy(policy)
-    with open_ledger(loaded.ledger_url(), loaded.dataset, witness=loaded.witness) as ledger:
+    with open_owners_ledger(policy) as (loaded, ledger):
         budget = budget_of_everybody(loaded, ledger.accounts())
     colleagues = (f"analyst:{other}" for other in loaded.analysts if other != name)
     return f"left: {budget.without(colleagues).questions_text(question_price(loaded), loaded.per_query.epsilon)}"

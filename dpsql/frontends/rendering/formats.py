@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NotRequired, TextIO, TypedDict
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.tables import draw, shown_value, write_table
+from dpsql.frontends.rendering.terminal import say_line
 from dpsql.media.text import csv_cell, json_text, sheet_cell, terminal
 from dpsql.release.value_text import value_text
 
@@ -390,14 +391,13 @@ def price_lines(session: Session, release: Release, *, verbose: bool = False) ->
     return [*lines, f"left: {left_text(session)}"]
 
 
-def fitting(lines: Iterable[str]) -> list[str]:
-    """Return lines broken between words, with an indent, if standard error is a terminal that is too narrow for them."""
-    if not sys.stderr.isatty():
-        return list(lines)
-    width = max(40, shutil.get_terminal_size().columns)
-    return [
-        part for line in lines for part in wrap(line, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
-    ]
+def say_price(session: Session, release: Release, *, verbose: bool = False, **style: Any) -> None:
+    """Print the price of an answer and the remaining budget on standard error; lines that are too long for a terminal are broken
+    between words, with an indent. `style`: of `say`."""
+    width = max(40, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
+    for line in price_lines(session, release, verbose=verbose):
+        for part in [line] if width is None else wrap(line, width, subsequent_indent="  ", break_on_hyphens=False):
+            say_line(part, err=True, **style)
 
 
 def left_text(session: Session) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TextIO
 
+from dpsql.frontends.rendering.terminal import standard_output
 from dpsql.media.text import terminal
 from dpsql.policy import Policy, Table
 from dpsql.policy.types import PolicyColumn
@@ -121,6 +122,12 @@ def draw(
     lines = [_line(row, widths, right, between) for row in (names, *zip(*columns, strict=True))]
     lines.insert(1, crossing.join(dash * wide for wide in widths))
     out.writelines(f"{line.rstrip()}\n" for line in lines)
+
+
+def say_table(names: Sequence[str], rows: Sequence[Sequence[str]], words: Container[int] = (0,)) -> None:
+    """Print rows of texts as a table; `words`: the columns that are no numbers."""
+    columns = [[row[index] for row in rows] for index in range(len(names))]
+    draw(names, columns, [index not in words for index in range(len(names))], standard_output())
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], between: str) -> str:

@@ -11,7 +11,7 @@ from dpsql.errors.custodian_log import registering, unexpected_text
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.frontends.files import read_text
 from dpsql.frontends.interruptible import ask
-from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
+from dpsql.frontends.rendering.formats import left_text, say_price
 from dpsql.frontends.rendering.terminal import say, say_line, waiting
 from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
 from dpsql.sql.split import read_script
@@ -94,7 +94,7 @@ class _Talk:
         session = self.prompt.session
         release = self.prompt.screen.timed(lambda: _ask(session, sql))
         with registering(charged=release.receipt.is_paid, passing=OSError):
-            _tell_price(session, release)
+            say_price(session, release, dim=True)
         return release
 
     def _answer(self, sql: Piece) -> None:
@@ -103,7 +103,7 @@ class _Talk:
         with registering(charged=release.receipt.is_paid, passing=OSError):
             if release.columns:
                 screen.show(release)
-            _tell_price(session, release)
+            say_price(session, release, dim=True)
 
     def _answer_file(self, place: str) -> None:
         """Answer the texts of a file up to the first error, which is printed with the file's name."""
@@ -122,11 +122,6 @@ class _Talk:
 
 def _ask(session: Session, sql: str | Piece) -> Release:
     return ask(session, sql, waiting=waiting(), advise=partial(say_line, err=True, dim=True))
-
-
-def _tell_price(session: Session, release: Release) -> None:
-    for line in fitting(price_lines(session, release)):
-        say_line(line, err=True, dim=True)
 
 
 def _guarded(work: Callable[[], None]) -> int:

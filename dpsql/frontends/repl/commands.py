@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -162,37 +163,27 @@ def _tables(prompt: Prompt, rest: str) -> None:
     _show(prompt, "SHOW TABLES")
 
 
-def _describe(prompt: Prompt, rest: str) -> None:
-    if rest:
-        release = prompt.session.execute(f"DESCRIBE {rest}")
-        prompt.screen.text(column_summary(release.table.to_pylist(), sys.stdout.encoding or "utf-8"))
-    else:
-        _tables(prompt, rest)
+def _describe(prompt: Prompt, rest: str, *, fully: bool = False) -> None:
+    if fully or not rest:
+        _show(prompt, f"DESCRIBE {rest}" if rest else "SHOW TABLES")
+        return
+    release = prompt.session.execute(f"DESCRIBE {rest}")
+    prompt.screen.text(column_summary(release.table.to_pylist(), sys.stdout.encoding or "utf-8"))
 
 
-def _describe_fully(prompt: Prompt, rest: str) -> None:
-    _show(prompt, f"DESCRIBE {rest}" if rest else "SHOW TABLES")
-
-
-def _explain(prompt: Prompt, rest: str) -> None:
-    prompt.screen.text(prompt.session.explain(rest).to_text() + "\n")
-
-
-def _explain_fully(prompt: Prompt, rest: str) -> None:
+def _explain(prompt: Prompt, rest: str, *, fully: bool = False) -> None:
     plan = prompt.session.explain(rest)
-    prompt.screen.text(f"{plan.to_text()}\n\n{plan.details()}\n")
+    prompt.screen.text(f"{plan.to_text()}\n" + (f"\n{plan.details()}\n" if fully else ""))
 
 
-def _budget(prompt: Prompt, rest: str) -> None:
-    session = prompt.session
+def _budget(prompt: Prompt, rest: str, *, fully: bool = False) -> None:
+    session, budget = prompt.session, prompt.session.budget()
+    if fully:
+        prompt.screen.text(f"{budget.text()}\n")
+        return
     epsilon, price = session.options.epsilon, session.planner.accountant.request(session.options.epsilon)
-    budget = session.budget()
     lines = [budget.questions_text(session.planner.accountant.units(price), epsilon), budget.in_a_year]
     prompt.screen.text("".join(f"{line}\n" for line in lines if line))
-
-
-def _budget_fully(prompt: Prompt, rest: str) -> None:
-    prompt.screen.text(f"{prompt.session.budget().text()}\n")
 
 
 def _set(prompt: Prompt, rest: str) -> None:
@@ -213,16 +204,11 @@ def _layout(prompt: Prompt, rest: str) -> None:
     prompt.screen.text(f"one value a line: {word}\n")
 
 
-def _timing(prompt: Prompt, rest: str) -> None:
-    word = _choice("\\timing", rest or ("off" if prompt.screen.timing else "on"), ("on", "off"))
-    prompt.screen.timing = word == "on"
-    prompt.screen.text(f"timing: {word}\n")
-
-
-def _pager(prompt: Prompt, rest: str) -> None:
-    word = _choice("\\pager", rest or ("off" if prompt.screen.pager else "on"), ("on", "off"))
-    prompt.screen.pager = word == "on"
-    prompt.screen.text(f"pager: {word}\n")
+def _switch(name: str, prompt: Prompt, rest: str) -> None:
+    """Switch a setting of the screen on or off; without a word, to the other of the two."""
+    word = _choice(f"\\{name}", rest or ("off" if getattr(prompt.screen, name) else "on"), ("on", "off"))
+    setattr(prompt.screen, name, word == "on")
+    prompt.screen.text(f"{name}: {word}\n")
 
 
 def _choice(word: str, argument: str, allowed: tuple[str, ...]) -> str:
@@ -326,7 +312,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if quoted else text
 
 
-_COMMANDS: dict[str, tuple[str, Callable[[Prompt, str], None]]] = {
+_COMMANDS: dict[str, tuple[str, Callable[..., None]]] = {
     "\\d[+] [TABLE]": ("tables, or the columns of one table (+: domains, keys, descriptions)", _describe),
     "\\dt": ("tables", _tables),
     "\\explain[+] SQL": (
@@ -336,8 +322,8 @@ _COMMANDS: dict[str, tuple[str, Callable[[Prompt, str], None]]] = {
     "\\budget[+]": ("how many questions are left (+: exact amounts)", _budget),
     "\\set [NAME [VALUE]]": ("all options, one option, or change one (\\set epsilon 0.2; \\set epsilon default)", _set),
     "\\x [on|off|auto]": ("one value a line; auto: where a table is wider than the terminal", _layout),
-    "\\timing [on|off]": ("how long each question took", _timing),
-    "\\pager [on|off]": ("answers longer than the terminal go through $PAGER", _pager),
+    "\\timing [on|off]": ("how long each question took", partial(_switch, "timing")),
+    "\\pager [on|off]": ("answers longer than the terminal go through $PAGER", partial(_switch, "pager")),
     "\\i FILE": ("answer the statements of a file", _include),
     "\\o [FILE]": ("write answers to a file; without FILE to the terminal again", _output),
     "\\copy (SQL) TO FILE": ("ask, and write the answer as csv, json, parquet or arrow (by the file's ending)", _copy),
@@ -354,8 +340,10 @@ _COMMANDS: dict[str, tuple[str, Callable[[Prompt, str], None]]] = {
 """Each command: how it is written, what it does in words, and in fact. A command with [+] has another form that shows more."""
 HELP = {usage: words for usage, (words, _) in _COMMANDS.items()}
 _RUN = {usage.split()[0].removesuffix("[+]"): run for usage, (_, run) in _COMMANDS.items()} | {
-    "\\d+": _describe_fully, "\\explain+": _explain_fully, "\\budget+": _budget_fully, "\\h": _help, "\\help": _help,
-}  # fmt: skip
+    "\\h": _help,
+    "\\help": _help,
+}
+_RUN |= {f"{name}+": partial(_RUN[name], fully=True) for name in ("\\d", "\\explain", "\\budget")}
 
 
 # --- queries kept under names, in a file that only their owner can read ----------------------------------------
