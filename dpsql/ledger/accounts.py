@@ -67,7 +67,8 @@ _ACCOUNT_COLUMNS = ("scope", "accountant", "limits", "spent", "seq", "mac")
 _MOST_KNOWN = 1000
 _ROWS = f"SELECT {', '.join(_ACCOUNT_COLUMNS)} FROM dpsql_accounts"
 _INSERT_ACCOUNT = (
-    f"INSERT INTO dpsql_accounts ({', '.join(_ACCOUNT_COLUMNS)}) VALUES (:scope, :accountant, :limits, :spent, :seq, :mac)"
+    f"INSERT INTO dpsql_accounts ({', '.join(_ACCOUNT_COLUMNS)}) "
+    "VALUES (:scope, :accountant, :limits, :spent, :seq, :mac)"
 )
 _UPDATE = "UPDATE dpsql_accounts SET limits = :limits, spent = :spent, seq = :seq, mac = :mac WHERE scope = :scope"
 
