@@ -50,7 +50,7 @@ MOST = {
     "functions": (4_360, 22),
     # clocks that jump open no budget, and the owner states the day: 70; a commit is read back: 50; stores leave it space, bytes that are gone: 25
     # checkpoints, with which a ledger of a million charges opens in a fifth of the time: 80
-    "ledger": (3_430, 18),
+    "ledger": (3_430, 14),
     "media": (200, 3),
     "noise": (3_300, 15),
     # keys of joined sides, so that the order of FROM changes no price: 50; computed names of subqueries: 10; joins counted once: 25; unused columns, from

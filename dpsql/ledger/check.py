@@ -181,8 +181,7 @@ def require_sound(
     if not verdict.sound:
         raise refuse("ledger_tampered", entry=verdict.first_bad, problem=verdict.problem)
     if checkpoint and replay.last.seq - begun > max(REPLAYED, replay.last.seq // 20):
-        facts = {**replay.facts(), "rows": _fingerprint(connection, replay.last.seq)}
-        text = canonical(facts)
+        text = canonical({**replay.facts(), "rows": _fingerprint(connection, replay.last.seq)})
         with suppress(OSError):  # without it, the next opening takes longer
             replace_private(witness.directory / CHECKPOINT, f"{_checkpoint_mac(witness, text)}\n{text}".encode())
 
