@@ -103,18 +103,30 @@ function("mul", meaning=operator.mul, cost=50)(_arithmetic("mul", ranges.multipl
 def _div(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of a division of reals, which is NULL if the divisor is zero."""
     want(arguments, NUMERIC, NUMERIC)
-    interval = ranges.divide(interval_of(arguments[0]), interval_of(arguments[1]))
-    return _real(interval, any_nullable(arguments) or interval[0] is None)
+    interval, nullable = _quotient(*arguments)
+    return _real(interval, any_nullable(arguments) or nullable)
+
+
+def _quotient(dividend: Expr, divisor: Expr) -> tuple[Interval, bool]:
+    """Return the interval of a quotient, and whether the divisor may be zero, so that the quotient is NULL. An integer other than
+    zero is at least 1 or at most -1, so that its quotients are no larger than the dividend."""
+    whole, (low, high) = divisor.facts.type is Type.INTEGER, interval_of(divisor)
+    nullable = low is None or high is None or low <= 0 <= high
+    if not nullable or not whole:
+        return ranges.divide(interval_of(dividend), (low, high)), nullable
+    least = Fraction(0) if low is not None and low >= 0 else Fraction(-1)
+    most = Fraction(0) if high is not None and high <= 0 else Fraction(1)
+    return ranges.multiply(interval_of(dividend), (least, most)), nullable
 
 
 @function("intdiv", meaning=lambda a, b: int(Fraction(a, b)), cost=100, coarse=True)
 def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of a division of integers toward zero, which is NULL if the divisor is zero."""
     want(arguments, Type.INTEGER, Type.INTEGER)
-    low, high = ranges.divide(interval_of(arguments[0]), interval_of(arguments[1]))
+    (low, high), nullable = _quotient(*arguments)
     interval = (None, None) if low is None or high is None else (Fraction(math.trunc(low)), Fraction(math.trunc(high)))
     facts = _result_number(arguments, interval)
-    return replace(facts, nullable=facts.nullable or low is None)
+    return replace(facts, nullable=facts.nullable or nullable)
 
 
 @function("mod", meaning=remainder, cost=100, coarse=True)

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.calendar import BUCKETS, midnight
+from dpsql.functions.dates import DATE_PARTS
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
 from dpsql.functions.text_values import lower
@@ -138,7 +139,8 @@ def _date_add(self: Scalars, node: exp.DateAdd) -> Expr:
 @handles(exp.TimestampTrunc, exp.DateTrunc)
 def _trunc(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "unit", "input_type_preserved", "unabbreviate")
-    return self.call("date_trunc", node, literal(node.text("unit").lower()), self.bind(node.this))
+    unit = node.text("unit").lower()
+    return self.call("date_trunc", node, literal(_PART_NAMES.get(unit, unit)), self.bind(node.this))
 
 
 _PARTS: dict[type[exp.Expr], str] = {
@@ -146,7 +148,12 @@ _PARTS: dict[type[exp.Expr], str] = {
     exp.Day: "day", exp.DayOfMonth: "day", exp.DayOfWeek: "dow", exp.DayOfWeekIso: "isodow", exp.DayOfYear: "doy",
     exp.Hour: "hour", exp.Minute: "minute", exp.Second: "second",
 }  # fmt: skip
-_PART_NAMES = {"dayofweek": "dow", "dayofyear": "doy", "weekofyear": "week", "weekday": "dow", "dayofmonth": "day"}
+_PART_NAMES = {
+    "dayofweek": "dow", "dayofyear": "doy", "weekofyear": "week", "weekday": "dow", "dayofmonth": "day",
+    **{f"{unit}s": unit for unit in DATE_PARTS}, "decades": "decade", "centuries": "century", "millennia": "millennium",
+}  # fmt: skip
+_YEARS_OF = {"decade": (0, 10), "century": (99, 100), "millennium": (999, 1000)}
+"""Parts that count years: what is added to the year, and the years of each. The first century has the years 1 to 100."""
 
 
 @handles(*_PARTS)
@@ -176,6 +183,7 @@ def _whole_part(self: Scalars, node: exp.Expr, part: str, seconds: Expr) -> Expr
 
 
 def _part_of(self: Scalars, node: exp.Expr, part: str, moment: exp.Expr) -> Expr:
+    part = _PART_NAMES.get(part, part)
     moments = moments_of(self, moment) if part in _WHOLE_PARTS or part == "epoch" else None
     if moments is not None:
         difference = self.call("sub", node, *(self.call("epoch", node, side) for side in moments))
@@ -185,7 +193,17 @@ def _part_of(self: Scalars, node: exp.Expr, part: str, moment: exp.Expr) -> Expr
         return seconds if part == "epoch" else _whole_part(self, node, part, seconds)
     if part == "epoch":
         return self.call("epoch", node, self.bind(moment))
-    return self.call("date_part", node, literal(_PART_NAMES.get(part, part)), self.bind(moment))
+    bound = self.bind(moment)
+    if part == "isoyear":  # the year of the Thursday in its week
+        ahead = self.call("sub", node, literal(4), self.call("date_part", node, literal("isodow"), bound))
+        part, bound = "year", self.call("add_days", node, bound, ahead)
+    more, years = _YEARS_OF.get(part, (0, 1))
+    number = self.call("date_part", node, literal("year" if years > 1 else part), bound)
+    return (
+        number
+        if years == 1
+        else self.call("intdiv", node, self.call("add", node, number, literal(more)), literal(years))
+    )
 
 
 @handles(exp.DateDiff, exp.TimestampDiff)

@@ -115,6 +115,7 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
     for number, alias in enumerate(aliases):
         if alias and alias in aliases[:number]:
             raise refuse("duplicate_name", name=alias, position=place(items[number]))
+    _check_outer_joins(joins)
     commas = len(list(takewhile(_is_comma, joins)))
     if not any(side.protected for side in sides[: commas + 1]):
         commas = 0
@@ -127,6 +128,16 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
     scope = Scope(sorted(left.sources, key=lambda source: order[source[0]]), *using(joins, aliases))
     scope.unpaired = left.unpaired
     return scope, left.relation
+
+
+def _check_outer_joins(joins: Sequence[exp.Join]) -> None:
+    """Refuse RIGHT and FULL JOIN after a comma, which is read last: the rows that they keep meet all rows before it."""
+    behind = False
+    for join in joins:
+        if behind and join.side in ("RIGHT", "FULL"):
+            hint = "name what stands before the comma behind this join"
+            raise refuse("join", reason=f"{join.side} JOIN comes before the comma", way=hint, position=place(join))
+        behind = behind or (not join.kind and _is_comma(join))
 
 
 def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
@@ -206,40 +217,43 @@ def _merging(name: str, joined: list[tuple[str, Bound]], right: tuple[str, Bound
 
 
 def _check_clauses(joins: Sequence[exp.Join]) -> None:
-    """Refuse a join without the condition that its kind needs, or with one that its kind cannot have: sqlglot reads both."""
+    """Refuse a condition of a join that cannot have one: sqlglot reads it."""
     for join in joins:
-        clauses = [name.upper() for name in ("on", "using") if join.args.get(name)]
         natural, cross = str(join.args.get("method") or "").upper() == "NATURAL", join.kind == "CROSS"
-        if (natural or cross) and (clauses or (natural and cross)):
+        if (natural and cross) or ((natural or cross) and (join.args.get("on") or join.args.get("using"))):
             detail = f"{'NATURAL' if natural else 'CROSS'} JOIN takes neither ON nor USING"
             raise refuse("syntax", detail=detail, position=place(join))
-        if (join.kind == "INNER" or join.side) and not natural and not clauses:
-            raise refuse("syntax", detail=f"{join.side or 'INNER'} JOIN needs ON or USING", position=place(join))
 
 
 def between_commas(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
     """Return a SELECT in which names that USING and NATURAL merge are those between two commas of FROM: JOIN is read before the
     comma, so in FROM a, b JOIN c USING (k) only b and c have the k that is meant. Where a source before the comma has that name,
-    too, ON with the sources' names takes the place of USING. Refuses SELECT * over it, whose columns would be others."""
+    too, ON with the sources' names takes the place of USING. Refuses SELECT * over it, whose columns would be others, and names
+    that several sources to the left have."""
     joins = node.args.get("joins") or []
     _check_clauses(joins)
     commas = [index for index, join in enumerate(joins) if not join.kind and _is_comma(join)]
-    if not commas or not any(join.args.get("using") or join.args.get("method") for join in joins[commas[0] :]):
+    if not any(join.args.get("using") or join.args.get("method") for join in joins):
         return node
     written: list[exp.Join] = []
-    first = 0
+    first, merged = 0, set[str]()
     for index, join in enumerate(joins):
-        first = index + 1 if index in commas else first
+        if index in commas:
+            first, merged = index + 1, set()
         before = {name for _, source in bound[:first] for name in _labels(source)}
         near = [(alias, _labels(source)) for alias, source in bound[first : index + 1]]
         labels = _labels(bound[index + 1][1])
         names = [using_name(name) for name in join.args.get("using") or ()]
         if join.args.get("method"):
             names = [label for name, label in labels.items() if any(name in owned for _, owned in near)]
+        owners = [[alias for alias, owned in near if name.lower() in owned] for name in names]
+        for name, aliases in zip(names, owners, strict=True):
+            if len(aliases) > 1 and name.lower() not in merged:
+                raise refuse("ambiguous_column", name=name, position=place(join))
+        merged |= {name.lower() for name in names}
         if not first or not any(name.lower() in before for name in names):
             written.append(join)
             continue
-        owners = [[alias for alias, owned in near if name.lower() in owned] for name in names]
         if any(len(aliases) != 1 for aliases in owners) or any(item.is_star for item in node.expressions):
             hint = "write ON with the names of both sources"
             raise refuse(

@@ -103,6 +103,9 @@ class Scalars:
             constant = evaluate(bound, {})
             if constant is not None:
                 return literal(constant)
+        reads_none = not any(isinstance(argument, Column) for argument in bound.arguments)
+        if reads_none and not isinstance(node, exp.TryCast) and _fails(bound):
+            raise refuse("no_value", function=_word(name), position=place(node))
         if REGISTRY[name].reads_text and cost(bound) > MOST_NANOSECONDS:
             raise refuse("slow_expression", way=way_out(bound), position=place(node))
         weight = 1 + REGISTRY[name].repeated * sum(self._weight(argument) for argument in bound.arguments)
@@ -117,6 +120,23 @@ class Scalars:
         if stored is not None:
             return stored[1]
         return 1 + sum(map(self._weight, bound.arguments)) if isinstance(bound, Call) else 1
+
+
+def _fails(bound: Call) -> bool:
+    """Return whether a function of constants has no value for them, as `sqrt(-1)`, `1 / 0` and integers beyond 64 bits: an engine
+    refuses the text or gives NULL, and the answer would be one about nothing. Texts of infinity and NaN are numbers."""
+    arguments = bound.arguments
+    has_meaning = REGISTRY[bound.function].meaning is not None and bound.function != "to_real"
+    if not has_meaning or not all(map(_is_constant, arguments)):
+        return False
+    return all(evaluate(argument, {}) is not None for argument in arguments) and evaluate(bound, {}) is None
+
+
+def _is_constant(expression: Expr) -> bool:
+    """Return whether an expression is a literal or a function of literals alone."""
+    return isinstance(expression, Literal) or (
+        isinstance(expression, Call) and all(isinstance(argument, Literal) for argument in expression.arguments)
+    )
 
 
 def _word(name: str) -> str:
@@ -150,6 +170,7 @@ def not_allowed(node: exp.Expr) -> Exception:
 
 _FOLDED = (Type.TEXT, Type.INTEGER, Type.DATE, Type.TIMESTAMP)
 """Types of constants that are computed here. Reals are not: engines may differ from Python in their last bit."""
+_COMPARING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif"}
 _MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", "coalesce", "case", "least", "greatest"}
 
 
@@ -159,6 +180,12 @@ def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr,
     types = {argument.facts.type for argument in arguments}
     if types == {Type.BOOLEAN, Type.TEXT} and name in _MEETING and name != "case":  # whose conditions meet no result
         return tuple(_as_truth(argument) for argument in arguments)
+    if (
+        Type.TEXT in types
+        and name in _COMPARING
+        and (number := types - {Type.TEXT, Type.NULL}) <= {Type.INTEGER, Type.REAL}
+    ):
+        return tuple(_as_number(argument, Type.REAL in number) for argument in arguments)
     target = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
     if name not in _MEETING and name not in date_arguments:
@@ -175,6 +202,19 @@ def _as_truth(argument: Expr) -> Expr:
         return argument
     value = evaluate(call("to_boolean", argument), {})
     return argument if value is None else literal(value)
+
+
+_NUMBERS = {False: re.compile(r"\s*[+-]?[0-9]+\s*"), True: re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*")}
+
+
+def _as_number(argument: Expr, real: bool) -> Expr:
+    """Return a literal text as the number that it names, as engines read `nights = '3'`; anything else unchanged."""
+    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        return argument
+    if not _NUMBERS[real].fullmatch(argument.value):
+        return argument
+    number = Fraction(argument.value.strip())
+    return literal(number if real else int(number))
 
 
 def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:

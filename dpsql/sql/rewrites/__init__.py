@@ -12,15 +12,22 @@ from dpsql.sql.rewrites.comparisons import lists_as_in, with_plain_comparisons
 from dpsql.sql.rewrites.pivots import without_pivots, without_unpivots
 from dpsql.sql.rewrites.postgresql import in_own_words, interval_texts, with_memberships, with_plain_intervals
 from dpsql.sql.rewrites.spellings import in_own_spelling, with_plain_casts
-from dpsql.sql.rewrites.tokens import characters_apart, decimals_as_reals, plain_strings, tops_as_limits
+from dpsql.sql.rewrites.tokens import (
+    characters_apart,
+    decimals_as_reals,
+    joined_on_conditions,
+    plain_strings,
+    tops_as_limits,
+)
 
 TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
     plain_strings, characters_apart, interval_texts, decimals_as_reals, tops_as_limits,
+    joined_on_conditions,
 )  # fmt: skip
 
 _SPELT = (
     exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch, exp.Limit, exp.Offset,
-    exp.ArrayContains, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime,
+    exp.ArrayContains, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime, exp.Join,
 )  # fmt: skip
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
     (lists_as_in, (exp.EQ, exp.NEQ)),

@@ -11,6 +11,7 @@ have no such value are refused, and reals of single precision are read as double
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -165,23 +166,77 @@ def _as_list(values: exp.Values) -> None:
 
 
 def _without_brackets(select: exp.Select) -> None:
-    clause = select.args.get("from_")
+    """Read a SELECT without brackets around joins where joins from left to right mean the same: around the first joins of FROM,
+    around inner joins that are joined by a comma or an inner join, and around the right side of the first join, whose sides
+    change places. No brackets but several ON at the end mean the same as brackets."""
+    first = select.args.get("from_")
+    if first is None:
+        return
+    source, joins = _opened(first.this)
+    joins = [*joins, *(select.args.get("joins") or ())]
+    position = 0
+    while position < len(joins):
+        join = joins[position]
+        inner, within = _opened(join.this)
+        opened = exp.Join(**{**join.args, "this": inner})
+        if not within or _opens(join, within):
+            joins[position : position + 1] = _flat(opened, within)
+        elif position == 0 and not join.args.get("method") and not any(item.is_star for item in select.expressions):
+            side = _OTHER_SIDE.get(join.side, join.side)
+            last = exp.Join(**{**join.args, "this": source, "side": side or None})
+            source, joins[:1] = inner, [*within, last]
+            continue
+        position += 1
+    first.set("this", source)
+    select.set("joins", joins or None)
+
+
+_OTHER_SIDE = {"LEFT": "RIGHT", "RIGHT": "LEFT"}
+
+
+def _is_inner(join: exp.Join) -> bool:
+    return not join.side and not join.args.get("method") and join.kind in ("", "INNER", "CROSS")
+
+
+def _opens(join: exp.Join, within: Sequence[exp.Join]) -> bool:
+    """Return whether joins mean the same without the brackets to the right of `join`. USING in them names only what stands in
+    them, and so does all after a comma."""
+    names = any(inner.args.get("using") for inner in within)
+    comma = not join.kind and join.args.get("on") is None
+    return (
+        _is_inner(join)
+        and not join.args.get("using")
+        and (comma or not names)
+        and all(_is_inner(inner) for inner in within)
+    )
+
+
+def _flat(join: exp.Join, within: list[exp.Join]) -> list[exp.Join]:
+    """Return an inner join and then those `within` its brackets. Its condition holds after the last of them."""
+    condition = join.args.get("on")
+    if not within or condition is None:
+        return [join, *within]
+    *before, last = within
+    joined = [part for part in (last.args.get("on"), condition) if part is not None]
+    kind = last.args.get("kind") if last.args.get("on") else None
+    ended = exp.Join(**{**last.args, "kind": kind, "on": exp.and_(*joined, copy=False)})
+    return [exp.Join(this=join.this, kind="CROSS"), *before, ended]
+
+
+def _opened(source: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
+    """Return a source of FROM without the brackets around it, and the joins that stood within them."""
+    joins: list[exp.Join] = []
     while (
-        clause is not None
-        and isinstance(bracket := clause.this, exp.Subquery)
-        and isinstance(bracket.this, (exp.Table, exp.Subquery))
+        isinstance(source, exp.Subquery)
+        and isinstance(source.this, (exp.Table, exp.Subquery))
+        and not any(value for name, value in source.args.items() if name not in ("this", "joins"))
     ):
-        inner = bracket.this
-        if any(value for name, value in bracket.args.items() if name not in ("this", "joins")):
-            return
-        joins = [
-            *(inner.args.get("joins") or ()),
-            *(bracket.args.get("joins") or ()),
-            *(select.args.get("joins") or ()),
-        ]
-        inner.set("joins", None)
-        clause.set("this", inner)
-        select.set("joins", joins or None)
+        joins[:0] = source.args.get("joins") or ()
+        source = source.this
+    if isinstance(source, (exp.Table, exp.Subquery)) and source.args.get("joins"):
+        joins[:0] = source.args["joins"]
+        source.set("joins", None)
+    return source, joins
 
 
 def _percentile(node: exp.Expr) -> exp.Expr | None:

@@ -60,6 +60,43 @@ def decimals_as_reals(tokens: list[Token]) -> list[Token]:
     return plain
 
 
+_BEFORE_JOIN = frozenset({
+    "LEFT", "RIGHT", "FULL", "OUTER", "INNER", "SEMI", "ANTI", "ASOF", "NATURAL", "CROSS", "POSITIONAL",
+})  # fmt: skip
+_WITHOUT_CONDITION = frozenset({"NATURAL", "CROSS", "POSITIONAL"})
+
+
+def joined_on_conditions(tokens: list[Token]) -> list[Token]:
+    """Return the tokens as they are. Refuses (syntax) a JOIN without ON or USING, which the parser reads as a comma: a condition
+    was forgotten, and the answer would be charged."""
+    if TokenType.JOIN not in [token.token_type for token in tokens]:
+        return tokens
+    waiting: list[list[Token]] = [[]]
+    """For the text itself and each open bracket: the joins whose conditions have not come."""
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        if kind is TokenType.JOIN:
+            first = index
+            while first and word(tokens[first - 1]) in _BEFORE_JOIN:
+                first -= 1
+            if not any(word(before) in _WITHOUT_CONDITION for before in tokens[first:index]):
+                waiting[-1].append(token)
+        elif kind in (TokenType.ON, TokenType.USING):
+            del waiting[-1][-1:]
+        elif kind is _OPEN:
+            waiting.append([])
+        elif kind is _CLOSE and len(waiting) > 1:
+            _check_none(waiting.pop())
+    _check_none(waiting[0])
+    return tokens
+
+
+def _check_none(joins: list[Token]) -> None:
+    if joins:
+        hint = "write ON or USING after it, or CROSS JOIN if all pairs of rows are meant"
+        raise refuse("syntax", detail="JOIN has no condition", hint=hint, position=joins[0].start + 1)
+
+
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 _SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _NOT_BESIDE = (*_SET_OPERATIONS, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)

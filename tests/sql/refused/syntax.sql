@@ -105,3 +105,13 @@ SELECT OPTIONS (min_units = 5) region, COUNT(*) FROM patients GROUP BY region
 -- sqlstate: 42601
 -- at: WITH
 SELECT region, COUNT(*) FROM patients GROUP BY region WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.1)
+
+-- query: join_without_a_condition
+-- sqlstate: 42601
+-- at: JOIN patients
+SELECT COUNT(*) FROM visits AS v JOIN patients AS p WHERE v.patient_id = p.patient_id
+
+-- query: natural_join_with_a_condition
+-- sqlstate: 42601
+-- at: patients
+SELECT COUNT(*) FROM visits NATURAL JOIN patients USING (patient_id)

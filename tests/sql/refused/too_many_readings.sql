@@ -1,7 +1,3 @@
--- query: joins_without_conditions
--- sqlstate: 54001
-SELECT COUNT(*) FROM visits<<30* JOIN visits AS v#>>
-
 -- query: subscripts_of_if
 -- sqlstate: 54001
 SELECT <<30*IF[>>1<<30*]>>

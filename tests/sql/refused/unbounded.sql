@@ -10,8 +10,8 @@ SELECT AVG(code) FROM visits
 
 -- query: expression
 -- sqlstate: ZP007
--- at: cost
-SELECT SUM(cost / nights) FROM visits
+-- at: nights
+SELECT SUM(nights / cost) FROM visits
 
 -- query: logarithm
 -- sqlstate: ZP007

@@ -28,8 +28,8 @@ MEANT = (
     "SELECT coalesce(SUM(nights), 0), COUNT(DISTINCT patient_id) FROM visits WHERE cost IS NULL",
 )
 CONDITIONS = {
-    "nights = '3'": "numbers stand without quotes", "ward = 3": "texts stand in single quotes",
-    "smoker = 1": "write x for what is true", "nights < '3'": "numbers stand without quotes",
+    "nights = '3x'": "numbers stand without quotes", "ward = 3": "texts stand in single quotes",
+    "smoker = 1": "write x for what is true", "nights < ''": "numbers stand without quotes",
     "nights < CURRENT_DATE": "date_part('year', CURRENT_DATE)", "cost = '-Inf'": "'nan'::DOUBLE",
     "nights IN (7 / 2, 4)": "x = a / 2 OR x = b", "smoker IN (1 = 1, FALSE)": "x = a / 2 OR x = b",
     "ward IS 'er'": "other values are compared with =", 'ward = "er"': "a text stands in single quotes: '...'",

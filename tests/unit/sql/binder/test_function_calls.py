@@ -200,7 +200,7 @@ REFUSED = """
 t LIKE '_!%' ESCAPE '!' | t LIKE 'a' ESCAPE 'bc' | t LIKE 'a!' ESCAPE '!' | t LIKE u ESCAPE '!' | t LIKE u | t SIMILAR TO 'a' | t ~ u | t GLOB 'a*' | regexp_matches(t, u)
 x BETWEEN SYMMETRIC 5 AND 1 | trim(t, 'x') | trim(BOTH 'x' FROM t) | rtrim(t, 'x') | round(r, 2, 1)
 round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMAT 'YYYY')
-EXTRACT(epoch FROM x) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)
+EXTRACT(epoch FROM x) | EXTRACT(julian FROM d) | date_part('timezone', d) | date_trunc('decade', d)
 date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint
 t::uuid | t::int[] | log(1, x) | log(x, y) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & 1
 x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | (x, y) < (1, 2) | [x] | {'a': x} | x IN (SELECT 1)

@@ -1,0 +1,24 @@
+-- query: root
+-- sqlstate: 22000
+-- at: sqrt(-1)
+SELECT COUNT(*) FROM visits WHERE nights > sqrt(-1)
+
+-- query: logarithm
+-- sqlstate: 22000
+-- at: ln(0.0)
+SELECT SUM(clamp(nights * ln(0.0), 0, 9)) FROM visits
+
+-- query: division
+-- sqlstate: 22000
+-- at: 1 / 0
+SELECT COUNT(*) FROM visits WHERE CASE WHEN nights > 3 THEN 1 / 0 ELSE 0 END = 0
+
+-- query: more_than_64_bits
+-- sqlstate: 22000
+-- at: 9223372036854775807 + 1
+SELECT COUNT(*) FROM visits WHERE nights < 9223372036854775807 + 1
+
+-- query: not_a_number
+-- sqlstate: 22000
+-- at: 'NaN'
+SELECT COUNT(*) FROM visits WHERE nights = CAST('NaN'::DOUBLE AS INTEGER)
