@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.pgwire.catalog.kinds import quoted
+from dpsql.frontends.pgwire.catalog.shape import quoted
 from dpsql.sql.lexer import Piece
 
 MOST_COMMAND = 4_000

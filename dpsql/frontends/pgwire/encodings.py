@@ -24,7 +24,10 @@ BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 
 JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083
 TIMESTAMP, TIMESTAMPTZ, INTERVAL, NUMERIC, UUID, JSONB = 1114, 1184, 1186, 1700, 2950, 3802
 CHAR, RECORD = 18, 2249
-NAMED = {"regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regproc": 24, "regprocedure": 2202, "regrole": 4096}
+NAMED = {
+    "regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regproc": 24, "regprocedure": 2202, "regrole": 4096,
+    "regoper": 2203, "regoperator": 2204, "regconfig": 3734, "regdictionary": 3769, "regcollation": 4191,
+}  # fmt: skip
 """OIDs of the types whose values name an object: a value is a dict of its number, under the name of the type, and its text."""
 
 _EPOCH_DAY = date(2000, 1, 1).toordinal()
@@ -365,7 +368,8 @@ ARRAYS: dict[int, int] = {
     1015: VARCHAR, 1016: INT8, 1021: FLOAT4, 1022: FLOAT8, 1028: OID, 1115: TIMESTAMP, 1182: DATE, 1183: TIME,
     1185: TIMESTAMPTZ, 1187: INTERVAL, 1231: NUMERIC, 2951: UUID, 199: JSON, 3807: JSONB, 2287: RECORD,
     2210: NAMED["regclass"], 2211: NAMED["regtype"], 4090: NAMED["regnamespace"], 1008: NAMED["regproc"],
-    2207: NAMED["regprocedure"], 4097: NAMED["regrole"],
+    2207: NAMED["regprocedure"], 4097: NAMED["regrole"], 2208: NAMED["regoper"], 2209: NAMED["regoperator"],
+    3735: NAMED["regconfig"], 3770: NAMED["regdictionary"], 4192: NAMED["regcollation"],
 }  # fmt: skip
 """OIDs of array types and of their elements."""
 ARRAY_OF = {element: array for array, element in ARRAYS.items()}

@@ -103,7 +103,6 @@ select ind_head.indexrelid is not null index_id, k col_idx, k <= indnkeyatts in_
 select role_name, is_grantable from information_schema.role_table_grants g, information_schema.enabled_roles e where g.grantee = e.role_name and table_name = 'nosuch'
 select L.oid > 0, lanname from pg_catalog.pg_language L where lanname = 'sql'
 select rulename from pg_catalog.pg_rules where schemaname = 'public'
--- differs: times are in UTC whichever the zone is
 select name, abbrev, is_dst from pg_timezone_names() where name = 'UTC'
 select usename, usesuper from pg_catalog.pg_user where usename = 'nosuch'
 select t.typname, t.typinput::text, t.typoutput::regproc::text from pg_type t where t.typname in ('int4', 'text', '_int4') order by 1
@@ -383,13 +382,9 @@ SELECT count(*) FROM information_schema.triggers
 SELECT sequence_name FROM information_schema.sequences
 -- differs: not answered as there yet
 SELECT character_set_name, default_collate_schema FROM information_schema.character_sets
--- differs: no table can be written to, and columns of the catalogs are not listed
 SELECT table_name, table_type, is_insertable_into FROM information_schema.tables WHERE table_schema = 'pg_catalog' AND table_name IN ('pg_class', 'pg_tables') ORDER BY 1
--- differs: no table can be written to, and columns of the catalogs are not listed
 SELECT column_name, data_type, udt_name FROM information_schema.columns WHERE table_schema = 'pg_catalog' AND table_name = 'pg_am' ORDER BY ordinal_position
--- differs: these rows are not kept
 SELECT domain_name, data_type FROM information_schema.domains WHERE domain_schema = 'information_schema' ORDER BY 1
--- differs: these rows are not kept
 SELECT feature_id FROM information_schema.sql_features WHERE feature_id = 'B012'
 -- differs: not answered as there yet
 SELECT constraint_name, table_name FROM information_schema.constraint_table_usage WHERE table_schema = 'public' ORDER BY 1
@@ -412,11 +407,8 @@ SELECT adnum FROM pg_attrdef
 SELECT tgname FROM pg_trigger WHERE NOT tgisinternal
 SELECT attname FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attnum < 0 ORDER BY attnum
 SELECT rngtypid::regtype, rngsubtype::regtype FROM pg_range WHERE rngtypid = 'int4range'::regtype
--- differs: not answered as there yet
 SELECT relname, reltype <> 0, relhasindex, relkind, relpersistence, relnatts, relchecks, relhasrules, relhassubclass, relispartition FROM pg_class WHERE oid = 'users'::regclass
--- differs: tables have no row types
 SELECT typname, typrelid::regclass, typtype, typcategory FROM pg_type WHERE typname = 'orders'
--- differs: tables have no row types
 SELECT count(*) > 300 FROM pg_type
 -- functions, operators and errors
 SELECT s.name, current_setting(s.name) FROM pg_settings s WHERE s.name IN ('search_path') ORDER BY 1
@@ -855,7 +847,6 @@ SELECT ext.extname AS extension_name, ext.extversion AS extension_version, ext.e
 SELECT EXISTS(SELECT 1 FROM pg_namespace WHERE nspname = 'public'), version() IS NOT NULL, current_setting('server_version_num')::integer as numeric_version
 -- SQLAlchemy 2
 SELECT pg_catalog.pg_attribute.attname AS name, pg_catalog.format_type(pg_catalog.pg_attribute.atttypid, pg_catalog.pg_attribute.atttypmod) AS format_type, (SELECT pg_catalog.pg_get_expr(pg_catalog.pg_attrdef.adbin, pg_catalog.pg_attrdef.adrelid) AS pg_get_expr_1 FROM pg_catalog.pg_attrdef WHERE pg_catalog.pg_attrdef.adrelid = pg_catalog.pg_attribute.attrelid AND pg_catalog.pg_attrdef.adnum = pg_catalog.pg_attribute.attnum AND pg_catalog.pg_attribute.atthasdef) AS "default", pg_catalog.pg_attribute.attnotnull AS not_null, pg_catalog.pg_class.relname AS table_name, pg_catalog.pg_description.description AS comment, pg_catalog.pg_attribute.attgenerated AS generated, (SELECT json_build_object('always', pg_catalog.pg_attribute.attidentity = 'a', 'start', pg_catalog.pg_sequence.seqstart, 'increment', pg_catalog.pg_sequence.seqincrement, 'minvalue', pg_catalog.pg_sequence.seqmin, 'maxvalue', pg_catalog.pg_sequence.seqmax, 'cache', pg_catalog.pg_sequence.seqcache, 'cycle', pg_catalog.pg_sequence.seqcycle) AS json_build_object_1 FROM pg_catalog.pg_sequence WHERE pg_catalog.pg_attribute.attidentity != '' AND pg_catalog.pg_sequence.seqrelid = CAST(CAST(pg_catalog.pg_get_serial_sequence(CAST(CAST(pg_catalog.pg_attribute.attrelid AS REGCLASS) AS TEXT), pg_catalog.pg_attribute.attname) AS REGCLASS) AS OID)) AS identity_options, CASE WHEN (pg_catalog.pg_collation.collname = 'default') THEN NULL ELSE pg_catalog.pg_collation.collname END AS collation FROM pg_catalog.pg_class LEFT OUTER JOIN pg_catalog.pg_attribute ON pg_catalog.pg_class.oid = pg_catalog.pg_attribute.attrelid AND pg_catalog.pg_attribute.attnum > 0 AND NOT pg_catalog.pg_attribute.attisdropped LEFT OUTER JOIN pg_catalog.pg_description ON pg_catalog.pg_description.objoid = pg_catalog.pg_attribute.attrelid AND pg_catalog.pg_description.objsubid = pg_catalog.pg_attribute.attnum LEFT OUTER JOIN pg_catalog.pg_collation ON pg_catalog.pg_collation.oid = pg_catalog.pg_attribute.attcollation JOIN pg_catalog.pg_namespace ON pg_catalog.pg_namespace.oid = pg_catalog.pg_class.relnamespace WHERE pg_catalog.pg_class.relkind = ANY (ARRAY['r', 'p', 'f', 'v', 'm']) AND pg_catalog.pg_table_is_visible(pg_catalog.pg_class.oid) AND pg_catalog.pg_namespace.nspname != 'pg_catalog' AND pg_catalog.pg_class.relname IN ('orders') ORDER BY pg_catalog.pg_class.relname, pg_catalog.pg_attribute.attnum
--- differs: rows of PostgreSQL's own that nobody needs are not kept
 SELECT attr.conrelid::regclass, array_agg(CAST(attr.attname AS TEXT) ORDER BY attr.ord) AS cols, attr.conname, min(attr.description) AS description, NULL AS extra FROM (SELECT con.conrelid AS conrelid, con.conname AS conname, con.conindid AS conindid, con.description AS description, con.ord AS ord, pg_catalog.pg_attribute.attname AS attname FROM pg_catalog.pg_attribute JOIN (SELECT pg_catalog.pg_constraint.conrelid AS conrelid, pg_catalog.pg_constraint.conname AS conname, pg_catalog.pg_constraint.conindid AS conindid, unnest(pg_catalog.pg_constraint.conkey) AS attnum, generate_subscripts(pg_catalog.pg_constraint.conkey, 1) AS ord, pg_catalog.pg_description.description AS description FROM pg_catalog.pg_constraint LEFT OUTER JOIN pg_catalog.pg_description ON pg_catalog.pg_description.objoid = pg_catalog.pg_constraint.oid WHERE pg_catalog.pg_constraint.contype = 'p') AS con ON pg_catalog.pg_attribute.attnum = con.attnum AND pg_catalog.pg_attribute.attrelid = con.conrelid) AS attr GROUP BY attr.conrelid, attr.conname ORDER BY attr.conrelid::regclass::text, attr.conname
 SELECT pg_catalog.pg_index.indrelid::regclass, pg_catalog.pg_class.relname AS relname_index, pg_catalog.pg_index.indisunique, pg_catalog.pg_constraint.conrelid IS NOT NULL AS has_constraint, pg_catalog.pg_index.indoption, pg_catalog.pg_class.reloptions, pg_catalog.pg_am.amname, CASE WHEN (pg_catalog.pg_index.indpred IS NOT NULL) THEN pg_catalog.pg_get_expr(pg_catalog.pg_index.indpred, pg_catalog.pg_index.indrelid) END AS filter_definition, pg_catalog.pg_index.indnkeyatts, pg_catalog.pg_index.indnullsnotdistinct, idx_cols.elements, idx_cols.elements_is_expr FROM pg_catalog.pg_index JOIN pg_catalog.pg_class ON pg_catalog.pg_index.indexrelid = pg_catalog.pg_class.oid JOIN pg_catalog.pg_am ON pg_catalog.pg_class.relam = pg_catalog.pg_am.oid LEFT OUTER JOIN (SELECT idx_attr.indexrelid AS indexrelid, min(idx_attr.indrelid) AS min_1, array_agg(idx_attr.element ORDER BY idx_attr.ord) AS elements, array_agg(idx_attr.is_expr ORDER BY idx_attr.ord) AS elements_is_expr FROM (SELECT idx.indexrelid AS indexrelid, idx.indrelid AS indrelid, idx.ord AS ord, CASE WHEN (idx.attnum = 0) THEN pg_catalog.pg_get_indexdef(idx.indexrelid, idx.ord + 1, true) ELSE CAST(pg_catalog.pg_attribute.attname AS TEXT) END AS element, idx.attnum = 0 AS is_expr FROM (SELECT pg_catalog.pg_index.indexrelid AS indexrelid, pg_catalog.pg_index.indrelid AS indrelid, unnest(pg_catalog.pg_index.indkey) AS attnum, generate_subscripts(pg_catalog.pg_index.indkey, 1) AS ord FROM pg_catalog.pg_index WHERE NOT pg_catalog.pg_index.indisprimary) AS idx LEFT OUTER JOIN pg_catalog.pg_attribute ON pg_catalog.pg_attribute.attnum = idx.attnum AND pg_catalog.pg_attribute.attrelid = idx.indrelid) AS idx_attr GROUP BY idx_attr.indexrelid) AS idx_cols ON pg_catalog.pg_index.indexrelid = idx_cols.indexrelid LEFT OUTER JOIN pg_catalog.pg_constraint ON pg_catalog.pg_index.indrelid = pg_catalog.pg_constraint.conrelid AND pg_catalog.pg_index.indexrelid = pg_catalog.pg_constraint.conindid AND pg_catalog.pg_constraint.contype = ANY (ARRAY['p', 'u', 'x']) WHERE NOT pg_catalog.pg_index.indisprimary AND pg_catalog.pg_index.indrelid >= 16384 ORDER BY pg_catalog.pg_index.indrelid::text, relname_index
 SELECT pg_catalog.pg_type.typname AS name, pg_catalog.format_type(pg_catalog.pg_type.typbasetype, pg_catalog.pg_type.typtypmod) AS attype, NOT pg_catalog.pg_type.typnotnull AS nullable, pg_catalog.pg_type.typdefault AS "default", pg_catalog.pg_type_is_visible(pg_catalog.pg_type.oid) AS visible, pg_catalog.pg_namespace.nspname AS schema, domain_constraints.condefs, domain_constraints.connames, pg_catalog.pg_collation.collname FROM pg_catalog.pg_type JOIN pg_catalog.pg_namespace ON pg_catalog.pg_namespace.oid = pg_catalog.pg_type.typnamespace LEFT OUTER JOIN pg_catalog.pg_collation ON pg_catalog.pg_type.typcollation = pg_catalog.pg_collation.oid LEFT OUTER JOIN (SELECT pg_catalog.pg_constraint.contypid AS contypid, array_agg(pg_catalog.pg_get_constraintdef(pg_catalog.pg_constraint.oid, true)) AS condefs, array_agg(CAST(pg_catalog.pg_constraint.conname AS TEXT)) AS connames FROM pg_catalog.pg_constraint WHERE pg_catalog.pg_constraint.contypid != 0 GROUP BY pg_catalog.pg_constraint.contypid) AS domain_constraints ON pg_catalog.pg_type.oid = domain_constraints.contypid WHERE pg_catalog.pg_type.typtype = 'd' AND pg_namespace.nspname = 'public' ORDER BY pg_catalog.pg_namespace.nspname, pg_catalog.pg_type.typname
@@ -1101,36 +1092,27 @@ SELECT pg_advisory_xact_lock(1)
 SELECT pg_stat_get_activity(0) IS NULL LIMIT 0
 -- differs: not answered as there yet
 SELECT * FROM pg_show_all_settings() WHERE name = 'nosuch'
--- differs: not answered as there yet
 SELECT * FROM pg_timezone_abbrevs WHERE abbrev = 'UTC'
 SELECT * FROM pg_stat_activity WHERE pid = 0
 SELECT * FROM pg_locks WHERE pid = 0
 SELECT * FROM pg_prepared_statements
 SELECT * FROM pg_available_extension_versions WHERE name = 'nosuch'
--- differs: what holds secrets there has no rows here
 SELECT * FROM pg_hba_file_rules
--- differs: what holds secrets there has no rows here
 SELECT * FROM pg_shadow
--- differs: what holds secrets there has no rows here
 SELECT * FROM pg_authid
 SELECT * FROM pg_group WHERE groname = 'nosuch'
 -- in 18: other columns, settings or rows
 SELECT * FROM pg_stats WHERE tablename = 'orders'
--- differs: what holds secrets there has no rows here
 SELECT * FROM pg_statistic
--- differs: what holds secrets there has no rows here
 SELECT * FROM pg_largeobject
--- differs: what holds secrets there has no rows here
 SELECT * FROM pg_user_mapping
 -- differs: what holds secrets there has no rows here
 SELECT * FROM pg_subscription
--- differs: what holds secrets there has no rows here
 SELECT * FROM pg_file_settings
 SELECT relname, pg_stat_get_tuples_inserted(oid) FROM pg_class WHERE relname = 'orders'
 SELECT * FROM information_schema.applicable_roles WHERE role_name = 'nosuch'
 SELECT * FROM information_schema.administrable_role_authorizations WHERE role_name = 'nosuch'
 SELECT privilege_type FROM information_schema.table_privileges WHERE table_name = 'orders' AND privilege_type = 'SELECT' AND grantee = current_user
--- differs: not answered as there yet
 SELECT schema_name, schema_owner IS NOT NULL FROM information_schema.schemata ORDER BY 1
 -- differs: not answered as there yet
 SELECT constraint_name, constraint_type FROM information_schema.table_constraints WHERE table_name = 'orders' ORDER BY 1
@@ -1141,7 +1123,6 @@ SELECT trigger_name FROM information_schema.triggers
 SELECT * FROM information_schema.element_types WHERE object_schema = 'public'
 SELECT * FROM information_schema.user_defined_types WHERE user_defined_type_schema = 'public'
 SELECT * FROM information_schema.usage_privileges WHERE object_schema = 'public'
--- differs: not answered as there yet
 SELECT sizing_id FROM information_schema.sql_sizing WHERE sizing_id = 34
 SELECT * FROM information_schema.information_schema_catalog_name
 -- differs: nothing can be written

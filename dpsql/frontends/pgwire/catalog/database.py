@@ -13,18 +13,22 @@ from typing import Any
 import pyarrow as pa
 
 from dpsql.frontends.pgwire.catalog import macros
-from dpsql.frontends.pgwire.catalog.kinds import ObjectNames
+from dpsql.frontends.pgwire.catalog.kinds import NAMING, ObjectNames
 from dpsql.frontends.pgwire.catalog.policy_rows import PolicyRows
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
 from dpsql.frontends.pgwire.catalog.shape import (
     PG_CATALOG,
     SCHEMAS,
+    Relation,
+    definitions,
     keywords,
     relation,
     relations,
-    static_rows,
+    signatures,
+    static_tables,
     views,
+    zones,
 )
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import Policy
@@ -45,42 +49,37 @@ _EMPTY_TYPES = {
     "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE",
     "timestamp": "TIMESTAMP",
 }  # fmt: skip
-_ARROW = {
-    "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(), "UINTEGER": pa.uint32(), "USMALLINT": pa.uint16(), "UBIGINT": pa.uint64(),
-}  # fmt: skip
 
 
 def image(policy: Policy, user: str) -> tuple[DatabaseImage, ObjectNames]:
     """Return the image of a locked DuckDB, the catalog of `policy` as `user` sees it and the policy's tables without rows;
     and the objects that are named in it."""
-    statements = [f"CREATE SCHEMA {schema}" for schema in (*SCHEMAS.values(), "pgx", "public")]
-    for listed in relations().values():
-        if (listed.schema, listed.name) in views():
-            continue
-        columns = ", ".join(f'"{name}" {listed.duckdb_type(name)}' for name in listed.columns)
-        statements.append(f'CREATE TABLE {SCHEMAS[listed.schema]}."{listed.name}" ({columns})')
-    gathered: dict[tuple[str, str], list[tuple[Any, ...]]] = {
-        (PG_CATALOG, name): list(rows) for name, rows in static_rows().items()
-    }
+    gathered: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     policy_rows = PolicyRows(policy, user)
-    for target_relation, row in policy_rows.rows():
-        gathered.setdefault((target_relation.schema, target_relation.name), []).append(row)
-    named = ("pg_class", "pg_namespace", "pg_proc", "pg_roles")
-    names = ObjectNames(
-        policy.dataset,
-        {
-            name: [dict(zip(relation(name).columns, row, strict=True)) for row in gathered[PG_CATALOG, name]]
-            for name in named
-        },
-    )
+    for target, row in policy_rows.rows():
+        gathered.setdefault((target.schema, target.name), []).append(row)
+    names = ObjectNames(policy.dataset, {name: _dicts(gathered, name) for name in NAMING})
+    statements = [f"CREATE SCHEMA {schema}" for schema in (*SCHEMAS.values(), "pgx", "public")]
     tables: dict[str, pa.Table] = {}
-    for target, table in (*_relation_rows(gathered), *_helper_rows(policy_rows, names)):
-        name = f"catalog_rows_{len(tables)}"
-        tables[name] = table
-        statements.append(f"INSERT INTO {target} SELECT * FROM {name}")
-    # Tables that only the macros read must be created before they are filled.
-    statements[len(SCHEMAS) + 2 : len(SCHEMAS) + 2] = _HELPERS
+    everywhere = static_tables(policy.dataset)
+    for key, listed in relations().items():
+        if key in views() or key == ZONES:
+            continue
+        rows = [everywhere[key]] if key in everywhere else []
+        if key in gathered:
+            rows.append(_rows_of(listed, gathered[key]))
+        if rows:
+            tables[f"rows_of_{listed.name}"] = pa.concat_tables(rows).combine_chunks()
+            columns = ", ".join(f'CAST("{name}" AS {listed.duckdb_type(name)}) AS "{name}"' for name in listed.columns)
+            definition = f"AS SELECT {columns} FROM rows_of_{listed.name}"
+        else:
+            definition = "(" + ", ".join(f'"{name}" {listed.duckdb_type(name)}' for name in listed.columns) + ")"
+        statements.append(f'CREATE TABLE {SCHEMAS[listed.schema]}."{listed.name}" {definition}')
+    statements += _HELPERS
+    for name, table in _helper_rows(policy_rows, names):
+        tables[f"rows_of_{name}"] = table
+        statements.append(f"INSERT INTO pgx.{name} SELECT * FROM rows_of_{name}")
+    statements.append(f'CREATE VIEW {SCHEMAS[PG_CATALOG]}."{ZONES[1]}" AS {_ZONES}')
     statements += [*_empty_tables(policy), *macros.statements(), *_views(policy, user, names)]
     return DatabaseImage(f"catalog:{uuid.uuid4().hex}", statements, tables, _LOCKDOWN, MEMORY_MEGABYTES), names
 
@@ -95,21 +94,13 @@ def _views(policy: Policy, user: str, names: ObjectNames) -> Iterator[str]:
         yield f'CREATE VIEW {SCHEMAS[schema]}."{name}" AS {to_duckdb(tree, context)}'
 
 
-def _relation_rows(
-    gathered: Mapping[tuple[str, str], list[tuple[Any, ...]]],
-) -> Iterator[tuple[str, pa.Table]]:
-    for (schema, name), rows in gathered.items():
-        target = relation(name, schema)
-        types = [_arrow(target.duckdb_type(column)) for column in target.columns]
-        yield f'{SCHEMAS[target.schema]}."{target.name}"', _table(types, rows)
+def _dicts(gathered: Mapping[tuple[str, str], list[tuple[Any, ...]]], name: str) -> list[dict[str, Any]]:
+    return [dict(zip(relation(name).columns, row, strict=True)) for row in gathered.get((PG_CATALOG, name), ())]
 
 
-def _arrow(type_: str) -> pa.DataType:
-    if type_.endswith("[]"):
-        return pa.list_(_arrow(type_[:-2]))
-    if type_.startswith("DECIMAL"):
-        return pa.int64()
-    return _ARROW.get(type_, pa.string())
+def _rows_of(target: Relation, rows: list[tuple[Any, ...]]) -> pa.Table:
+    columns = dict(zip(target.columns, zip(*rows, strict=True), strict=True))
+    return pa.table({name: pa.array(values, target.arrow_type(name)) for name, values in columns.items()})
 
 
 def _table(types: list[pa.DataType], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
@@ -123,18 +114,27 @@ _HELPERS = (
     "CREATE TABLE pgx.keywords (word VARCHAR, catcode VARCHAR, barelabel BOOLEAN, catdesc VARCHAR, baredesc VARCHAR)",
     "CREATE TABLE pgx.definitions (constraint_oid UINTEGER, index_oid UINTEGER, constraint_text VARCHAR, "
     "index_text VARCHAR, short_text VARCHAR, column_names VARCHAR[])",
+    "CREATE TABLE pgx.functions (oid UINTEGER, arguments VARCHAR, identity VARCHAR, result VARCHAR)",
+    "CREATE TABLE pgx.zones (name VARCHAR, standard VARCHAR, summer VARCHAR)",
 )
 """Statements for the tables that only the macros read."""
+ZONES = (PG_CATALOG, "pg_timezone_names")
+_ZONES = """
+    SELECT z.name, CASE WHEN t.is_dst THEN z.summer ELSE z.standard END AS abbrev, t.utc_offset, t.is_dst
+    FROM pgx.zones z JOIN pg_timezone_names() t ON t.name = z.name
+"""
+"""PostgreSQL's time zones as they are at the moment of the question."""
 
 
 def _helper_rows(policy_rows: PolicyRows, names: ObjectNames) -> Iterator[tuple[str, pa.Table]]:
     text, number = pa.string(), pa.uint32()
-    yield "pgx.names", _table([text, number, text, text], names.rows())
-    yield "pgx.spellings", _table([text, text, number], names.spellings())
-    yield "pgx.keywords", _table([text, text, pa.bool_(), text, text], map(tuple, keywords()))
-    definitions = list(policy_rows.definitions())
-    if definitions:
-        yield "pgx.definitions", _table([number, number, text, text, text, pa.list_(text)], definitions)
+    yield "names", _table([text, number, text, text], names.rows())
+    yield "spellings", _table([text, text, number], names.spellings())
+    yield "keywords", _table([text, text, pa.bool_(), text, text], map(tuple, keywords()))
+    defined = [*map(tuple, definitions()), *policy_rows.definitions()]
+    yield "definitions", _table([number, number, text, text, text, pa.list_(text)], defined)
+    yield "functions", signatures()
+    yield "zones", _table([text, text, text], map(tuple, zones()))
 
 
 def _empty_tables(policy: Policy) -> Iterator[str]:

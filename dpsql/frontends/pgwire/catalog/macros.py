@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from dpsql.frontends.pgwire.catalog.kinds import KINDS
-from dpsql.frontends.pgwire.catalog.shape import keywords
+from dpsql.frontends.pgwire.catalog.shape import INFORMATION_SCHEMA, keywords, namespaces
+from dpsql.frontends.pgwire.encodings import NAMED
 
 PREFIX = "pgf_"
 
@@ -40,13 +41,18 @@ def _replaced_with_flags() -> str:
 def _formatted() -> str:
     """Return format_type with the sizes that a type's modifier holds."""
     sizes = (
-        "CASE WHEN _m IS NULL OR _m < 0 THEN _q.name WHEN _t IN (1042, 1043) THEN _q.name || '(' || (_m - 4) || ')' "
+        "CASE WHEN _m < 0 AND _t = 1042 THEN 'bpchar' WHEN _m < 0 AND _t = 1560 THEN '\"bit\"' WHEN _m IS NULL OR _m < 0 THEN "
+        "_q.name WHEN _t IN (1560, 1562) THEN _q.name || '(' || _m || ')' WHEN _t IN (1042, 1043) THEN _q.name || '(' || "
+        "(_m - 4) || ')' "
         "WHEN _t = 1700 "
         "THEN _q.name || '(' || ((_m - 4) >> 16) || ',' || ((_m - 4) & 65535) || ')' WHEN _t IN (1083, 1114, 1184, 1266) THEN "
         "regexp_replace(_q.name, '^(\\w+)', '\\1(' || _m || ')') ELSE _q.name END"
     )
     named = f"(SELECT any_value({sizes}) FROM pgx.names _q WHERE _q.kind = 'DECIMAL(12,0)' AND _q.oid = CAST(_t AS UINTEGER))"
     return f"CASE WHEN _t IS NOT NULL THEN CASE WHEN _t = 0 THEN '-' ELSE coalesce({named}, '???') END END"
+
+
+_KINDS = ", ".join(f"'DECIMAL({width},0)'" for width in KINDS.values())
 
 
 def _reserved() -> list[str]:
@@ -59,8 +65,8 @@ _TYPES = {
     "DOUBLE": 701, "DATE": 1082, "TIME": 1083, "TIMESTAMP": 1114, "TIMESTAMP WITH TIME ZONE": 1184, "INTERVAL": 1186,
     "USMALLINT[]": 22, "UBIGINT[]": 30, "BOOLEAN[]": 1000, "SMALLINT[]": 1005, "INTEGER[]": 1007, "VARCHAR[]": 1009,
     "BIGINT[]": 1016,
-    "DOUBLE[]": 1022, "UINTEGER[]": 1028, "DECIMAL(11,0)": 2205, "DECIMAL(12,0)": 2206, "DECIMAL(13,0)": 4089,
-    "DECIMAL(14,0)": 24, "DECIMAL(15,0)": 2202, "DECIMAL(16,0)": 4096,
+    "DOUBLE[]": 1022, "UINTEGER[]": 1028,
+    **{f"DECIMAL({width},0)": NAMED[kind] for kind, width in KINDS.items()},
 }  # fmt: skip
 """OIDs of DuckDB's types; decimals are numeric, and everything else a text."""
 
@@ -83,6 +89,19 @@ def _column_right() -> str:
     return f"CASE WHEN {columns} = 0 THEN {unknown} ELSE {_granted(('SELECT', 'INSERT', 'UPDATE', 'REFERENCES'))} END"
 
 
+_VIEW = (
+    "(SELECT any_value(_q.definition) FROM pgc.pg_views _q JOIN pgx.names _qn ON _qn.name = _q.viewname AND _qn.schema = "
+    "_q.schemaname WHERE _qn.kind = 'DECIMAL(11,0)' AND _qn.oid = _o)"
+)
+_ENCODINGS = (
+    "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL",
+    *(f"LATIN{number}" for number in range(1, 11)), "WIN1256", "WIN1258", "WIN866", "WIN874", "KOI8R", "WIN1251", "WIN1252",
+    *(f"ISO_8859_{number}" for number in range(5, 9)), "WIN1250", "WIN1253", "WIN1254", "WIN1255", "WIN1257", "KOI8U", "SJIS",
+    "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004",
+)  # fmt: skip
+"""PostgreSQL's names of encodings in the order of their numbers."""
+
+
 # name: one body for each number of arguments; (arguments, expression)
 MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     # types and names
@@ -101,7 +120,7 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "CAST(_v AS UINTEGER)), CASE WHEN _v = 0 THEN '-' ELSE CAST(_v AS VARCHAR) END)"),),
     **{f"to_{kind}": (("_n", f"(SELECT CAST(any_value(_q.oid) AS DECIMAL({width},0)) FROM pgx.spellings _q WHERE _q.kind = "
     f"'DECIMAL({width},0)' AND _q.spelling = pgf_spelling(_n))"),) for kind, width in KINDS.items()},
-    "text": (("_v, _p", "CASE WHEN typeof(_v) LIKE 'DECIMAL(1_,0)' THEN coalesce((SELECT any_value(CASE WHEN _q.schema IN ('', "
+    "text": (("_v, _p", f"CASE WHEN typeof(_v) IN ({_KINDS}) THEN coalesce((SELECT any_value(CASE WHEN _q.schema IN ('', "
     "'pg_catalog') OR list_contains(_p, _q.schema) THEN _q.name ELSE pgf_quote_ident(_q.schema) || '.' || _q.name "
     "END) FROM pgx.names _q "
     "WHERE _q.kind = typeof(_v) AND _q.oid = TRY_CAST(CAST(_v AS VARCHAR) AS UINTEGER)), CASE CAST(_v AS VARCHAR) WHEN '0' THEN "
@@ -122,17 +141,19 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "THEN _s ELSE '\"' || replace(_s, '\"', '\"\"') || '\"' END"),),
     "quote_nullable": (("_s", "coalesce('''' || replace(CAST(_s AS VARCHAR), '''', '''''') || '''', 'NULL')"),),
     "quote_literal": (("_s", "'''' || replace(CAST(_s AS VARCHAR), '''', '''''') || ''''"),),
-    "pg_encoding_to_char": (("_e", "CASE WHEN _e = 6 THEN 'UTF8' ELSE '' END"),),
+    "pg_encoding_to_char": (("_e", f"CASE WHEN _e IS NOT NULL THEN "
+    f"coalesce({list(_ENCODINGS)}[CAST(_e AS INTEGER) + 1], '') END"),),
     "pg_client_encoding": (("", "'UTF8'"),),
-    "pg_char_to_encoding": (("_e", "CASE WHEN upper(_e) IN ('UTF8', 'UTF-8') THEN 6 ELSE -1 END"),),
+    "pg_char_to_encoding": (("_e", f"CASE WHEN _e IS NOT NULL THEN coalesce(list_position("
+    f"{[name.replace('_', '') for name in _ENCODINGS]}, regexp_replace(upper(_e), '[^A-Z0-9]', '', 'g')), 0) - 1 END"),),
     "getdatabaseencoding": (("", "'UTF8'"),),
     "pg_get_userbyid": (("_o", "coalesce((SELECT _q.rolname FROM pgc.pg_roles _q WHERE _q.oid = _o), "
                          "'unknown (OID=' || _o || ')')"),),
     # definitions
     "pg_get_expr": (("_e, _r", "CAST(NULL AS VARCHAR)"), ("_e, _r, _p", "CAST(NULL AS VARCHAR)")),
     "pg_get_constraintdef": (
-        ("_o", "(SELECT _q.constraint_text FROM pgx.definitions _q WHERE _q.constraint_oid = _o)"),
-        ("_o, _p", "(SELECT _q.constraint_text FROM pgx.definitions _q WHERE _q.constraint_oid = _o)"),
+        ("_o", "(SELECT _q.constraint_text FROM pgx.definitions _q WHERE _q.constraint_oid = _o AND _o <> 0)"),
+        ("_o, _p", "(SELECT _q.constraint_text FROM pgx.definitions _q WHERE _q.constraint_oid = _o AND _o <> 0)"),
     ),
     "pg_get_indexdef": (
         ("_o", "(SELECT _q.index_text FROM pgx.definitions _q WHERE _q.index_oid = _o AND _o <> 0)"),
@@ -141,11 +162,13 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
          "FROM pgx.definitions _q WHERE _q.index_oid = _o AND _o <> 0)"),
     ),
     "pg_index_column_has_property": (("_i, _c, _p", "(_p IN ('asc', 'nulls_last', 'orderable', 'returnable', 'search_array'))"),),
-    **dict.fromkeys(("pg_get_viewdef", "pg_get_ruledef", "pg_get_triggerdef", "pg_get_functiondef", "pg_get_function_result",
-    "pg_get_function_arguments", "pg_get_function_identity_arguments", "pg_get_function_sqlbody",
+    "pg_get_viewdef": (("_o", _VIEW), ("_o, _p", _VIEW)),
+    **{f"pg_get_function_{name}": (("_o", f"(SELECT any_value(_q.{column}) FROM pgx.functions _q WHERE _q.oid = _o)"),)
+       for name, column in (("result", "result"), ("arguments", "arguments"), ("identity_arguments", "identity"))},
+    **dict.fromkeys(("pg_get_ruledef", "pg_get_triggerdef", "pg_get_functiondef", "pg_get_function_sqlbody",
     "pg_get_statisticsobjdef_columns", "pg_get_partkeydef", "pg_get_partition_constraintdef"),
     (("_o", "CAST(NULL AS VARCHAR)"), ("_o, _p", "CAST(NULL AS VARCHAR)"))),
-    **dict.fromkeys(("inet_server_addr", "inet_client_addr", "pg_timezone_abbrevs"), (("", "CAST(NULL AS VARCHAR)"),)),
+    **dict.fromkeys(("inet_server_addr", "inet_client_addr"), (("", "CAST(NULL AS VARCHAR)"),)),
     **dict.fromkeys(("inet_server_port", "inet_client_port"), (("", "CAST(NULL AS INTEGER)"),)),
     "pg_get_serial_sequence": (("_t, _c", "CAST(NULL AS VARCHAR)"),),
     "no_numbers": (("_o", "CAST([] AS UINTEGER[])"),),
@@ -170,7 +193,10 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     # visibility and rights: everything here may be read, nothing may be written
     "pg_table_is_visible": (("_o, _p", "(SELECT bool_or(_q.schema = 'pg_catalog' OR list_contains(_p, _q.schema)) FROM "
     "pgx.names _q WHERE _q.kind = 'DECIMAL(11,0)' AND _q.oid = CAST(_o AS UINTEGER))"),),
-    **dict.fromkeys(("pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",
+    **{f"pg_{name}_is_visible": (("_o", f"(SELECT any_value(_q.{column}namespace <> {namespaces()[INFORMATION_SCHEMA]}) "
+       f"FROM pgc.{table} _q WHERE _q.oid = _o)"),)
+       for name, table, column in (("type", "pg_type", "typ"), ("function", "pg_proc", "pro"))},
+    **dict.fromkeys(("pg_operator_is_visible",
     "pg_opclass_is_visible", "pg_opfamily_is_visible", "pg_collation_is_visible", "pg_conversion_is_visible",
     "pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible",
     "pg_ts_template_is_visible"), (("_o", "true"),)),
@@ -190,7 +216,8 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     **{
         name: (("_o, _p", f"({rights})"), ("_u, _o, _p", f"({rights})"))
         for name, rights in (
-            ("has_sequence_privilege", "false"), ("has_function_privilege", "false"), ("has_tablespace_privilege", "false"),
+            ("has_sequence_privilege", "false"),
+            ("has_function_privilege", "pgf_granted(_p, ['EXECUTE'], ['EXECUTE'])"), ("has_tablespace_privilege", "false"),
             ("pg_has_role", "true"), ("has_language_privilege", "false"), ("has_type_privilege", "true"),
             ("has_foreign_data_wrapper_privilege", "false"), ("has_server_privilege", "false"),
         )

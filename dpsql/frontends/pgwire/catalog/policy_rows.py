@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dpsql.frontends.pgwire.catalog.kinds import quoted
 from dpsql.frontends.pgwire.catalog.shape import (
     INFORMATION_SCHEMA,
     OWNER,
     PG_CATALOG,
     Relation,
     namespaces,
+    quoted,
     relation,
-    relations,
-    static_rows,
+    static,
     type_names,
 )
 from dpsql.frontends.pgwire.settings import SETTINGS
@@ -28,6 +27,8 @@ FIRST_OID = 16384
 FIRST_SCHEMA = 13001
 """OID of the first schema that the policy names; those of the tables start at `FIRST_OID`."""
 OWNER_ROLE, ANALYST_ROLE, DATABASE = OWNER, 16383, 5
+ROW_TYPE = 998
+"""Where the OID of the type of a table's rows stands behind the table's; that of its arrays is the next one."""
 TYPES = {
     "integer": ("int8", 20, 8, "bigint"), "real": ("float8", 701, 8, "double precision"), "text": ("text", 25, -1,
     "text"),
@@ -36,6 +37,7 @@ TYPES = {
 }  # fmt: skip
 """Name, OID, size and SQL name in PostgreSQL, by policy type."""
 
+_BTREE = 403
 _SYSTEM_COLUMNS = (
     (-6, "tableoid", "oid"), (-5, "cmax", "cid"), (-4, "xmax", "xid"), (-3, "cmin", "cid"), (-2, "xmin", "xid"),
     (-1, "ctid", "tid"),
@@ -64,6 +66,7 @@ class PolicyRows:
 
     def __init__(self, policy: Policy, user: str) -> None:
         self._policy, self._user = policy, user
+        self._owner = "postgres" if user != "postgres" else "owner"
         schemas = {table.shown_schema for table in policy.visible.values()} - namespaces().keys()
         self._namespaces = {**namespaces(), **{name: FIRST_SCHEMA + n for n, name in enumerate(sorted(schemas))}}
         self._oids = {name: FIRST_OID + 1000 * index for index, name in enumerate(policy.visible)}
@@ -75,7 +78,6 @@ class PolicyRows:
 
     def rows(self) -> Rows:
         """Yield (relation, row) for all catalog rows."""
-        yield from self._system()
         yield from self._database()
         for table in self._policy.visible.values():
             yield from self._table(table)
@@ -97,35 +99,21 @@ class PolicyRows:
                 texts = (f"{word} ({listed})", f"{index} {quoted(table.shown_schema)}.{rest}", f"{index} {rest}")
                 yield key.oid, key.index, *texts, list(map(quoted, key.columns))
 
-    def _system(self) -> Rows:
-        for (schema, name), system in relations().items():
-            yield relation("pg_class"), relation("pg_class").row(
-                oid=system.oid, relname=name, relnamespace=namespaces()[schema], relowner=OWNER_ROLE, relkind=system.kind,
-                relnatts=len(system.columns), relpersistence="p", relreplident="n", relispopulated=True, reltuples=-1.0,
-                relam=2 if system.kind == "r" else 0,
-            )  # fmt: skip
-            for number, (column, (type_, not_null)) in enumerate(system.columns.items(), 1):
-                yield (
-                    relation("pg_attribute"),
-                    _attribute(system.oid, number, column, (type_names().get(type_, 25), -1), not_null),
-                )
-
     def _database(self) -> Rows:
         yield relation("pg_database"), relation("pg_database").row(
             oid=DATABASE, datname=self._policy.dataset, datdba=OWNER_ROLE, encoding=6, datlocprovider="c",
             datallowconn=True,
             datconnlimit=-1, dattablespace=1663, datcollate="C", datctype="C",
         )  # fmt: skip
-        for oid, name, owner in ((OWNER_ROLE, "owner", True), (ANALYST_ROLE, self._user, False)):
+        for oid, name, owns in ((OWNER_ROLE, self._owner, True), (ANALYST_ROLE, self._user, False)):
             yield relation("pg_roles"), relation("pg_roles").row(
-                oid=oid, rolname=name, rolsuper=False, rolinherit=True, rolcreaterole=False, rolcreatedb=False,
-                rolcanlogin=not owner, rolconnlimit=-1, rolreplication=False, rolbypassrls=False,
-                rolpassword="********",
+                oid=oid, rolname=name, rolsuper=owns, rolinherit=True, rolcreaterole=owns, rolcreatedb=owns,
+                rolcanlogin=True, rolconnlimit=-1, rolreplication=owns, rolbypassrls=owns, rolpassword="********",
             )  # fmt: skip
-            yield (
-                relation("pg_user"),
-                relation("pg_user").row(usename=name, usesysid=oid, usecreatedb=False, usesuper=False),
-            )
+            yield relation("pg_user"), relation("pg_user").row(
+                usename=name, usesysid=oid, usecreatedb=owns, usesuper=owns, userepl=owns, usebypassrls=owns,
+                passwd="********",
+            )  # fmt: skip
         for setting in SETTINGS.values():
             facts = {name: getattr(setting, name) for name in _SETTING_FACTS}
             yield (
@@ -135,16 +123,6 @@ class PolicyRows:
                 ),
             )
         yield _counters("stat_database", datid=DATABASE, datname=self._policy.dataset)
-        yield (
-            relation("pg_extension"),
-            relation("pg_extension").row(
-                oid=FIRST_OID - 1,
-                extname="plpgsql",
-                extowner=OWNER_ROLE,
-                extnamespace=namespaces()[PG_CATALOG],
-                extversion="1.0",
-            ),
-        )
         yield (
             relation("pg_available_extensions"),
             relation("pg_available_extensions").row(name="plpgsql", default_version="1.0", installed_version="1.0"),
@@ -157,7 +135,9 @@ class PolicyRows:
                     relation("pg_namespace"),
                     relation("pg_namespace").row(oid=oid, nspname=schema, nspowner=OWNER_ROLE),
                 )
-            yield _info("schemata", catalog_name=self._policy.dataset, schema_name=schema, schema_owner="owner")
+            if schema != "pg_toast":
+                owner = "pg_database_owner" if schema == "public" else self._owner
+                yield _info("schemata", catalog_name=self._policy.dataset, schema_name=schema, schema_owner=owner)
         yield _info("information_schema_catalog_name", catalog_name=self._policy.dataset)
         yield _info("enabled_roles", role_name=self._user)
         yield _info(
@@ -170,13 +150,14 @@ class PolicyRows:
         indexed = [key for key in keys if key.refers is None]
         yield relation("pg_class"), relation("pg_class").row(
             oid=oid, relname=table.name, relnamespace=self._schema_oid(table),
-            relowner=OWNER_ROLE, relam=2, relkind="r", reltuples=-1.0,
+            reltype=oid + ROW_TYPE, relfilenode=oid, relowner=OWNER_ROLE, relam=2, relkind="r", reltuples=-1.0,
             relnatts=len(table.columns), relpersistence="p", relreplident="d", relispopulated=True,
             relhasindex=bool(indexed),
             relhastriggers=self._is_linked(table),
+            relacl=[f"{self._owner}=arwdDxt/{self._owner}", f"{quoted(self._user)}=r/{self._owner}"],
         )  # fmt: skip
         yield relation("pg_tables"), relation("pg_tables").row(
-            schemaname=table.shown_schema, tablename=table.name, tableowner="owner", hasindexes=bool(indexed), hasrules=False,
+            schemaname=table.shown_schema, tablename=table.name, tableowner=self._owner, hasindexes=bool(indexed), hasrules=False,
             hastriggers=self._is_linked(table), rowsecurity=False,
         )  # fmt: skip
         names = {
@@ -186,7 +167,13 @@ class PolicyRows:
         }
         yield _info("tables", **names, table_type="BASE TABLE", is_insertable_into="NO", is_typed="NO")
         yield _info(
-            "table_privileges", **names, grantor="owner", grantee=self._user, privilege_type="SELECT", is_grantable="NO"
+            "table_privileges",
+            **names,
+            grantor=self._owner,
+            grantee=self._user,
+            privilege_type="SELECT",
+            is_grantable="NO",
+            with_hierarchy="YES",
         )
         for view in ("stat_all_tables", "stat_user_tables", "statio_all_tables", "statio_user_tables"):
             yield _counters(view, relid=oid, schemaname=table.shown_schema, relname=table.name)
@@ -198,8 +185,24 @@ class PolicyRows:
                 relation("pg_attribute"),
                 _attribute(oid, number, name, (type_names()[type_], 6 if type_ == "tid" else 4), True),
             )
+        yield from self._row_types(table)
         for key in keys:
             yield from self._key(table, key, names)
+
+    def _row_types(self, table: Table) -> Rows:
+        """Yield the type of a table's rows and that of their arrays."""
+        oid, functions = self._oids[table.name] + ROW_TYPE, _functions()
+        facts = {"typnamespace": self._schema_oid(table), "typowner": OWNER_ROLE, "typisdefined": True, "typdelim": ",",
+                 "typalign": "d", "typstorage": "x", "typlen": -1, "typtypmod": -1}  # fmt: skip
+        yield relation("pg_type"), relation("pg_type").row(
+            **facts, oid=oid, typname=table.name, typtype="c", typcategory="C", typrelid=self._oids[table.name],
+            typarray=oid + 1, **{f"typ{use}": functions[f"record_{word}"] for use, word in _RECORD_USES.items()},
+        )  # fmt: skip
+        yield relation("pg_type"), relation("pg_type").row(
+            **facts, oid=oid + 1, typname=f"_{table.name}", typtype="b", typcategory="A", typelem=oid,
+            typanalyze=functions["array_typanalyze"], typsubscript=functions["array_subscript_handler"],
+            **{f"typ{use}": functions[f"array_{word}"] for use, word in _RECORD_USES.items()},
+        )  # fmt: skip
 
     def _column(self, table: Table, column: PolicyColumn, number: int, names: dict[str, str]) -> Rows:
         type_name, type_oid, size, sql_name = TYPES[column.type]
@@ -220,12 +223,24 @@ class PolicyRows:
             character_octet_length=1073741824 if column.type == "text" else None,
         )  # fmt: skip
         yield _info(
-            "column_privileges", **names, grantor="owner", grantee=self._user, column_name=column.name, privilege_type="SELECT",
-            is_grantable="NO",
+            "column_privileges", **names, grantor=self._owner, grantee=self._user, column_name=column.name,
+            privilege_type="SELECT", is_grantable="NO",
         )  # fmt: skip
+        if not_null:
+            yield from self._not_null(table, column, number, names)
         comment = column_comment(self._policy, table, column)
         if comment:
             yield _description(self._oids[table.name], number, comment)
+
+    def _not_null(self, table: Table, column: PolicyColumn, number: int, names: dict[str, str]) -> Rows:
+        """Yield the constraint as which information_schema shows a column without NULL."""
+        key = {
+            "constraint_catalog": self._policy.dataset,
+            "constraint_schema": table.shown_schema,
+            "constraint_name": f"{self._schema_oid(table)}_{self._oids[table.name]}_{number}_not_null",
+        }
+        yield _info("table_constraints", **key, **names, constraint_type="CHECK", is_deferrable="NO",
+                    initially_deferred="NO", enforced="YES")  # fmt: skip
 
     def _schema_oid(self, table: Table) -> int:
         """Return the OID of the schema in which a table is shown."""
@@ -371,12 +386,21 @@ def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_nul
     )  # fmt: skip
 
 
+_RECORD_USES = {"input": "in", "output": "out", "receive": "recv", "send": "send"}
+
+
+@cache
+def _functions() -> dict[str, int]:
+    """Return the OIDs of functions by their names."""
+    return dict(zip(static("pg_proc")["proname"], static("pg_proc")["oid"], strict=True))
+
+
 @cache
 def _operators() -> dict[int, int]:
     """Return the default B-tree operator class of each type."""
-    columns = list(relation("pg_opclass").columns)
-    rows = [dict(zip(columns, row, strict=True)) for row in static_rows()["pg_opclass"]]
-    return {row["opcintype"]: row["oid"] for row in rows}
+    names = ("opcmethod", "opcdefault", "opcintype", "oid")
+    listed = zip(*(static("pg_opclass")[name] for name in names), strict=True)
+    return {type_: oid for method, default, type_, oid in listed if method == _BTREE and default}
 
 
 def _numbers(table: Table, columns: tuple[str, ...]) -> list[int]:

@@ -22,7 +22,7 @@ from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
-from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
+from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, denied, relations, type_names
 from dpsql.frontends.pgwire.catalog.sources import (
     RECORDS,
     call,
@@ -53,11 +53,12 @@ _TEXT_NAMES = {"character varying": "varchar", "character": "bpchar"}
 _OF_KIND: dict[str, tuple[int, str]] = {
     **dict.fromkeys(("has_table_privilege", "has_any_column_privilege", "has_sequence_privilege"), (-2, "regclass")),
     **dict.fromkeys(("has_schema_privilege",), (-2, "regnamespace")), "has_column_privilege": (-3, "regclass"),
+    "has_function_privilege": (-2, "regprocedure"), "has_type_privilege": (-2, "regtype"),
     **dict.fromkeys((
         "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
         "pg_relation_is_publishable", "pg_partition_ancestors", "pg_partition_tree",
         "pg_relation_filenode", "pg_partition_root", "row_security_active", "obj_description",
-        "col_description",
+        "col_description", "pg_get_viewdef",
     ), (0, "regclass")),
 }  # fmt: skip
 """Arguments of functions that name an object: their index, and of what kind."""
@@ -177,6 +178,9 @@ def _table(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     if schema is None or (schema, node.name) not in relations():
         name = f"{node.db}.{node.name}" if node.db else node.name
         raise refuse("unknown_table", name=name, position=position_of(node))
+    if node.name in denied():
+        kind = "table" if relations()[schema, node.name].kind == "r" else "view"
+        raise refuse("catalog_denied", name=f"{kind} {node.name}", position=position_of(node))
     node.set("catalog", None)
     node.set("db", exp.to_identifier(SCHEMAS[schema]))
     node.this.set("quoted", True)
@@ -357,6 +361,8 @@ def _joined(node: exp.Expr, context: CatalogContext) -> exp.Expr:
         return exp.Anonymous(this="list_append", expressions=[node.left.copy(), node.right.copy()])
     if isinstance(node.right, exp.Array) and isinstance(node.left, exp.Literal):
         return exp.Anonymous(this="list_prepend", expressions=[node.left.copy(), node.right.copy()])
+    if any(isinstance(side, exp.Array) for side in (node.left, node.right)):
+        return exp.Anonymous(this="list_concat", expressions=[node.left.copy(), node.right.copy()])  # NULL adds nothing
     return node
 
 
@@ -462,10 +468,12 @@ def _visible(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     return call("pg_table_is_visible", _of_kind(node.expressions[0], "regclass", context), _schemas(context.path))
 
 
-def _to_type(node: exp.Expr, context: CatalogContext) -> exp.Expr:
-    """Return to_regtype(x), which knows every spelling of a literal."""
-    (name,) = node.expressions or (exp.Null(),)
-    return _looked_up(name, "regtype", context) if _is_text(name) else call("to_regtype", name)
+def _to_kind(node: exp.Expr, context: CatalogContext) -> exp.Expr:
+    """Return to_regclass(x) and the like, which know every spelling of a literal."""
+    if len(node.expressions) != 1:
+        raise unknown_call(node, called(node))
+    (name,) = node.expressions
+    return _looked_up(name, called(node).removeprefix("to_"), context) if _is_text(name) else call(called(node), name)
 
 
 def _check_role(role: exp.Expr, context: CatalogContext) -> None:
@@ -605,7 +613,7 @@ _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     "current_schemas": _searched,
     "pg_typeof": _typeof,
     "pg_table_is_visible": _visible,
-    "to_regtype": _to_type,
+    **{f"to_{kind}": _to_kind for kind in KINDS},
 }
 """Functions without a macro."""
 

@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import pyarrow as pa
+
 PG_CATALOG, INFORMATION_SCHEMA = "pg_catalog", "information_schema"
 SCHEMAS = {PG_CATALOG: "pgc", INFORMATION_SCHEMA: "pgi"}
 """PostgreSQL's schemas and their names in the private DuckDB, which reserves the original names."""
@@ -41,6 +43,10 @@ class Relation:
         type_ = self.columns[column][0]
         return duckdb_type(type_[1:]) + "[]" if type_.startswith("_") else duckdb_type(type_)
 
+    def arrow_type(self, column: str) -> pa.DataType:
+        """Return the Arrow type of the column's values."""
+        return _arrow(self.duckdb_type(column))
+
     def row(self, **values: Any) -> tuple[Any, ...]:
         """Return one row. A column that is not given is NULL, or an empty value if NULL is not allowed: drivers rely on that."""
         unknown = set(values) - set(self.columns)
@@ -57,6 +63,20 @@ class Relation:
         return {"BOOLEAN": False, "VARCHAR": ""}.get(type_, 0)
 
 
+_ARROW = {
+    "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(), "UINTEGER": pa.uint32(), "USMALLINT": pa.uint16(), "UBIGINT": pa.uint64(),
+}  # fmt: skip
+
+
+def _arrow(type_: str) -> pa.DataType:
+    if type_.endswith("[]"):
+        return pa.list_(_arrow(type_[:-2]))
+    if type_.startswith("DECIMAL"):
+        return pa.int64()
+    return _ARROW.get(type_, pa.string())
+
+
 def duckdb_type(type_: str) -> str:
     """Return DuckDB's type for a scalar type of PostgreSQL."""
     return _DUCKDB.get(type_, "VARCHAR")
@@ -65,12 +85,24 @@ def duckdb_type(type_: str) -> str:
 @cache
 def relations() -> dict[tuple[str, str], Relation]:
     """Return every relation by (schema, name)."""
+    types = dict(zip(*(static("pg_type")[name] for name in ("oid", "typname")), strict=True))
+    columns: dict[int, list[tuple[int, str, str, bool]]] = {}
+    listed = (static("pg_attribute")[name] for name in ("attrelid", "attnum", "attname", "atttypid", "attnotnull"))
+    for oid, number, name, type_, not_null in zip(*listed, strict=True):
+        if number > 0:
+            columns.setdefault(oid, []).append((number, name, types[type_], not_null))
+    schemas = {oid: schema for schema, oid in namespaces().items() if schema in SCHEMAS}
+    facts = zip(*(static("pg_class")[name] for name in ("relnamespace", "relname", "oid", "relkind")), strict=True)
     return {
-        (schema, name): Relation(
-            schema, name, facts["oid"], facts["kind"], {c: (t, bool(n)) for c, t, n in facts["columns"]}
+        (schemas[schema], name): Relation(
+            schemas[schema],
+            name,
+            oid,
+            kind,
+            {column: (type_, bool(fixed)) for _, column, type_, fixed in sorted(columns[oid])},
         )
-        for schema, named in _data()["relations"].items()
-        for name, facts in named.items()
+        for schema, name, oid, kind in sorted(facts)
+        if schema in schemas and kind in ("r", "v")
     }
 
 
@@ -80,30 +112,91 @@ def relation(name: str, schema: str = PG_CATALOG) -> Relation:
 
 
 @cache
-def static_rows() -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows of pg_catalog relations that are the same in every database."""
-    by_relation: dict[str, list[tuple[Any, ...]]] = {}
-    for name, rows in _data()["rows"].items():
-        vectors = [index for index, (type_, _) in enumerate(relation(name).columns.values()) if type_ in VECTORS]
-        by_relation[name] = [tuple(_list(v) if index in vectors else v for index, v in enumerate(row)) for row in rows]
-    owner = list(relation("pg_namespace").columns).index("nspowner")
-    by_relation["pg_namespace"] = [(*row[:owner], OWNER, *row[owner + 1 :]) for row in by_relation["pg_namespace"]]
-    return by_relation
+def static(name: str, schema: str = PG_CATALOG) -> dict[str, list[Any]]:
+    """Return the columns of the rows that a relation has in every database."""
+    columns: dict[str, Any] = _data()["rows"][f"{schema}.{name}"]
+    return {column: _expanded(values) for column, values in columns.items()}
 
 
-def _list(value: Any) -> Any:
-    return [int(part) for part in value.split()] if isinstance(value, str) else value
+def _expanded(values: list[Any] | dict[str, list[Any]]) -> list[Any]:
+    if isinstance(values, list):
+        return values
+    runs = values["runs"]
+    return [value for length, value in zip(runs[::2], runs[1::2], strict=True) for _ in range(length)]
+
+
+@cache
+def static_tables(database: str) -> dict[tuple[str, str], pa.Table]:
+    """Return the rows of every relation that are the same in every database but for its name."""
+    tables = {}
+    for key in _data()["rows"]:
+        schema, _, name = key.partition(".")
+        arrays = {}
+        for column, values in static(name, schema).items():
+            named = column.endswith("_catalog")
+            listed = [value and database for value in values] if named else values
+            arrays[column] = pa.array(listed, relation(name, schema).arrow_type(column))
+        tables[schema, name] = pa.table(arrays)
+    return tables
 
 
 @cache
 def namespaces() -> dict[str, int]:
     """Return the OID of each schema that every database has."""
-    return {row[1]: row[0] for row in static_rows()["pg_namespace"]}
+    return dict(zip(*(static("pg_namespace")[name] for name in ("nspname", "oid")), strict=True))
 
 
+_VIEWS = {
+    (PG_CATALOG, "pg_indexes"), (INFORMATION_SCHEMA, "collations"), (INFORMATION_SCHEMA, "role_table_grants"),
+    (INFORMATION_SCHEMA, "constraint_table_usage"), (INFORMATION_SCHEMA, "collation_character_set_applicability"),
+}  # fmt: skip
+
+
+@cache
 def views() -> dict[tuple[str, str], str]:
     """Return PostgreSQL's definitions of the views that are computed from other relations, by (schema, name)."""
-    return {tuple(name.split(".")): text.rstrip().rstrip(";") for name, text in _data()["views"].items()}
+    listed = zip(*(static("pg_views")[name] for name in ("schemaname", "viewname", "definition")), strict=True)
+    return {(schema, name): text.rstrip().rstrip(";") for schema, name, text in listed if (schema, name) in _VIEWS}
+
+
+@cache
+def denied() -> frozenset[str]:
+    """Return the names of the relations that only superusers read."""
+    return frozenset(_data()["denied"])
+
+
+def definitions() -> list[list[Any]]:
+    """Return OIDs of constraints and of their indexes, or 0, with both as SQL, the index also without its schema, and columns."""
+    rows: list[list[Any]] = _data()["definitions"]
+    return rows
+
+
+@cache
+def signatures() -> pa.Table:
+    """Return the arguments of each function, those without their defaults, and its result, as SQL."""
+    written: dict[int, str] = dict(_data()["arguments"])
+    rows = []
+    names = ("oid", "prokind", "proretset", "prorettype", "proargtypes", "proallargtypes", "proargmodes", "proargnames")
+    for oid, kind, many, result, inputs, types, modes, labels in zip(
+        *(static("pg_proc")[name] for name in names), strict=True
+    ):
+        every = types or inputs
+        columns: dict[bool, list[str]] = {True: [], False: []}
+        for type_, mode, label in zip(every, modes or "i" * len(every), labels or [""] * len(every), strict=True):
+            words = (_MODES[mode], quoted(label) if label else "", formatted_types()[type_])
+            columns[mode == "t"].append(" ".join(filter(None, words)))
+        plain, returned = ", ".join(columns[False]), formatted_types()[result]
+        described = f"TABLE({', '.join(columns[True])})" if columns[True] else "SETOF " * many + returned
+        arguments = written.get(oid, plain)
+        identity = arguments if "ORDER BY" in arguments else plain
+        rows.append((oid, arguments, identity, None if kind == "p" else described))
+    texts = [(name, pa.string()) for name in ("arguments", "identity", "result")]
+    return pa.table(
+        [list(column) for column in zip(*rows, strict=True)], schema=pa.schema([("oid", pa.uint32()), *texts])
+    )
+
+
+_MODES = {"i": "", "o": "OUT", "b": "INOUT", "v": "VARIADIC", "t": ""}
 
 
 def keywords() -> list[list[Any]]:
@@ -112,10 +205,31 @@ def keywords() -> list[list[Any]]:
     return rows
 
 
+def zones() -> list[list[str]]:
+    """Return time zones with their abbreviations without and with daylight saving."""
+    rows: list[list[str]] = _data()["zones"]
+    return rows
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    return frozenset(word for word, category, *_ in keywords() if category != "U")
+
+
+def quoted(name: str) -> str:
+    """Return a name as PostgreSQL writes it: quoted only if necessary."""
+    plain = name.isascii() and name.isidentifier() and name == name.lower() and name not in _reserved()
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
 @cache
 def type_names() -> dict[str, int]:
     """Return the OID of each type by its own name and by its SQL name."""
-    oids = {row[1]: row[0] for row in static_rows()["pg_type"]}
+    listed = zip(*(static("pg_type")[name] for name in ("typname", "oid", "typrelid", "typnamespace")), strict=True)
+    oids = {
+        name: oid
+        for name, oid, row_of, schema in sorted(listed, key=lambda type_: type_[3] == namespaces()[PG_CATALOG])
+    }
     return (
         oids
         | {sql: oids[short] for short, sql in SQL_NAMES.items() if short in oids}
@@ -129,17 +243,22 @@ SQL_NAMES = {
     "varchar": "character varying", "bpchar": "character", "time": "time without time zone", "varbit": "bit varying",
     "timetz": "time with time zone", "timestamp": "timestamp without time zone",
     "timestamptz": "timestamp with time zone",
-    "char": '"char"',
+    "char": '"char"', "bit": "bit", "interval": "interval", "numeric": "numeric",
 }  # fmt: skip
 
 
 @cache
 def formatted_types() -> dict[int, str]:
     """Return the result of format_type for each type without a modifier."""
-    rows = static_rows()["pg_type"]
-    formatted = {row[0]: SQL_NAMES.get(row[1], row[1]) for row in rows}
-    elements = {row[0]: row[13] for row in rows if row[1].startswith("_") and row[13] in formatted}
-    return {oid: formatted[elements[oid]] + "[]" if oid in elements else name for oid, name in formatted.items()}
+    names = ("oid", "typname", "typelem", "typnamespace", "typarray")
+    rows = list(zip(*(static("pg_type")[name] for name in names), strict=True))
+    formatted = {
+        oid: SQL_NAMES.get(name)
+        or ("" if schema == namespaces()[PG_CATALOG] else f"{INFORMATION_SCHEMA}.") + quoted(name)
+        for oid, name, _, schema, _ in rows
+    }
+    arrays = {array: oid for oid, *_, array in rows if array}
+    return {oid: f"{formatted[arrays[oid]]}[]" if oid in arrays else name for oid, name in formatted.items()}
 
 
 @cache

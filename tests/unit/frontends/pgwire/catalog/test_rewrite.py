@@ -16,7 +16,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import to_duckdb
-from dpsql.frontends.pgwire.catalog.shape import relations
+from dpsql.frontends.pgwire.catalog.shape import denied, relations
 from dpsql.frontends.pgwire.questions import _fields
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import Policy, load_policy, parse_policy
@@ -60,7 +60,8 @@ def shop() -> Iterator[Asker]:
         ("SELECT current_setting('DP.epsilon'), current_setting('dp.nothing', true)", ("0.1", None)),
         ("SELECT current_setting('time zone')", ("UTC",)),
         (f"SELECT 'r' = ANY('{{r,{'9' * 5_000}}}')", (True,)),
-        ("SELECT array_to_string(array_agg(rolname ORDER BY rolname), ',') FROM pg_roles", ("ann,owner",)),
+        ("SELECT array_to_string(array_agg(rolname ORDER BY rolname), ',') FROM pg_roles WHERE rolname !~ '^pg_'",
+         ("ann,postgres",)),
     ],
 )  # fmt: skip
 def test_catalog_answers_are_those_of_postgresql(shop: Asker, sql: str, wanted: tuple[Any, ...]) -> None:
@@ -90,7 +91,7 @@ def test_no_column_is_null_that_may_not_be(shop: Asker) -> None:
     """Drivers read NOT NULL columns without checking for NULL."""
     for (schema, name), relation in relations().items():
         needed = [column for column, (_, not_null) in relation.columns.items() if not_null]
-        if needed:
+        if needed and name not in denied():
             test = " OR ".join(f'"{column}" IS NULL' for column in needed)
             assert shop.rows(f"SELECT count(*) FROM {schema}.{name} WHERE {test}") == [(0,)], name
 
@@ -117,7 +118,7 @@ def test_the_clock_is_told_whatever_the_output_is_named(shop: Asker, sql: str) -
 
 
 def test_an_analyst_sees_no_other(shop: Asker) -> None:
-    assert shop.rows("SELECT usename FROM pg_user ORDER BY 1") == [("ann",), ("owner",)]
+    assert shop.rows("SELECT usename FROM pg_user ORDER BY 1") == [("ann",), ("postgres",)]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,8 @@ def in_schemas() -> Iterator[Asker]:
         ("SELECT table_schema FROM information_schema.tables WHERE table_name = 'users'", [("people",)]),
         ("SELECT DISTINCT table_schema FROM information_schema.columns WHERE table_name = 'products'", [("public",)]),
         ("SELECT schemaname FROM pg_tables WHERE tablename = 'orders'", [("Sales",)]),
-        ("SELECT COUNT(*) FROM information_schema.table_constraints WHERE table_schema = 'Sales'", [(3,)]),
+        ("SELECT COUNT(*) FROM information_schema.table_constraints WHERE table_schema = 'Sales' "
+         "AND constraint_type <> 'CHECK'", [(3,)]),
         ("SELECT unique_constraint_schema FROM information_schema.referential_constraints "
          "WHERE constraint_name = 'orders_user_id_fkey'", [("people",)]),
         ("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'orders'::regclass",
