@@ -37,13 +37,14 @@ _SHOWN_WIDTH = 28
 @dataclass(frozen=True)
 class OutputColumn:
     """One column of an answer: its name (names may repeat), SQL type, whether it depends on noise, and whether it depends on
-    which groups exist (`of_groups`: then it is noisy, and its error is not known). `source`: the release and the column's
-    position in it, or None before there is an answer."""
+    which groups exist (`of_groups`: then it is noisy, and its error is not known; `if_all_exist`: its error bar holds if the data
+    have every group that is shown). `source`: the release and the column's position in it, or None before there is an answer."""
 
     name: str
     type: Type
     noisy: bool
     of_groups: bool = False
+    if_all_exist: bool = False
     source: tuple[Release, int] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -275,15 +276,22 @@ class Release:
 
 
 def group_notices(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
-    """Return a notice on columns that are computed over the groups of a block, and how to ask instead."""
-    names = dict.fromkeys(column.name for column in columns if column.of_groups)
-    if not names:
-        return ()
-    return (
-        f"{', '.join(names)}: computed over the groups shown, which may be others than those of the data "
-        "(public keys are all there, private ones where enough units share them), so the error is not known; "
-        "HAVING COUNT(*) > n leaves groups of public keys that the data has, COUNT(DISTINCT key) counts keys",
-    )
+    """Return notices on columns that are computed over the groups of a block, and how to ask instead."""
+    unknown = ", ".join(dict.fromkeys(column.name for column in columns if column.of_groups))
+    barred = ", ".join(dict.fromkeys(column.name for column in columns if column.if_all_exist))
+    notices = []
+    if unknown:
+        notices.append(
+            f"{unknown}: computed over the groups shown, which may be others than those of the data (public keys are all "
+            "there, private ones where enough units share them), so the error is not known; HAVING COUNT(*) > n leaves groups "
+            "of public keys that the data has, COUNT(DISTINCT key) counts keys"
+        )
+    if barred:
+        notices.append(
+            f"{barred}: computed over the groups beside it, which are shown whether or not the data has them; the error bar "
+            "holds if the data has each of them"
+        )
+    return tuple(notices)
 
 
 @dataclass(frozen=True)
@@ -363,7 +371,9 @@ def rehearse_numbers(sandbox: Sandbox, remainder: Remainder, display: Presentati
 def _columns(answered: Answer) -> tuple[OutputColumn, ...]:
     named = enumerate(zip(answered.table.schema, answered.noisy, strict=True))
     return tuple(
-        OutputColumn(field.name, sql_type(field.type), noisy, position in answered.of_groups)
+        OutputColumn(
+            field.name, sql_type(field.type), noisy, position in answered.of_groups, position in answered.if_all_exist
+        )
         for position, (field, noisy) in named
     )
 

@@ -46,8 +46,9 @@ CHOSEN = (
 class Answer:
     """The rows of a remainder. `noisy`: one flag per column. `place`: a number per row that distinguishes rows with equal exact
     columns (row-wise: the number of the row's group; UNION ALL: that of the branch). `of_groups`: positions of columns that
-    depend on which groups exist; `chosen`: on chosen numbers; their errors are not known (`column_facts`). `simultaneous`: widen
-    bars so that they also hold for rows selected by noise."""
+    depend on which groups exist; `chosen`: on chosen numbers; their errors are not known (`column_facts`). `if_all_exist`:
+    positions of columns whose bars hold if the data have every group shown. `simultaneous`: widen bars so that they also hold for
+    rows selected by noise."""
 
     remainder: Remainder
     table: pa.Table
@@ -56,6 +57,7 @@ class Answer:
     confidence: float
     extra: Extra
     of_groups: frozenset[int] = frozenset()
+    if_all_exist: frozenset[int] = frozenset()
     chosen: frozenset[int] = frozenset()
     simultaneous: bool = True
 
@@ -95,7 +97,8 @@ def answer(
             table = table.set_column(
                 position, table.field(position).with_type(pa.float64()), _nullable(_end(by_position[position], word))
             )
-    return Answer(remainder, table, run.noisy, index, confidence, run.extra, run.of_groups, run.chosen, simultaneous)
+    facts = (run.extra, run.of_groups, run.if_all_exist, run.chosen)
+    return Answer(remainder, table, run.noisy, index, confidence, *facts, simultaneous)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
@@ -214,7 +217,9 @@ class _Shape:
         # The value of a DP_ function is an exact number, but the error that it reports may not be known.
         inner = column_facts(remainder, self.tree) if self.pending else RelationFacts((), Level.EXACT)
         self.of_groups = facts.of_groups | (inner.of_groups & self.pending.keys())
-        self.empty = frozenset(index for index, column in enumerate(facts.columns) if column.level is Level.EMPTY)
+        self.if_all_exist = (facts.if_all_exist | (inner.if_all_exist & self.pending.keys())) - self.of_groups
+        levels = (Level.NEIGHBOURS, Level.EMPTY)
+        self.empty = frozenset(index for index, column in enumerate(facts.columns) if column.level in levels)
         self.chosen = (facts.chosen | (inner.chosen & self.pending.keys())) - self._with_measured_bars(remainder)
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
@@ -283,6 +288,7 @@ class _Run:
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
         self.listed = self.shape.empty & _of_series(remainder, self.shape.tree) if self.shape.empty else frozenset()
         self.of_groups, self.chosen = self.shape.of_groups - self.listed, self.shape.chosen
+        self.if_all_exist = self.shape.if_all_exist - self.listed
         self.extra: Extra = self._extra() if extra is None else extra
 
     def _extra(self) -> Extra:

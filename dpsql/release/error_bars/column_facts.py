@@ -32,25 +32,28 @@ from dpsql.sql.binder.allow_list import NAMES
 class Level(IntEnum):
     """What a value, or the set of rows of a relation, depends on; higher levels include the lower ones.
 
-    NOISE: on noisy numbers. CHOSEN: also on chosen numbers, whose errors follow no known law. EMPTY: also on groups that the data
-    may not have. MISSING: also on groups of the data that selection may have left out.
+    NOISE: on noisy numbers. NEIGHBOURS: also on the public groups that stand beside it in the order of an exact key. CHOSEN: also
+    on chosen numbers, whose errors follow no known law. EMPTY: also on all groups, which the data may not have. MISSING: also on
+    groups of the data that selection may have left out.
     """
 
     EXACT = 0
     NOISE = 1
-    CHOSEN = 2
-    EMPTY = 3
-    MISSING = 4
+    NEIGHBOURS = 2
+    CHOSEN = 3
+    EMPTY = 4
+    MISSING = 5
 
 
 class Form(IntEnum):
-    """How a value depends on noise: not at all, as a sum of whole numbers, as a weighted sum, or in any way. The form of a sum is
-    the largest form of its summands."""
+    """How a value depends on noise: not at all, as a sum of whole numbers, as a weighted sum, by arithmetic over numbers of rows
+    that noise does not select, or in any way. The form of a sum is the largest form of its summands."""
 
     EXACT = 0
     WHOLE = 1
     LINEAR = 2
-    ANY = 3
+    ARITHMETIC = 3
+    ANY = 4
 
 
 class Empty(IntEnum):
@@ -90,7 +93,18 @@ class RelationFacts:
     @property
     def of_groups(self) -> frozenset[int]:
         """Positions of columns that depend on which groups exist, so that their errors are not known."""
-        return frozenset(position for position, column in enumerate(self.columns) if column.level >= Level.EMPTY)
+        worst = {position for position, column in enumerate(self.columns) if column.level >= Level.EMPTY}
+        neighbouring = {position for position, column in enumerate(self.columns) if column.level is Level.NEIGHBOURS}
+        return frozenset(worst | (neighbouring - self.if_all_exist))
+
+    @property
+    def if_all_exist(self) -> frozenset[int]:
+        """Positions of columns whose errors are known if the data have every group that is shown: arithmetic over numbers of
+        neighbouring groups, as the difference from the month before or a moving average."""
+        forms = {
+            position: column.form for position, column in enumerate(self.columns) if column.level is Level.NEIGHBOURS
+        }
+        return frozenset(position for position, form in forms.items() if Form.EXACT < form < Form.ANY)
 
     @property
     def chosen(self) -> frozenset[int]:
@@ -115,6 +129,20 @@ _REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
 _INTEGERS = (exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128)
 _PICKED = (exp.Sum, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 """Aggregates and windows whose result is a sum over some of their rows, selected by position."""
+_NUMBERS = (
+    exp.Nullif,
+    exp.Abs,
+    exp.Round,
+    exp.Ceil,
+    exp.Floor,
+    exp.Greatest,
+    exp.Least,
+    exp.Ln,
+    exp.Exp,
+    exp.Sqrt,
+    exp.Pow,
+)
+"""Functions of the numbers of one row."""
 _SELECTION = ("where", "having", "qualify", "limit", "offset")
 _LISTED = {"expressions", "from_", "joins", "group", "with_", "order", "distinct", *_SELECTION}
 
@@ -133,14 +161,18 @@ def _of_block(block: ReleasedBlock) -> RelationFacts:
     keys, groups = block.keys.column_names, block.groups
     terms = frozenset(term.name for term in block.terms)
     whole = frozenset(term.name for term in block.terms if term.whole)
-    special = groups.chosen | block.estimates.keys() | {name for name, *_ in groups.ends}
+    ends = {name for name, *_ in groups.ends}
+    special = groups.chosen | block.estimates.keys() | ends
     columns = [ColumnFacts(name.lower(), Level.EXACT) for name in keys]
     for name, _, type_ in block.formulas:
         empty = Empty.COUNT if name in groups.counts else Empty.ZERO if name in groups.sums else Empty.OTHER
         parts = None if name in special else linear(block.plug_ins[name], terms, whole, {})
         is_sum = parts is not None and not any(part.rounded for part in parts)
-        is_sum = is_sum and not any(read in block.shown_from for part in parts or () for read in part.weights)
-        form = Form.ANY if not is_sum else Form.WHOLE if type_ is Type.INTEGER else Form.LINEAR
+        selecting = any(read in block.shown_from for part in parts or () for read in part.weights)
+        is_sum = is_sum and not selecting
+        form = Form.WHOLE if type_ is Type.INTEGER else Form.LINEAR
+        if not is_sum:
+            form = Form.ANY if name in groups.chosen or name in ends or selecting else Form.ARITHMETIC
         level = Level.CHOSEN if name in groups.chosen else Level.NOISE
         columns.append(ColumnFacts(name.lower(), level, empty, block.extents[name], form))
     rows = Level.EXACT if not keys else Level.EMPTY if groups.complete else Level.MISSING
@@ -418,7 +450,18 @@ class _Select:
 
     def _over_rows(self, node: exp.Expr) -> Level:
         """Return the level that an aggregate or window inherits from its set of rows."""
-        return Level.NOISE if self.rows is Level.EMPTY and unaffected(node, self._empty) else self.rows
+        if self.rows is not Level.EMPTY:
+            return self.rows
+        if unaffected(node, self._empty):
+            return Level.NOISE
+        return Level.NEIGHBOURS if isinstance(node, exp.Window) and self._neighbours(node) else self.rows
+
+    def _neighbours(self, node: exp.Window) -> bool:
+        """Return whether a window reads groups before or beside its own in the order of exact keys, not all of them."""
+        order, spec = node.args.get("order"), node.args.get("spec")
+        keys = [*(node.args.get("partition_by") or ()), *(order.expressions if order is not None else ())]
+        last = str(spec.args.get("end") or "").upper() if spec is not None else ""
+        return order is not None and last != "UNBOUNDED" and self._any(keys) is Level.EXACT
 
     def _one_value(self, node: exp.Coalesce) -> bool:
         """Return whether `node` is COALESCE(a.k, b.k) of exact columns that a join compares: the key of either side."""
@@ -471,17 +514,19 @@ class _Select:
             inner = self._form(node.this)
             if node.to.this in _REALS:
                 return max(Form.LINEAR, inner)
-            return inner if node.to.this in _INTEGERS and inner is Form.WHOLE else Form.ANY
-        if isinstance(node, exp.Round):
-            inner = self._form(node.this)
-            return inner if inner <= Form.WHOLE and node.args.get("decimals") is None else Form.ANY
+            return inner if node.to.this in _INTEGERS and inner is Form.WHOLE else max(Form.ARITHMETIC, inner)
+        if isinstance(node, exp.Round) and worst <= Form.WHOLE and node.args.get("decimals") is None:
+            return worst
+        if isinstance(node, _NUMBERS):
+            return max(Form.ARITHMETIC, worst)
         return self._form_over_rows(node)
 
     def _product(self, node: exp.Binary) -> Form:
         left, right = self._form(node.this), self._form(node.expression)
         if right is Form.EXACT:
             return max(Form.LINEAR, left)
-        return max(Form.LINEAR, right) if left is Form.EXACT and isinstance(node, exp.Mul) else Form.ANY
+        linear_in_right = left is Form.EXACT and isinstance(node, exp.Mul)
+        return max(Form.LINEAR if linear_in_right else Form.ARITHMETIC, left, right)
 
     def _case(self, node: exp.Case) -> Form:
         cases = node.args.get("ifs") or []

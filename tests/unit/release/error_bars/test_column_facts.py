@@ -77,8 +77,13 @@ OF_GROUPS = (  # the last column depends on which groups exist
     "SELECT max(CASE WHEN m0 > 20 THEN 1 ELSE m1 END) FROM dp_0",
     "SELECT k0, rank() OVER (ORDER BY k0) FROM dp_0",
     "SELECT k0, rank() OVER (ORDER BY m0) FROM dp_0",
-    "SELECT k0, lag(m0) OVER (ORDER BY k0) FROM dp_0",
-    "SELECT k0, sum(m0) OVER (ORDER BY k0 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM dp_0",
+    "SELECT k0, lag(m0) OVER (ORDER BY m1) FROM dp_0",
+    "SELECT k0, lag(m0) OVER () FROM dp_0",
+    "SELECT k0, min(m0) OVER (ORDER BY k0) FROM dp_0",
+    "SELECT k0, count(*) OVER (ORDER BY k0) FROM dp_0",
+    "SELECT k0, avg(m0) OVER () FROM dp_0",
+    "SELECT avg(d) FROM (SELECT m0 - lag(m0) OVER (ORDER BY k0) AS d FROM dp_0)",
+    "SELECT count(*) FROM (SELECT m0 - lag(m0) OVER (ORDER BY k0) AS d FROM dp_0) WHERE d > 0",
     "SELECT count(*) FROM dp_0 WHERE m0 > -1",
     "SELECT count(*) FROM dp_0 WHERE m0 >= 0",
     "SELECT count(*) FROM dp_0 WHERE m0 < 10",
@@ -95,6 +100,15 @@ OF_GROUPS = (  # the last column depends on which groups exist
     "SELECT EXISTS (SELECT k0 FROM dp_0)",
     "SELECT (SELECT k0 FROM dp_0 ORDER BY k0 LIMIT 1)",
     "SELECT k0, (SELECT count(*) FROM dp_0 AS b WHERE b.k1 = a.k1) FROM dp_0 AS a",
+)
+
+BESIDE = (  # the last column is arithmetic over groups that stand beside it in the order of an exact key
+    "SELECT k0, m0 - lag(m0) OVER (ORDER BY k0) FROM dp_0",
+    "SELECT k0, m2 - lead(m2) OVER (ORDER BY k1, k0 DESC) FROM dp_0",
+    "SELECT k0, m2 / first_value(m2) OVER (ORDER BY k0) FROM dp_0",
+    "SELECT k0, sum(m0) OVER (ORDER BY k0 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM dp_0",
+    "SELECT k0, avg(m2) OVER (PARTITION BY k1 ORDER BY k0 ROWS 2 PRECEDING) FROM dp_0",
+    "SELECT k0, round(100 * (m0 - p) / p, 1) FROM (SELECT k0, m0, lag(m0) OVER (ORDER BY k0) AS p FROM dp_0) WHERE p IS NOT NULL",
 )
 
 
@@ -118,7 +132,31 @@ def test_a_column_that_depends_on_which_groups_exist_has_no_bar_and_a_notice(
     assert any("the error is not known" in notice for notice in found.notices)
 
 
-@pytest.mark.parametrize("sql", ["SELECT avg(m0) FROM dp_0", "SELECT k0, lag(m0) OVER (ORDER BY k0) FROM dp_0"])
+@pytest.mark.parametrize("sql", BESIDE)
+def test_a_column_over_neighbouring_groups_has_a_bar_and_says_when_it_holds(
+    sandbox: Sandbox, made: ReleasedBlock, sql: str
+) -> None:
+    found = release(sandbox, sql, [made])
+    last = found.columns[-1]
+    assert (last.noisy, last.of_groups, last.if_all_exist) == (True, False, True)
+    assert any(width is not None and width > 0 for width in found.error.column(found.error.num_columns - 1).to_pylist())
+    assert any("holds if the data has each of them" in notice for notice in found.notices)
+    private = replace(made, groups=replace(made.groups, complete=False))
+    assert column_facts(remainder(sql, [private])).of_groups
+
+
+def test_the_difference_from_the_group_before_has_the_same_bar_in_two_forms(
+    sandbox: Sandbox, made: ReleasedBlock
+) -> None:
+    window = release(sandbox, "SELECT k0, m2 - lag(m2) OVER (ORDER BY k0) FROM dp_0 WHERE k0 < 'c'", [made])
+    joined = release(
+        sandbox, "SELECT a.k0, a.m2 - b.m2 FROM dp_0 AS a JOIN dp_0 AS b ON b.k0 = 'a' AND a.k0 = 'b'", [made]
+    )
+    assert list(window.rows())[1] == next(iter(joined.rows()))
+    assert window.error.column(1)[1].as_py() == pytest.approx(joined.error.column(1)[0].as_py(), rel=0.1)
+
+
+@pytest.mark.parametrize("sql", ["SELECT avg(m0) FROM dp_0", "SELECT k0, lag(m0) OVER (ORDER BY m0) FROM dp_0"])
 def test_sums_of_normal_noise_depend_on_the_groups_as_well(sandbox: Sandbox, sql: str) -> None:
     """Only tables measured for running totals refer to all of their values (`test_linear_bars`)."""
     normal = counts([400.0, 900.0, 0.0], gaussian_noise("1/200"), "normal")

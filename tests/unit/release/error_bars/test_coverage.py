@@ -3,6 +3,8 @@ if the noise is twice what its law claims (so these tests can fail)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.effort import by_day
@@ -21,7 +23,7 @@ from support.released_blocks import (
 )
 
 from dpsql.plan.formulas import greatest, within
-from dpsql.plan.intervals import Type
+from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.release.release import Release
 from dpsql.release.remainder import ReleasedBlock
@@ -86,6 +88,23 @@ def test_bars_of_sums_means_variances_and_ratios_cover_the_truth(sandbox: Sandbo
     for column, name in enumerate(exact, 1):
         assert 0.93 < rate(covered(found, column, name)) < 0.97
         assert rate(covered(worse, column, name)) < 0.86
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_bars_of_differences_and_moving_averages_cover_the_truth(sandbox: Sandbox, kind: str) -> None:
+    sql = (
+        "SELECT k0, more, mean, growth FROM (SELECT k0, m1 - lag(m1) OVER (ORDER BY k0) AS more, avg(m0) OVER (ORDER BY k0 ROWS 2 PRECEDING) AS mean, "
+        "m3 / nullif(lag(m3) OVER (ORDER BY k0), 0) AS growth FROM dp_0) WHERE k0 > 'g00001'"
+    )
+    (made, truth), (noisier, _) = measured(kind), measured(kind, 2.0)
+    groups = GroupFacts(True, frozenset({"m0"}))
+    found, worse = (release(sandbox, sql, [replace(block_, groups=groups)]) for block_ in (made, noisier))
+    mean, n, total = truth["avg"], truth["n"], truth["sum"]
+    before = np.roll(total, 1)
+    exact = [mean - np.roll(mean, 1), (n + np.roll(n, 1) + np.roll(n, 2)) / 3, total / before]
+    for column, values in enumerate(exact, 1):
+        assert 0.93 < rate(covered(found, column, values[2:])) < 0.97
+        assert rate(covered(worse, column, values[2:])) < 0.86
 
 
 def test_average_of_small_groups_stays_in_its_range(sandbox: Sandbox) -> None:
