@@ -24,8 +24,7 @@ import duckdb
 from benchmarks.data import build, write_policy
 from dpsql.ledger.records import ChargeRequest
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 ROWS, ASKED = 1_000, 9
 QUESTION = "SELECT region, avg(amount) AS mean FROM purchases WHERE items < {literal} GROUP BY region"

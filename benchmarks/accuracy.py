@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from benchmarks.data import build, region_names, table_policy, write_policy
 from benchmarks.measure import plain
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 TARGET = 0.6
 ROWS = 1_000_000

@@ -29,7 +29,7 @@ from benchmarks.errors import HEAVY
 from benchmarks.peers.drive import Peer, Rows, Unusable, environment
 from benchmarks.workload import Question
 from dpsql.errors.exceptions import Error
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql_audit.lower_bounds import bound_of_samples
 
 QUESTIONS = HEAVY[:2]

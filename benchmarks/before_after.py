@@ -40,7 +40,7 @@ import sys, time
 from itertools import count
 from pathlib import Path
 from benchmarks.data import build, write_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 folder = Path(sys.argv[1])
 database = build(folder, 1000)
 sessions, literals = {}, count(time.time_ns())

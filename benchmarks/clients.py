@@ -15,8 +15,7 @@ from pathlib import Path
 from benchmarks.clock import timed
 from benchmarks.data import build, write_policy
 from benchmarks.measure import another, opened, plain
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 ROWS = 1_000_000
 TARGET = 0.7

@@ -21,8 +21,7 @@ import pyarrow as pa
 
 from dpsql.frontends.demo import build_flights, build_nafld, shipped_policy
 from dpsql.policy import ContributionBounds, parse_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from dpsql.tuning import Advice, tune
 
 SHOP = """

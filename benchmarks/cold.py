@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.clock import in_turn, summary
 from benchmarks.data import build, write_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 ROWS = 1_000
 TARGETS = {"python": 0.0, "help": 300.0, "query": 1200.0}

@@ -17,8 +17,7 @@ from benchmarks.measure import plain
 from benchmarks.peers.drive import Peer, Rows, Unusable, environment
 from benchmarks.workload import WORKLOAD, Question
 from dpsql.errors.exceptions import Refusal
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 LEVELS = {"row": "row_copy", "user": "copy"}
 """Privacy unit -> dpsql's entry of WAYS: prepared, because the other systems have loaded and converted their data."""

@@ -27,8 +27,7 @@ from benchmarks.coverage_questions import QUESTIONS, SETTINGS, Question, Setting
 from dpsql.release.error_bars import bars
 from dpsql.release.release import Release
 from dpsql.release.sandbox import shared_sandbox
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 CONFIDENCES = (0.5, 0.95, 0.99)
 ENOUGH = 0.004

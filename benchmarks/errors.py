@@ -44,8 +44,7 @@ from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD, Question
 from dpsql.errors.exceptions import Refusal
 from dpsql.privacy.accounting.conversions import epsilon_to_rho
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 CELLS = 2_000
 """Target number of errors per column, groups times repeats. A slow system contributes as many as fit into its time, but at least

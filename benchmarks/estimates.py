@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.coverage_questions import Setting, write_data, write_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 ROWS = (5, 10, 25, 100, 1_000, 10_000)
 EPSILONS = (0.1, 0.5, 1.0)

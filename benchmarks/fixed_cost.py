@@ -14,7 +14,7 @@ import duckdb
 from benchmarks.clock import in_turn, summary
 from benchmarks.data import build, write_policy
 from benchmarks.stages import stopwatch
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 ROWS = 1_000
 WARM = 3

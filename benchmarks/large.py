@@ -20,7 +20,7 @@ from benchmarks.measure import Prepared, Say, answer, opened, plain, run
 from benchmarks.wide import COLUMNS as VISIT_COLUMNS
 from benchmarks.wide import build_visits
 from benchmarks.workload import WORKLOAD
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 MEMORY = "4GiB"
 ROOM = 200

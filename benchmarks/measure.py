@@ -15,8 +15,7 @@ from benchmarks.clock import Sample, in_turn, ratio, summary, timed
 from benchmarks.data import build, build_parquet, write_policy
 from benchmarks.workload import Question
 from dpsql.errors.exceptions import Error, Refusal
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 SLOW_ROWS = 1_000_000
 """From this size on, unprepared queries run in two rounds only, because they take seconds."""

@@ -13,8 +13,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 ROWS = (500, 5_000, 100_000)
 EPSILONS = (0.1, 1.0)

@@ -33,7 +33,7 @@ from benchmarks.servers import seconds_of
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 CATALOG = (
     "SELECT c.relname, a.attname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid "

@@ -29,8 +29,7 @@ import duckdb
 from benchmarks.data import COLUMNS as PURCHASES
 from benchmarks.data import MAX_ROWS, build_parquet, table_policy
 from benchmarks.workload import WORKLOAD
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 WAYS = ("row", "row, prepared", "user", "user, prepared")
 QUESTIONS = tuple(question for question in WORKLOAD if question.name in ("Q2", "Q3", "Q4", "Q5", "Q6"))

@@ -16,8 +16,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.errors.exceptions import Error
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 PEOPLE = 1_000
 PADDED, CONSTANT = "padded", "{constant_seconds: 0.4}"

@@ -18,7 +18,7 @@ from secrets import token_hex
 
 import duckdb
 
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 EPSILON = 0.8
 RUNS = 10

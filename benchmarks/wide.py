@@ -20,7 +20,7 @@ import duckdb
 from benchmarks.clock import timed
 from benchmarks.data import table_policy
 from dpsql.frontends.rendering.formats import write_file
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 ROWS = 10_000_000
 SIDE = 1_000

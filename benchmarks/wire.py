@@ -31,7 +31,7 @@ from dpsql.frontends.demo import build_demo
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 QUESTION = "SELECT test, COUNT(*) AS n, AVG(value) AS mean FROM labs GROUP BY test ORDER BY test"
 CONNECTIONS = (1, 8, 32)

@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from dpsql.release.release import Release
     from dpsql.session.budget import Budget
     from dpsql.session.explanation import PrivacyPlan
-    from dpsql.session.opening import open_session
-    from dpsql.session.session import Session
+    from dpsql.session.session import Session, open_session
 
 __version__ = "0.1.0"
 
@@ -76,7 +75,7 @@ _LAZY = {
     "Release": "dpsql.release.release",
     "Budget": "dpsql.session.budget",
     "Session": "dpsql.session.session",
-    "open_session": "dpsql.session.opening",
+    "open_session": "dpsql.session.session",
 }
 
 __all__ = [

@@ -20,8 +20,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.errors.exceptions import BudgetRefusal
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 DAYS, REFRESHES, SAMPLED = 7, 288, 2
 ANALYSTS = ("ann", "bob", "cem")

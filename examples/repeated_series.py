@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from dpsql.frontends.rendering.plots import comparison_chart, write_plot
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 Floats = NDArray[np.float64]
 TUPLES, QUESTIONS = 32_768, 100

@@ -64,7 +64,7 @@ from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
 from dpsql.engine.duckdb.engine import engine_fault
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 Found = dict[str, Any]
 

@@ -29,10 +29,9 @@ EXACT_ROOMS = (
     "noise/randomness.py",
     "noise/samplers.py",
     "noise/weighted_runs.py",
-    "noise/rank_choice.py",
+    "noise/cell_choice.py",
     "noise/number_samplers.py",
     "noise/local_sensitivity.py",
-    "noise/coin_choice.py",
 )
 """Rooms that decide about privacy with integers and fractions alone."""
 

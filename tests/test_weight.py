@@ -14,8 +14,7 @@ from support.clinic import build
 from support.package_modules import PACKAGE
 from support.places import ROOT
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 MOST = {
     "aggregates": (1_200, 13),

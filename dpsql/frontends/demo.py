@@ -20,8 +20,7 @@ from dpsql.frontends.rendering.formats import left_text, say_price
 from dpsql.frontends.rendering.tables import write_table
 from dpsql.frontends.rendering.terminal import say, standard_output, waiting
 from dpsql.policy.yaml_text import schema_line
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 NAFLD = {
     "patients": """

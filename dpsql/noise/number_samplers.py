@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
-from dpsql.noise.coin_choice import CHOOSERS
+from dpsql.noise.cell_choice import CHOOSERS, choose, choose_in_spans
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.local_sensitivity import smooth_medians, tested_numbers
 from dpsql.noise.noise_samplers import sample
 from dpsql.noise.randomness import Randomness, guard, words
-from dpsql.noise.rank_choice import choose, choose_in_spans
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.noise.weighted_runs import Integers, Run, check_shape, exp_tables, gaps, near_runs
 from dpsql.privacy.mechanisms.contract import Law, Selection
@@ -54,7 +53,7 @@ def choose_most(
 ) -> Integers:
     """Return for each group the number of a cell, chosen independently by the law's mechanism.
 
-    Histograms, `draws` and Fault noise_guard are as for `rank_choice.choose`.
+    Histograms, `draws` and Fault noise_guard are as for `cell_choice.choose`.
     """
     groups = start.size - 1
     check_shape(cells, start, cell, count)
@@ -126,7 +125,7 @@ def choose_leaning(
 ) -> Integers:
     """Return for each group the number of a cell, chosen independently by the law's mechanism.
 
-    Histograms, `draws` and Fault noise_guard are as for `rank_choice.choose`.
+    Histograms, `draws` and Fault noise_guard are as for `cell_choice.choose`.
     """
     groups, b = start.size - 1, law.denominator
     check_shape(cells, start, cell, count)

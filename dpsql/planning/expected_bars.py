@@ -24,8 +24,7 @@ from dpsql.privacy.mechanisms.contract import KeyColumn, TermNoise
 from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars import Bars, answer, bars
 from dpsql.release.error_bars.rowwise import Traced, trace
-from dpsql.release.reconciled import consistent_blocks
-from dpsql.release.remainder import ReleasedBlock, Remainder, StandIn
+from dpsql.release.remainder import ReleasedBlock, Remainder, StandIn, consistent_blocks
 from dpsql.release.sandbox import Sandbox
 
 _PRIVATE_GROUPS = 10

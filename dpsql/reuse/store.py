@@ -29,7 +29,7 @@ from dpsql.policy.types import StorePolicy
 _log = logging.getLogger("dpsql.releases")
 _KEY = re.compile(r"[0-9a-f]{64}")
 FORMAT = 2
-"""Number of the format of stored releases. Those of format 1 are in a table of their own, which is only read (`conversion`)."""
+"""Number of the format of stored releases. Those of format 1 are in a table of their own, which is only read (`lookup`)."""
 _COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
 _WRITTEN = (*_COLUMNS, "analyst", "size")
 _ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_answers"

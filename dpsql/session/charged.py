@@ -32,9 +32,8 @@ from dpsql.plan.plan import Promise
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.reuse.lookup import OWNER
-from dpsql.session.background_work import GOES_ON, Work
+from dpsql.session.background_work import GOES_ON, Pace, Work
 from dpsql.session.context import SessionContext
-from dpsql.session.response_times import Pace
 
 _Result = TypeVar("_Result")
 

@@ -1,10 +1,15 @@
-"""The parts of a session, fixed when it is opened: policy, data, ledger, stored releases, noise."""
+"""The parts of a session, fixed when it is opened: policy, data, ledger, stored releases, noise; and the watches of one process
+with their runs, which exist only in its memory (`watches` explains why)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -15,21 +20,88 @@ from dpsql.engine.query import View
 from dpsql.errors.exceptions import BudgetRefusal, Fault
 from dpsql.ledger import windows
 from dpsql.ledger.accounts import Account
-from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.ledger import Ledger, Reservation
 from dpsql.ledger.windows import present_start, window_scope
-from dpsql.noise.perturb import Gate
+from dpsql.noise.perturb import Gate, NoisyThreshold
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql.pricing.above_threshold import ComparedSum
 from dpsql.pricing.options import Options
 from dpsql.pricing.plan_check import require_public
+from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import MeasurementQueue, Work
 from dpsql.session.budget import Budget, BudgetScope, listed_person, scopes_of, window_of, windows_in_words
 from dpsql.session.stages import Stages
-from dpsql.session.watch_register import Watches
+
+_WAIT_SECONDS = 0.05
+
+
+@dataclass
+class ThresholdRun:
+    """A run in progress. `left`: how many comparisons it may still make (None: any number); `number`: its number among the
+    runs of its watch, from 1."""
+
+    law: AboveThreshold
+    secret: NoisyThreshold
+    grid: int
+    direction: int
+    left: int | None
+    number: int
+    reservation: Reservation
+    comparisons: int = 0
+
+
+class NamedWatch:
+    """One watch: its run, if any, and the sums that its next run must be able to compare."""
+
+    def __init__(self) -> None:
+        self.run: ThresholdRun | None = None
+        self.expected: tuple[ComparedSum, ...] = ()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def turn(self, check: Callable[[], None]) -> Iterator[None]:
+        """Hold the watch for one comparison at a time. `check` raises if the asker has stopped waiting."""
+        while not self._lock.acquire(timeout=_WAIT_SECONDS):
+            check()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+class Watches:
+    """The watches of one process, shared by its sessions. A forked child has none: two processes must not continue one run."""
+
+    def __init__(self) -> None:
+        self._watches: dict[tuple[str | None, ...], NamedWatch] = {}
+        self._lock = threading.Lock()
+        _REGISTERS.add(self)
+
+    def named(self, *key: str | None) -> NamedWatch:
+        """Return the watch under a key; create it if there is none."""
+        with self._lock:
+            return self._watches.setdefault(key, NamedWatch())
+
+    def forget(self) -> None:
+        """Drop every run in a forked child: the parent continues them."""
+        self._watches, self._lock = {}, threading.Lock()
+
+
+_REGISTERS: WeakSet[Watches] = WeakSet()
+
+
+def _forget_all() -> None:
+    for register in list(_REGISTERS):
+        register.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
 
 _Result = TypeVar("_Result")
 

@@ -37,9 +37,8 @@ from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import REFUSED, LocalSensitivityPlan, ProposeTestRelease
 from dpsql.release.error_bars.answers import likely_rows
 from dpsql.release.error_bars.replicates import Unmatched
-from dpsql.release.reconciled import inconsistent_notice
 from dpsql.release.release import OutputColumn, group_notices
-from dpsql.release.remainder import ReleasedBlock, Remainder
+from dpsql.release.remainder import ReleasedBlock, Remainder, inconsistent_notice
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import PaidBlock, derived_notices
 from dpsql.session.clamp_notices import bound_notices, clamp_notices

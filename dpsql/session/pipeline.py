@@ -28,19 +28,17 @@ from dpsql.pricing.explain import describe_loss, planned_outputs, reading
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import PricedBlock, is_charged
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.release.reconciled import consistent_blocks
 from dpsql.release.release import Receipt, Release, make_release
-from dpsql.release.remainder import Remainder
+from dpsql.release.remainder import Remainder, consistent_blocks
 from dpsql.release.shape import MeasureFacts, RankError, RowLimit
 from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, shown_term_errors
-from dpsql.session.background_work import Work
+from dpsql.session.background_work import Pace, Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
 from dpsql.session.clamp_notices import clamps_of
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices, rows_of, unit_word
 from dpsql.session.rehearsal import blocks_without_rows, presentation
-from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
 
 # What the numbers of each measure are, besides noise (`release.shape.MeasureFacts`): from policy, text and options alone.

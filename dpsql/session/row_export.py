@@ -18,11 +18,10 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.row_export import ExportPlan, plan_export
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
-from dpsql.session.background_work import Work
+from dpsql.session.background_work import Pace, Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import charged, in_background, work_for
 from dpsql.session.context import SessionContext
-from dpsql.session.response_times import Pace
 from dpsql.session.session import Session, naming_nothing_hidden
 
 

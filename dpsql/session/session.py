@@ -1,11 +1,11 @@
-"""Sessions: statements in, releases out.
+"""Sessions: statements in, releases out; and their opening from a policy: its engine, its ledger and its store of releases.
 
 `charged` defines the order of steps. Every front end calls a `Session`; none contains a privacy rule. A session may be
-used from any thread. It raises errors of the register alone.
-"""
+used from any thread. It raises errors of the register alone."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import uuid
@@ -16,35 +16,37 @@ from dataclasses import replace
 from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 from math import sqrt
+from pathlib import Path
+from typing import Any
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.engine.registry import open_engine
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import REGISTER, BudgetRefusal, Error, refuse
 from dpsql.errors.traces import TRACES
+from dpsql.ledger import open_ledger
 from dpsql.ledger.ledger import Ledger
 from dpsql.noise.perturb import Gate
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned, Planner, read_tables
 from dpsql.planning.together import Goal, JointPlan, plan_together
-from dpsql.policy import Policy
+from dpsql.policy import Policy, load_policy
+from dpsql.policy.reach import is_file
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import plain_decimal
 from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import Sandbox, shared_sandbox
 from dpsql.reuse.lookup import OWNER, ReuseCaches, StoredReleases
-from dpsql.reuse.questions import ANSWERED, FREE, QuestionTexts
-from dpsql.reuse.store import ReleaseStore
+from dpsql.reuse.questions import ANSWERED, FREE, QuestionTexts, open_questions
+from dpsql.reuse.store import ReleaseStore, open_releases
 from dpsql.session import pipeline, watches
-from dpsql.session.background_work import MeasurementQueue
+from dpsql.session.background_work import MeasurementQueue, Pace
 from dpsql.session.budget import Budget, question_price
-from dpsql.session.context import Accounts, SessionContext
-from dpsql.session.explanation import PrivacyPlan
-from dpsql.session.preview import preview
+from dpsql.session.context import Accounts, SessionContext, Watches
+from dpsql.session.explanation import PrivacyPlan, preview
 from dpsql.session.rehearsal import rehearse
-from dpsql.session.response_times import Pace
 from dpsql.session.statements import answer_statement, statement_columns
-from dpsql.session.watch_register import Watches
 from dpsql.sql.lexer import SqlText, as_piece, person_in_comment
 from dpsql.sql.parse import Parameters, Statement
 
@@ -424,3 +426,47 @@ class Session:
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+
+def source_fingerprint(policy: Policy) -> str | None:
+    """Return the SHA-256 (hex) of the location of a policy's data, which identifies ledgers over the same data; None
+    if the policy names no location."""
+    if policy.source is None and not any(table.source for table in policy.tables.values()):
+        return None
+    source = policy.source or ""
+    location = source if is_file(source) or "://" not in source else policy.source_path() or source
+    parts = sorted({location, *map(policy.table_source, policy.tables)})
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def open_session(
+    policy: str | Path | Policy,
+    *,
+    analyst: str | None = None,
+    project: str | None = None,
+    source: Any = None,
+    create_ledger: bool = False,
+) -> Session:
+    """Open a policy, its data and its ledger, and return the session.
+
+    `analyst` and `project`: their accounts are charged in addition to the dataset's. `source`: a DuckDB connection or Arrow
+    tables instead of the policy's own source. `create_ledger` is the owner's explicit decision for a data set that never
+    had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
+    """
+    checked = policy if isinstance(policy, Policy) else load_policy(policy)
+    engine = open_engine(checked, source)
+    try:
+        ledger = open_ledger(
+            checked.ledger_url(),
+            checked.dataset,
+            create=create_ledger,
+            source=source_fingerprint(checked),
+            witness=checked.witness,
+        )
+        return Session(
+            checked, engine, ledger, open_releases(ledger, checked.store), analyst=analyst, project=project,
+            questions=open_questions(ledger, checked),
+        )  # fmt: skip
+    except Error:
+        engine.close()
+        raise

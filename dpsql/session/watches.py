@@ -32,16 +32,13 @@ from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.release.release import OutputColumn, Receipt, Release
-from dpsql.session.background_work import Work
+from dpsql.session.background_work import Pace, Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
-from dpsql.session.context import SessionContext
-from dpsql.session.explanation import PrivacyPlan, price_line
+from dpsql.session.context import NamedWatch, SessionContext, ThresholdRun
+from dpsql.session.explanation import PrivacyPlan, engine_sql, price_line
 from dpsql.session.pipeline import MissingBlocks, Request
-from dpsql.session.preview import engine_sql
-from dpsql.session.response_times import Pace
 from dpsql.session.statements import plain_release
-from dpsql.session.watch_register import NamedWatch, ThresholdRun
 
 SCHEMA = pa.schema([
     ("above", pa.bool_()), ("value", pa.float64()), ("error", pa.float64()),

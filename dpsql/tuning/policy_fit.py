@@ -24,7 +24,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.policy.source_kinds import source_kind
 from dpsql.policy.types import UNBOUNDED, ContributionBounds, Policy, PolicyColumn, Table, Value, smallest
 from dpsql.privacy.loss import plain_decimal
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql.tuning.choices import HALF_WIDTH, least_count
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pytest
 from support.effort import by_day
 
 from dpsql.errors.exceptions import Error, Refusal
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: wards

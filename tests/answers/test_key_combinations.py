@@ -11,8 +11,7 @@ import duckdb
 import pytest
 
 from dpsql.errors.exceptions import Error
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: combinations

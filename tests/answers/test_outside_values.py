@@ -27,8 +27,7 @@ from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Column, Expr, Filter, Literal, Scan
 from dpsql.policy import load_policy
 from dpsql.policy.load import parse_policy, policy_problems
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: keys

@@ -9,8 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: keys

@@ -36,7 +36,7 @@ ROWS_OF_DATA = (
     "context.engine._connection.execute('SELECT count(*) FROM ' + next(iter(context.policy.tables))).fetchone()"
 )
 FURTHER = (
-    Mutant("EXPLAIN counts rows", "session/preview.py", "preview", "tuple((part.block.name for part in stored if part is not None))", f"(str({ROWS_OF_DATA}),)", AUDIT),
+    Mutant("EXPLAIN counts rows", "session/explanation.py", "preview", "tuple((part.block.name for part in stored if part is not None))", f"(str({ROWS_OF_DATA}),)", AUDIT),
     Mutant("notices count rows", "session/notices.py", "condition_notices", "(*question.planned.counted_conditions, *unlisted)", f"(*question.planned.counted_conditions, str({ROWS_OF_DATA.replace('context.', 'question.context.')}))", AUDIT),
     Mutant("the catalog counts rows", "session/statements.py", "answer_statement", "[_table_row(table) for table in session.policy.visible.values()]", f"[(*_table_row(table)[:3], str({ROWS_OF_DATA.replace('context.', 'session.context.')})) for table in session.policy.visible.values()]", AUDIT),
     Mutant("a cast that fails at a value", "engine/duckdb/dialect.py", "_read", "f\"TRY_CAST({text} AS {('TIMESTAMP' if target is Type.DATE else TYPES[target])})\"", "f\"CAST({text} AS {('TIMESTAMP' if target is Type.DATE else TYPES[target])})\"", AUDIT),

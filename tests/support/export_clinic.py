@@ -10,8 +10,7 @@ import pyarrow as pa
 import yaml
 
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 PEOPLE: dict[str, Any] = {
     "patient_id": {"type": "integer", "nullable": False},

@@ -26,7 +26,7 @@ from support.places import ROOT, TESTS
 
 COMMAND_LINE = (
     "dpsql.frontends.cli", "dpsql.frontends.batch", "dpsql.frontends.interruptible", "dpsql.frontends.pgwire.server",
-    "dpsql.frontends.rendering.formats", "dpsql.session.opening", "dpsql.engine.duckdb.engine", "dpsql.release.sandbox",
+    "dpsql.frontends.rendering.formats", "dpsql.session.session", "dpsql.engine.duckdb.engine", "dpsql.release.sandbox",
 )  # fmt: skip
 """Modules that most commands need."""
 LIBRARIES = (

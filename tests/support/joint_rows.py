@@ -9,8 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from support.database_files import create_database
 
 GROUPS = 4_000

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpsql.reuse.store import FORMAT
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 FORMATS = Path(__file__).parents[1] / "formats"
 SQL = "SELECT COUNT(*) AS n, SUM(v) AS s FROM a WHERE v > 1"

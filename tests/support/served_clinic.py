@@ -23,7 +23,7 @@ from dpsql.frontends.pgwire.server import Server, ServerState
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.release.confinement import ConfinedPool
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from support.forked import Forked
 from support.raw_client import Client
 

@@ -12,7 +12,7 @@ import psycopg
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from support.places import POLICIES
 from support.postgresql_twin import ANALYST, definitions
 from support.served_clinic import PASSWORD, Served

@@ -26,7 +26,7 @@ from dpsql.policy.versions import changed
 from dpsql.privacy.loss import plain_decimal
 from dpsql.reuse.store import open_releases
 from dpsql.session.budget import budget_of_everybody, question_price, windows_in_words
-from dpsql.session.opening import source_fingerprint
+from dpsql.session.session import source_fingerprint
 from dpsql.sql.binder.base_tables import add_row_filter_problems
 
 if TYPE_CHECKING:

@@ -126,7 +126,7 @@ class SessionOptions:
 
     def open(self) -> Session:
         """Open the session with its options set."""
-        from dpsql.session.opening import open_session
+        from dpsql.session.session import open_session
 
         policy = open_policy(self.policy, self.analyst, self.project)
         session = open_session(policy, analyst=self.analyst, project=self.project)

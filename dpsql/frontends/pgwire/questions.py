@@ -41,8 +41,8 @@ from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import within_calendar
 from dpsql.release.shape import bar_names, rows_text, sentences
 from dpsql.release.value_text import half_width_text
+from dpsql.session.background_work import Pace
 from dpsql.session.budget import Remaining
-from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
 

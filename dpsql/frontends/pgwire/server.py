@@ -46,8 +46,8 @@ from dpsql.reuse.lookup import ReuseCaches
 from dpsql.reuse.questions import QuestionTexts
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import MeasurementQueue
+from dpsql.session.context import Watches
 from dpsql.session.session import Session
-from dpsql.session.watch_register import Watches
 from dpsql.sql.binder.base_tables import check_row_filters
 
 _log = logging.getLogger("dpsql.wire")

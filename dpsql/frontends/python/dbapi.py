@@ -135,7 +135,7 @@ def connect(
     """
     from dpsql.errors.custodian_log import keep_incidents
     from dpsql.policy import Policy
-    from dpsql.session.opening import open_session
+    from dpsql.session.session import open_session
 
     keep_incidents()
     session = open_session(policy, analyst=analyst, project=project, source=source, create_ledger=create_ledger)

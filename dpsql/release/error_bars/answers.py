@@ -26,8 +26,7 @@ from dpsql.release.error_bars.replicates import (
     surely_and_maybe,
 )
 from dpsql.release.error_bars.rowwise import Branches, Direct, Traced, interval_function, interval_name
-from dpsql.release.reconciled import PooledTerm
-from dpsql.release.remainder import ROW, ReleasedBlock, ReleasedTerm, Remainder, runnable
+from dpsql.release.remainder import ROW, PooledTerm, ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.lexer import place
 from dpsql.storage.memory import RecentValues

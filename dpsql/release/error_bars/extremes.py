@@ -31,8 +31,7 @@ from dpsql.release.error_bars.intervals import Measures
 from dpsql.release.error_bars.laws import Floats, known_law, tabled
 from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.formulas import clamped, linear
-from dpsql.release.reconciled import ConsistentTerm, PooledTerm
-from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, Remainder, runnable
+from dpsql.release.remainder import ConsistentTerm, PooledTerm, ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Scratch
 
 _AFTER_GROUPS = ("having", "qualify", "order", "limit", "offset", "distinct")

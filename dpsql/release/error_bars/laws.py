@@ -22,8 +22,7 @@ import numpy.typing as npt
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered, vector_law
 from dpsql.release.formulas import Linear, Part
-from dpsql.release.reconciled import ConsistentTerm, PooledTerm, measured_again
-from dpsql.release.remainder import NoisyNumbers, ReleasedTerm
+from dpsql.release.remainder import ConsistentTerm, NoisyNumbers, PooledTerm, ReleasedTerm, measured_again
 
 Floats = npt.NDArray[np.float64]
 _LEAST_SHOWN = 1.0

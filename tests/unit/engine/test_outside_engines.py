@@ -14,7 +14,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.check import check_policy_file
 from dpsql.policy import policy_problems
 from dpsql.policy.source_kinds import outside_engine, source_kind
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql.testing import EngineContract, Loaded, contract_policy
 from unit.engine.test_contract import BROKEN, SLOW, fill
 

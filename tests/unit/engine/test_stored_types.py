@@ -30,7 +30,7 @@ from dpsql.errors.exceptions import Fault
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, parse_policy
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 __all__ = ["server", "spark"]
 _ledgers = itertools.count(1)

@@ -11,7 +11,7 @@ from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.demo import build_demo
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 PAGE = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
 QUESTIONS = re.findall(r"^### (\d+)\. .*?\n```sql\n(.*?)\n```\n\n(.*?)(?=\n#|\Z)", PAGE, re.M | re.S)

@@ -11,7 +11,7 @@ from support.places import ROOT
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.demo import run_demo
 from dpsql.policy import parse_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 PAGE = (ROOT / "docs" / "first_hour.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ import pytest
 from support.forked import FORKS, Forked
 from support.visits_clinic import clinic, fill, rows
 
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 SCRIPT = """
 import os, sys

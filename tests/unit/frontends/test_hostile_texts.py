@@ -34,7 +34,7 @@ from dpsql.media.text import marked_up
 from dpsql.plan.intervals import Type
 from dpsql.release.release import Release
 from dpsql.release.value_text import answer_html
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql_audit.pictures import bounds_picture
 
 TEXTS = hostile_texts(150, seed=34)

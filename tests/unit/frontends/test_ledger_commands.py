@@ -16,7 +16,7 @@ from dpsql.frontends.pgwire.logins import Logins, open_logins
 from dpsql.frontends.pgwire.tls import SELF_SIGNED
 from dpsql.ledger import database, open_ledger
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 POLICY = """
 dataset: files

@@ -13,7 +13,7 @@ from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.opening import FORMAT, STEPS, migrate
 from dpsql.policy import load_policy
 from dpsql.reuse.store import FORMAT as STORE_FORMAT
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 NUMBERS = sorted(path.name for path in FORMATS.iterdir() if path.is_dir())
 

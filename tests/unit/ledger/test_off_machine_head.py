@@ -15,7 +15,7 @@ from dpsql.errors.exceptions import Error, Fault, IntegrityError
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import open_ledger
 from dpsql.ledger.off_machine_head import FileHead, start_second_witness
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 
 @pytest.fixture

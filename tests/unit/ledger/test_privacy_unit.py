@@ -11,7 +11,7 @@ from support.clinic import build
 from dpsql.errors.exceptions import Fault
 from dpsql.frontends.admin.check import check_policy_file
 from dpsql.frontends.cli import status_of
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 COUNT = "SELECT COUNT(*) FROM patients"
 UNIT = "privacy_unit: {table: patients, column: patient_id}"

@@ -12,10 +12,9 @@ from scipy import stats
 from support.noise_laws import ALPHA, Scripted, Seeded
 
 from dpsql.errors.exceptions import Fault
-from dpsql.noise import coin_choice
-from dpsql.noise.coin_choice import flipped
+from dpsql.noise import cell_choice
+from dpsql.noise.cell_choice import choose, choose_in_spans, flipped
 from dpsql.noise.number_samplers import choose_most
-from dpsql.noise.rank_choice import choose, choose_in_spans
 from dpsql.noise.weighted_runs import ONE_BITS, Runs, exp_tables
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, PERMUTE_AND_FLIP, Choice
@@ -97,7 +96,7 @@ def test_wide_gaps_have_their_share_whatever_is_drawn_at_a_time(monkeypatch: pyt
     chances = np.exp(log_law(law, len(rows), {700: 3, 1601: 2, 4602: 4}, list(range(len(rows)))))
     expected = np.add.reduceat(chances, edges[:-1])
     for most, groups in ((1 << 21, 40_000), (1, 3_000)):
-        monkeypatch.setattr(coin_choice, "_MOST_WORDS", most)
+        monkeypatch.setattr(cell_choice, "_MOST_WORDS", most)
         drawn = choose(len(rows), *tiled(rows, groups), law, 0, Seeded("gaps"))
         seen = np.histogram(drawn, edges)[0]
         often = expected * groups >= 20
@@ -130,7 +129,7 @@ def some_runs(distances: list[int], widths: list[int], rate: Fraction) -> Runs:
 
 
 def heads(runs: Runs, rate: Fraction, source: Seeded | Scripted) -> np.ndarray:
-    return coin_choice._heads(runs, slice(0, runs.width.size), rate, source)
+    return cell_choice._heads(runs, slice(0, runs.width.size), rate, source)
 
 
 def chance(rate: Fraction, distance: int) -> Decimal:
@@ -219,7 +218,7 @@ def test_a_chance_that_is_hardly_below_a_power_of_two_has_its_own_first_bits() -
     """exp(-d 10**-14) begins with as many ones as are read, and its enclosure reaches 1."""
     rate = Fraction(1, 10**14)
     runs = some_runs([1, 2, 3], [1, 1, 1], rate)
-    assert coin_choice._prefixes(runs.value, runs.distance, 1 << 40, rate).tolist() == [(1 << 32) - 1] * 3
+    assert cell_choice._prefixes(runs.value, runs.distance, 1 << 40, rate).tolist() == [(1 << 32) - 1] * 3
 
 
 # --- coins that begin with 64 zeros --------------------------------------------------------------------------------------
@@ -231,7 +230,7 @@ def test_the_number_of_coins_that_begin_with_zeros_is_that_of_the_binomial_law(c
     them."""
     tiny = Fraction(1, 1 << 64)
     for k in range(1, min(count, 3) + 1):
-        low, high = coin_choice._at_least(k, count)
+        low, high = cell_choice._at_least(k, count)
         assert low <= high and high - low < Fraction(1, 1 << 256)
         if count <= 5:
             exact = sum(math.comb(count, j) * tiny**j * (1 - tiny) ** (count - j) for j in range(k, count + 1))
@@ -239,9 +238,9 @@ def test_the_number_of_coins_that_begin_with_zeros_is_that_of_the_binomial_law(c
         else:
             assert 1 - Fraction(1, 1 << 30) < high / (math.comb(count, k) * tiny**k) < 1
         edge = math.floor((1 - high) * (1 << 256))
-        assert coin_choice._number_of_zeros(count, edge - 2) == k - 1
-        assert coin_choice._number_of_zeros(count, edge + 2) == k
-    assert coin_choice._number_of_zeros(count, 0) == 0
+        assert cell_choice._number_of_zeros(count, edge - 2) == k - 1
+        assert cell_choice._number_of_zeros(count, edge + 2) == k
+    assert cell_choice._number_of_zeros(count, 0) == 0
 
 
 def choose_far(words: list[int]) -> list[int]:

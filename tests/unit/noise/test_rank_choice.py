@@ -14,9 +14,9 @@ from scipy import stats
 from support.noise_laws import ALPHA, Scripted, Seeded
 
 from dpsql.errors.exceptions import Fault
-from dpsql.noise import rank_choice, weighted_runs
+from dpsql.noise import cell_choice, weighted_runs
+from dpsql.noise.cell_choice import choose, exact_runs
 from dpsql.noise.randomness import KernelRandomness
-from dpsql.noise.rank_choice import choose, exact_runs
 from dpsql.noise.weighted_runs import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables, product
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, Choice
@@ -169,7 +169,7 @@ def all_runs(rows: Histogram, quantile: Fraction) -> list[tuple[int, int, int]]:
 
 def near_runs(start: np.ndarray, cell: np.ndarray, count: np.ndarray, law: Near) -> weighted_runs.Runs:
     through = np.concatenate([[0], np.cumsum(count)])
-    return rank_choice._near_runs(40, start, cell, through, law.targets(np.diff(through[start])), law)
+    return cell_choice._near_runs(40, start, cell, through, law.targets(np.diff(through[start])), law)
 
 
 @pytest.mark.parametrize("quantile", QUANTILES)

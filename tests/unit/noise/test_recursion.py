@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from support.gates import NoiselessGate
 from support.noise_laws import Seeded
 
-from dpsql.noise import rank_choice
+from dpsql.noise import cell_choice
+from dpsql.noise.cell_choice import choose, choose_in_spans
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
-from dpsql.noise.rank_choice import choose, choose_in_spans
 from dpsql.noise.rank_histograms import Histograms, between, laid_out, released_quantiles, sliced
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
@@ -206,7 +206,7 @@ def test_spans_are_chosen_from_as_their_cells_are(
             Seeded(seed),
         )
         with monkeypatch.context() as patched:
-            patched.setattr(rank_choice, "_MOST_TAKEN_APART", 1)
+            patched.setattr(cell_choice, "_MOST_TAKEN_APART", 1)
             assert choose_in_spans(*rows, law, 3, Seeded(seed)).size == 3
             alone = (one.cells, one.start, one.cell, spans.width[: spans.start[1]], spans.count[: spans.start[1]])
             assert choose_in_spans(*alone, law, 1, Seeded(seed)).tolist() == first.tolist()
@@ -219,13 +219,13 @@ def test_the_runs_of_doubt_are_those_of_the_cells(monkeypatch: pytest.MonkeyPatc
     apart = spans.taken_apart()
     assert spans.width is not None
     seen = []
-    real = rank_choice.CHOOSERS[law.mechanism]
+    real = cell_choice.CHOOSERS[law.mechanism]
 
     def noting(cells, runs, runs_of, rate, draws, randomness):  # type: ignore[no-untyped-def]
         seen.append([runs_of(group) for group in range(runs.end.size)])
         return real(cells, runs, runs_of, rate, draws, randomness)
 
-    monkeypatch.setitem(rank_choice.CHOOSERS, law.mechanism, noting)
+    monkeypatch.setitem(cell_choice.CHOOSERS, law.mechanism, noting)
     choose(apart.cells, apart.start, apart.cell, apart.count, law, 3, Seeded(1))
     choose_in_spans(spans.cells, spans.start, spans.cell, spans.width, spans.count, law, 3, Seeded(1))
     assert seen[0] == seen[1] and len(seen[0][0]) > 600

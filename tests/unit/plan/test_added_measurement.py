@@ -40,8 +40,7 @@ from dpsql.privacy.mechanisms.contract import MeasurementPlan, Sensitivity
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan
 from dpsql.reuse import measurements as reuse
 from dpsql.reuse.measurements import MostFrequentRecord, StoredNumber
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from dpsql_audit import distances, mechanism_laws
 from dpsql_audit.choice_laws import CHOICES, AuditedChoice, Rows, log_law
 from dpsql_audit.mechanism_laws import check_choice

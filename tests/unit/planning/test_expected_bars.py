@@ -15,8 +15,7 @@ from dpsql.errors.exceptions import Refusal
 from dpsql.planning import expected_bars
 from dpsql.release.error_bars import Answer, Bars
 from dpsql.release.sandbox import Sandbox
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 DIFFERENCE = "SELECT region, COUNT(*) - COUNT(*) FILTER (WHERE age > 40) AS d FROM patients GROUP BY region"
 TOTAL = "SELECT SUM(n) AS s FROM (SELECT age, COUNT(*) AS n FROM patients GROUP BY age) AS t"

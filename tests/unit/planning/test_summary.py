@@ -12,8 +12,7 @@ from support.exact_session import exact_session
 
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import pytest
 from support.clinic import build
 
 from dpsql.errors.exceptions import Refusal
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 BY_REGION = "SELECT region, MEDIAN(age) AS m FROM patients GROUP BY region"
 

@@ -19,8 +19,7 @@ from dpsql.policy import load_policy
 from dpsql.pricing.explain import tile_rows
 from dpsql.pricing.marginals import Objective
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: shop

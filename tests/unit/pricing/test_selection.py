@@ -25,8 +25,7 @@ from dpsql.privacy.mechanisms.partition_selection import (
     WeightedThreshold,
     optimal,
 )
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: keys

@@ -14,8 +14,7 @@ from dpsql.errors.exceptions import Refusal
 from dpsql.pricing import pricing
 from dpsql.pricing.pricing import Price
 from dpsql.pricing.workloads import Workload
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: shop

@@ -27,7 +27,7 @@ from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.laplace import noise_for as laplace_for
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql_audit.noise_laws import LAWS, pure_rho
 
 

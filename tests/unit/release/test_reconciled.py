@@ -16,8 +16,13 @@ from dpsql.pricing.workloads import Tile, Workload
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.release.error_bars.answers import answer, bars
 from dpsql.release.error_bars.laws import replicates
-from dpsql.release.reconciled import ConsistentTerm, can_be_consistent, consistent_blocks, inconsistent_notice
-from dpsql.release.remainder import ReleasedBlock
+from dpsql.release.remainder import (
+    ConsistentTerm,
+    ReleasedBlock,
+    can_be_consistent,
+    consistent_blocks,
+    inconsistent_notice,
+)
 from dpsql.release.sandbox import Sandbox
 
 MARGINALS = Marginals((3, 4), ((0, 1), (0,), ()))

@@ -12,8 +12,7 @@ from support.gates import NoiselessGate
 
 from dpsql.frontends.rendering.formats import price_lines, write_json
 from dpsql.frontends.rendering.tables import write_table
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """\
 dataset: shapes

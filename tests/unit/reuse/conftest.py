@@ -9,8 +9,7 @@ import pytest
 from support.hospital_file import build
 from support.ledger_homes import home, postgres, postgres_home, sqlite_home
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 __all__ = ["home", "policy", "postgres", "postgres_home", "session", "sqlite_home"]
 

@@ -9,7 +9,7 @@ from support.hospital_file import write_policy
 
 import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 
 @pytest.fixture

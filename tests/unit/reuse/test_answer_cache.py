@@ -10,8 +10,7 @@ from support.lost_releases import lose_releases
 
 from dpsql.release.release import Release
 from dpsql.release.sandbox import Sandbox
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS a FROM patients GROUP BY region ORDER BY n"
 

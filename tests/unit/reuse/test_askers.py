@@ -12,8 +12,7 @@ from support.hospital_file import build
 from dpsql.frontends.cli.ledger_rows import charge_rows
 from dpsql.ledger.records import charge_id, request_of
 from dpsql.release.release import Release
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT COUNT(*) FROM patients"
 Opener = Callable[[str | None], Session]

@@ -10,8 +10,7 @@ from support.effort import slow
 from support.hospital_file import exact
 
 from dpsql.release.release import Release
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 BASE = "SELECT region, plan, smoker, COUNT(*) AS n, SUM(age) AS s, COUNT(age) AS k FROM patients GROUP BY ALL"
 

@@ -22,7 +22,7 @@ from dpsql.privacy.mechanisms import square_root
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.square_root import SquareRoot
 from dpsql.release.error_bars.laws import replicates
-from dpsql.release.reconciled import pooled
+from dpsql.release.remainder import pooled
 from dpsql.session.session import Session
 
 STORED = "SELECT region, day, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY region, day"

@@ -23,8 +23,7 @@ from dpsql.frontends.admin.check import check_policy_file
 from dpsql.ledger.records import request_of
 from dpsql.release.release import Release
 from dpsql.reuse.record import opened
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 

@@ -17,8 +17,7 @@ from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.registry import summed, to_json
 from dpsql.release.error_bars.laws import deviates
 from dpsql.reuse.record import opened
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 ALONE = "SELECT COUNT(*) FROM visits WHERE cost < 35"
 FILTERED = "SELECT COUNT(*) FILTER (WHERE cost < 35) FROM visits"

@@ -13,8 +13,7 @@ from support.hospital_file import PATIENTS
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.release.release import Release
-from dpsql.reuse.disjoint_sums import Impossible
-from dpsql.reuse.ranked_counts import RankedCounts
+from dpsql.reuse.disjoint_sums import Impossible, RankedCounts
 from dpsql.reuse.record import StoredTerm
 from dpsql.session.session import Session
 

@@ -19,8 +19,7 @@ from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.policy.types import StorePolicy
 from dpsql.reuse.questions import QuestionTexts, days_before
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from dpsql.sql.split import read_script
 
 SUM = "SELECT kind, SUM(cost) FROM visits GROUP BY kind"

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.reuse.single_flight import UNKNOWN, measuring_lock, read_stamp
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 NAME, NEIGHBOUR, OTHER = "0" * 64, "000" + "1" * 61, "2" * 64

@@ -12,8 +12,7 @@ import pytest
 from support.database_files import create_database
 from support.gates import NoiselessGate
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: pairs

@@ -13,8 +13,7 @@ from support.exact_session import exact_session, rows_of
 from dpsql.errors.exceptions import Error, PolicyRefusal, Refusal
 from dpsql.frontends.pgwire.catalog.policy_rows import PolicyRows
 from dpsql.policy import load_policy, parse_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: ward

@@ -19,10 +19,9 @@ from dpsql.errors.exceptions import Error, InternalError
 from dpsql.exports.rows_file import NewFile
 from dpsql.ledger.ledger import Reservation
 from dpsql.session import charged, pipeline, row_export, watches
-from dpsql.session.opening import open_session
-from dpsql.session.response_times import Pace
+from dpsql.session.background_work import Pace
 from dpsql.session.row_export import RowExport
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 SECRET = "the secret of patient 4711"

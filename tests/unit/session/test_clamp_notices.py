@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from support.clinic import build
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 AGE = "values of age below 0 or above 120 count as 0 or 120"
 COST = "values of cost below 0 or above 1000 count as 0 or 1000"

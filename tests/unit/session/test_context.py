@@ -21,7 +21,7 @@ from dpsql.policy.load import parse_policy
 from dpsql.pricing.options import Options
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.session.context import Accounts, SessionContext
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 POLICY = CLINIC.replace("session: {epsilon: 1}", "session: {epsilon: 1}\nprojects: {flu: {epsilon: 2}}")
 MONTHLY = POLICY.replace("accountant: zcdp", "accountant: pure, every: month")

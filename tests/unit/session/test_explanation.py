@@ -11,8 +11,7 @@ import pytest
 from support.clinic import build
 
 from dpsql.errors.exceptions import Error
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from dpsql.errors.exceptions import BudgetRefusal
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 POLICY = """\
 dataset: fits

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from support.clinic import build
 
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 
 @pytest.fixture(scope="module")

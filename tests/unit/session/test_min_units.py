@@ -11,8 +11,7 @@ from support.clinic import build
 from support.gates import NoiselessGate
 
 from dpsql.errors.exceptions import Error
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 VISITS = (
     "INSERT INTO visits SELECT patient_id, cost FROM (VALUES (1, 100), (1, 100), (1, 100), (2, 100), (3, 100), "

@@ -10,8 +10,7 @@ from support.clinic import build
 from support.gates import NoiselessGate
 
 from dpsql.errors.exceptions import Error
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 CHOSEN = (
     "SELECT AVG(weight) AS mean, COUNT(*) AS n FROM patients WHERE region IN "

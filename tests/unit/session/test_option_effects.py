@@ -12,8 +12,7 @@ from support.clinic import build
 
 from dpsql.errors.exceptions import Error
 from dpsql.pricing.options import Options
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 PAGE = Path(__file__).parents[3] / "docs" / "options.md"
 AGES = "SELECT age, COUNT(*) AS n FROM patients WHERE region = 'south' GROUP BY age"

@@ -13,8 +13,7 @@ from dpsql.errors.exceptions import InternalError, Refusal, refuse
 from dpsql.ledger.ledger import Reservation
 from dpsql.release.error_bars import intervals
 from dpsql.session import pipeline
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 JOINED = "SELECT region, SUM(cost) AS total FROM visits JOIN patients USING (patient_id) GROUP BY region"
 STAGED = "SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM patients)"

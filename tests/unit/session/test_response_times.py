@@ -19,10 +19,8 @@ from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.policy import load_policy
-from dpsql.session.background_work import MeasurementQueue, Work
-from dpsql.session.opening import open_session
-from dpsql.session.response_times import Pace
-from dpsql.session.session import Session
+from dpsql.session.background_work import MeasurementQueue, Pace, Work
+from dpsql.session.session import Session, open_session
 
 PATIENCE = 240
 DEMO = load_policy(POLICIES / "hospital.yaml")
@@ -36,7 +34,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Clock:
-    """Time as `dpsql.session.response_times` and `dpsql.session.background_work` see it; it advances only in sleep."""
+    """Time as `dpsql.session.background_work` and `dpsql.session.background_work` see it; it advances only in sleep."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -53,7 +51,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr("dpsql.session.response_times.time", found)
+    monkeypatch.setattr("dpsql.session.background_work.time", found)
     monkeypatch.setattr("dpsql.session.background_work.time", found)
     return found
 

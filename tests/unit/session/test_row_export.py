@@ -21,7 +21,7 @@ from dpsql.noise.perturb import Gate, randomise
 from dpsql.pricing import row_export
 from dpsql.pricing.row_export import plan_export
 from dpsql.privacy.mechanisms import local_randomizers
-from dpsql.session.response_times import Pace
+from dpsql.session.background_work import Pace
 from dpsql.session.row_export import RowExport
 from dpsql.session.session import Session
 

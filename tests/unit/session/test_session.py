@@ -20,9 +20,8 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault, Refusal
 from dpsql.policy import load_policy
 from dpsql.session import pipeline
-from dpsql.session.opening import open_session
-from dpsql.session.response_times import padding
-from dpsql.session.session import Session
+from dpsql.session.background_work import padding
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 

@@ -13,8 +13,7 @@ from dpsql.engine.duckdb.engine import engine_fault
 from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import Error, Fault
 from dpsql.session.background_work import FIRST_SECONDS, LONGEST_SECONDS, SourceBreaker
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: files

@@ -18,8 +18,7 @@ from support.noted_engine import NotedEngine, noted_session, spent
 
 from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.session.background_work import SourceBreaker
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from dpsql.session.stages import digest
 
 ABOVE = "SELECT COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"

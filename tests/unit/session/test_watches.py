@@ -19,8 +19,7 @@ from dpsql.ledger.ledger import Reservation
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Release
 from dpsql.session import pipeline, watches
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT COUNT(*) FROM patients"
 NEVER, ALWAYS = 10**9, -(10**9)
@@ -241,7 +240,7 @@ CRASH = """
 import os, sys
 sys.path.insert(0, {tests!r})
 from dpsql.session import pipeline, watches
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql.noise import perturb
 
 step = sys.argv[1]

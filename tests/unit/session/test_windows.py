@@ -20,8 +20,8 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.policy import load_policy
 from dpsql.privacy.accounting.ledger_units import EVERY, next_start, window_start, windows_in_a_year
 from dpsql.session.budget import windows_in_words
-from dpsql.session.opening import open_session
 from dpsql.session.row_export import RowExport
+from dpsql.session.session import open_session
 
 COUNT = "SELECT COUNT(*) AS n FROM patients WHERE age < {}"
 PURE = "budget: {epsilon: 3, delta: 1e-6, accountant: pure, every: month"

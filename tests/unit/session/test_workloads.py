@@ -14,7 +14,7 @@ from support.released_blocks import Keyed
 
 from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
-from dpsql.release.reconciled import AS_RELEASED
+from dpsql.release.remainder import AS_RELEASED
 from dpsql.session.session import Session
 
 CUBE = (

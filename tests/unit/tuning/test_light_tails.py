@@ -15,7 +15,7 @@ from support.gates import NoiselessGate
 from support.released_blocks import Keyed
 
 from dpsql.noise.perturb import Gate
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql.tuning import Advice, tune
 
 POLICY = """

@@ -27,7 +27,7 @@ from dpsql.frontends.python.dbapi import connect
 from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
 from dpsql.pricing.options import Reuse
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql.tuning.policy_fit import Fitting, PolicyFit
 
 __all__ = ["server", "spark"]

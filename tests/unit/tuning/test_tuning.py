@@ -26,8 +26,7 @@ from dpsql.frontends.cli import cli
 from dpsql.noise.perturb import Gate
 from dpsql.policy import ContributionBounds, Policy
 from dpsql.pricing.options import Reuse
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from dpsql.tuning import Tuning, tune
 from dpsql.tuning.choices import least_count
 from dpsql_audit.distances import moves

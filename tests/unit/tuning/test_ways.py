@@ -16,8 +16,7 @@ from support.gates import NoiselessGate
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import Lean, leaning_choice
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from dpsql.tuning import Tuning
 from dpsql.tuning.choices import Histogram, NoisyHistogram, choice_chances
 

@@ -19,8 +19,7 @@ from dpsql.engine.emit import emitter
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: t

@@ -20,8 +20,7 @@ from dpsql.engine.duckdb.sources import Sources
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.check import check_policy_file
 from dpsql.policy.types import CsvDialect
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 POLICY = """
 dataset: t

@@ -31,7 +31,7 @@ from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering.tables import table_comment
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 from dpsql.testing import POLICY
 
 __all__ = ["server", "spark"]

@@ -18,7 +18,7 @@ from dpsql.frontends.admin.policy_text import ColumnChoice, column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 Run = Callable[..., Outcome]
 (ANSWERS,) = re.findall(r"^```text\n(.*?)^```$", (ROOT / "docs" / "first_hour.md").read_text(), re.M | re.S)

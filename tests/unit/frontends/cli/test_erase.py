@@ -19,7 +19,7 @@ from dpsql.frontends.cli import status_of
 from dpsql.frontends.cli.erase import erased_lines
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 __all__ = ["home", "postgres", "postgres_home", "sqlite_home"]
 

@@ -19,8 +19,7 @@ from support.clinic_folder import Clinic, Outcome, process
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.batch.statements import asked_questions
 from dpsql.frontends.batch.together import OBJECTIVES, QuestionPlans
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 from unit.frontends.batch.test_batch import KILLED
 
 Run = Callable[..., Outcome]

@@ -33,7 +33,7 @@ from dpsql.frontends.pgwire.settings import MOST_OWN, Settings
 from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS
 from dpsql.policy import load_policy
 from dpsql.policy.fields import canonical
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 
 @pytest.fixture(scope="module")

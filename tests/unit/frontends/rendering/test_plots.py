@@ -13,7 +13,7 @@ from support.clinic_folder import Clinic
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering import plots
-from dpsql.session.opening import open_session
+from dpsql.session.session import open_session
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")

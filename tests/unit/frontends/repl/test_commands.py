@@ -16,8 +16,7 @@ from support.database_files import create_database
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.repl.commands import HELP, WORDS, Leave, Prompt, Screen, as_command, command, names
 from dpsql.release.release import Release
-from dpsql.session.opening import open_session
-from dpsql.session.session import Session
+from dpsql.session.session import Session, open_session
 
 PUBLIC = "SELECT 1 AS a, 'x' AS b"
 NOISY = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
