@@ -208,6 +208,11 @@ WHOLE = [
      "ANON_PERCENTILE_CONT(nights, 0.5 CLAMPED BETWEEN 0 AND 7) FROM visits"],
     ["SELECT AVG(cost) FROM visits", "SELECT AVG(cost, report_format => 'JSON') FROM visits",
      "SELECT ANON_AVG(cost WITH REPORT (FORMAT = JSON)) FROM visits"],
+    ["SELECT COUNT(*), SUM(cost) FROM visits AS v FULL JOIN patients AS p ON v.patient_id = p.patient_id WHERE p.patient_id > 3",
+     "SELECT COUNT(*), SUM(cost) FROM patients AS p FULL JOIN visits AS v ON v.patient_id = p.patient_id WHERE p.patient_id > 3"],
+    ["SELECT COUNT(*) FROM visits AS v FULL JOIN patients AS p ON v.patient_id = p.patient_id WHERE coalesce(v.patient_id, p.patient_id) > 3",
+     "SELECT COUNT(*) FROM visits AS v FULL JOIN patients AS p USING (patient_id) WHERE patient_id > 3",
+     "SELECT COUNT(*) FROM visits AS v NATURAL FULL JOIN patients AS p WHERE patient_id > 3"],
     ["SELECT AVG(clamp(CAST(cost AS DOUBLE) / NULLIF(nights, 0), 0, 9)) FROM visits",
      "SELECT AVG(clamp(SAFE_DIVIDE(cost, nights), 0, 9)) FROM visits"],
 ]  # fmt: skip

@@ -48,6 +48,7 @@ from dpsql.sql.binder.select_lists import labelled
 from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.binder.unpaired_rows import UnpairedRows, unpaired_rows
 from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.postgresql import LABEL
 
 MOST_SOURCES = 20
 MOST_CROSSED = 1000
@@ -288,6 +289,32 @@ def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.S
     return exp.Select(**{**node.args, "joins": written})
 
 
+def with_merged_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
+    """Return a SELECT with ON in place of USING of a FULL JOIN, and COALESCE of both sides' columns in place of the names that it
+    merges; any other SELECT, and one that shows all columns, unchanged."""
+    joins = node.args.get("joins") or []
+    full = [index for index, join in enumerate(joins) if join.side == "FULL" and join.args.get("using")]
+    if not full or any(item.is_star for item in node.expressions):
+        return node
+    copy, merged = node.copy(), dict[str, exp.Expr]()
+    for index in full:
+        equalities = []
+        for name in joins[index].args["using"]:
+            equality = _merging(using_name(name), bound[: index + 1], bound[index + 1], set())
+            if equality is None:
+                return node
+            equalities.append(equality)
+            both = exp.Coalesce(this=equality.this.copy(), expressions=[equality.expression.copy()])
+            both.meta[LABEL] = using_name(name)
+            merged[using_name(name).lower()] = both
+        copy.args["joins"][index].set("on", exp.and_(*equalities, copy=False))
+        copy.args["joins"][index].set("using", None)
+    for part in list(copy.walk(prune=lambda part: isinstance(part, exp.Query) and part is not copy)):
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in merged:
+            part.replace(merged[part.name.lower()].copy())
+    return copy
+
+
 def _labels(source: Bound) -> dict[str, str]:
     """Return the column names of a source, keyed by their lower-case form."""
     labels = source.columns if not isinstance(source, Protected) else [label for label, _ in source.columns]
@@ -371,8 +398,11 @@ def _side(context: BindingContext, alias: str, source: Bound, node: exp.Expr, nu
     return _Side(((alias, rows),), rows.relation, False)
 
 
-def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy) -> _Side:
-    """Join one more source. `equalities`: of WHERE, the keys of a comma join (WHERE filters by them as well)."""
+def _join(
+    left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy, is_other: bool = False
+) -> _Side:
+    """Join one more source. `equalities`: of WHERE, the keys of a comma join (WHERE filters by them as well). Of the two orders
+    of a FULL JOIN of protected sides, which mean the same, that with fewer rows of a unit is taken; `is_other`: the second."""
     only(node, "this", "side", "kind", "on", "using")
     kind = "inner" if equalities is not None else _kind(node)
     if kind == "right":
@@ -411,7 +441,11 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
         scalars = Scalars(Scope(sources))
         for part in rest:
             relation = Filter(relation, scalars.boolean(part))
-    return _Side(sources, relation, True, _unpaired(relation, public, left.unpaired or right.unpaired, keeps, node))
+    side = _Side(sources, relation, True, _unpaired(relation, public, left.unpaired or right.unpaired, keeps, node))
+    if not both_kept or is_other:
+        return side
+    orders = (side, _join(right, left, node, equalities, policy, is_other=True))
+    return min(orders, key=lambda order: (rows_per_unit(order.relation, policy), canonical_text(order.relation)))
 
 
 def _all_rows(join: Join, pairs: list[tuple[Expr, Expr]], sources: tuple[tuple[str, Protected], ...]) -> Relation:

@@ -363,7 +363,8 @@ class QueryBinder:
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
         is_whole = node is self.whole
-        node = joins.in_any_order(joins.with_shared_names(node, bound), bound)
+        if node.args.get("joins"):
+            node = joins.in_any_order(joins.with_merged_names(joins.with_shared_names(node, bound), bound), bound)
         self.whole = node if is_whole else self.whole
         scope, relation = joins.joined(self, node, bound)
         scope.subquery = lambda inner: self.value(inner, environment, scope)
@@ -484,7 +485,8 @@ class QueryBinder:
         copy = type(node)()
         for name, side, original in zip(("this", "expression"), sides, (node.this, node.expression), strict=True):
             if isinstance(side, Protected):
-                raise refuse("raw_rows", position=place(original))
+                reason, hint = "rows of people stand beside public rows or a result", "aggregate this side first"
+                raise refuse("set_of_rows", reason=reason, way=hint, position=place(original))
             query = as_query(side)
             copy.set(name, exp.Subquery(this=query) if query.args.get("order") or query.args.get("limit") else query)
         for name in ("distinct", "by_name", "order", "limit", "offset"):

@@ -13,11 +13,6 @@ SELECT age FROM patients
 -- at: t
 WITH t AS (SELECT * FROM visits) SELECT cost FROM t
 
--- query: one_side
--- sqlstate: ZP001
--- at: cost
-SELECT cost FROM visits UNION ALL SELECT COUNT(*) FROM visits
-
 -- query: scalar_subquery
 -- sqlstate: ZP001
 -- at: cost
