@@ -22,6 +22,7 @@ SELECT k, COUNT(*) AS n FROM a JOIN generate_series(DATE '2024-01-01', DATE '202
 SELECT k FROM generate_series(DATE '2024-01-31', TIMESTAMP '2024-06-30 12:00:00', INTERVAL '1 month') AS g(k) ORDER BY k
 SELECT k FROM range(9, 1, -3) AS g(k) ORDER BY k
 SELECT * FROM (SELECT code, kind, x FROM a) PIVOT (SUM(x) FOR kind IN ('p' AS m0, 'q' AS m1)) AS t
+PIVOT (SELECT code AS c, kind AS n FROM a WHERE kind IN ('p', 'q')) ON n USING COUNT(*) AS m0 GROUP BY c
 SELECT * FROM a PIVOT (COUNT(*) AS n, COUNT(x) AS m FOR kind IN ('p', 'q', 'none') GROUP BY code)
 SELECT * FROM (SELECT code, kind, COUNT(*) AS c FROM a GROUP BY code, kind) PIVOT (SUM(c) FOR kind IN ('p' AS m0, 'q' AS m1))
 SELECT k, COUNT(v) AS n FROM (SELECT x AS "Left", y AS "Right" FROM a) UNPIVOT (v FOR k IN ("left", "Right")) AS t GROUP BY k

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.key_questions import EVALUATED, PublicValues
-from dpsql.plan.plan import Block, Filter, Plan, Project, Relation, Result, UnitAggregate, results_read
+from dpsql.functions.public_domains import domain_of
+from dpsql.plan.plan import Block, Filter, Plan, Project, Relation, Result, UnitAggregate, base_scan, results_read
 from dpsql.policy import Policy
 from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.sql.binder import function_calls  # noqa: F401 (enters its handlers)
@@ -25,6 +28,7 @@ from dpsql.sql.binder.trees import (
 )
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement
+from dpsql.sql.rewrites.pivots import listed_values, without_pivots
 
 
 def bind(
@@ -33,23 +37,47 @@ def bind(
     """Bind one query or explained query to the policy and return its plan. `min_units`: groups with fewer counted units are not
     shown (None: all are). `public_values`: how the values of public keys are found. Refusals carry the position in the text."""
     assert statement.query is not None
+    query = statement.query
     try:
-        _unqualified(statement.query, policy)
-        binder = QueryBinder(policy, statement.query, min_units, public_values)
-        bound = binder.query(statement.query, Environment())
+        if statement.has(exp.Pivot):
+            query = without_pivots(query.copy(), partial(_listed, policy, query))
+        _unqualified(query, policy)
+        binder = QueryBinder(policy, query, min_units, public_values)
+        bound = binder.query(query, Environment())
         if isinstance(bound, Protected):
-            raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))
-        check_shown(statement.query, bound)
-        query = as_query(bound)
-        put_in_front(query, binder.common)
-        blocks, results, read = _read(binder, query)
+            raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(query))
+        check_shown(query, bound)
+        remainder = as_query(bound)
+        put_in_front(remainder, binder.common)
+        blocks, results, read = _read(binder, remainder)
         public = tuple(entry for entry in binder.public.values() if entry.name in read)
-        empty = _shows_no_rows(statement.query)
-        return Plan(statement.sql, blocks, public, query, tuple(bound.columns), results, empty=empty)
+        return Plan(
+            statement.sql, blocks, public, remainder, tuple(bound.columns), results, empty=_shows_no_rows(query)
+        )
     except Error as error:
         raise error.placed_in(statement.sql) from None
     except RecursionError:
         raise refuse("too_deep", most=150).placed_in(statement.sql) from None
+
+
+def _listed(policy: Policy, query: exp.Query, source: exp.Expr, key: exp.Column) -> list[exp.Expr]:
+    """Return the values that the policy lists for a column of a table, or of a SELECT of its columns. Refuses (pivot) others."""
+    column: exp.Expr = key
+    while (
+        isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select) and not source.this.args.get("joins")
+    ):
+        named = [
+            item.unalias() for item in source.this.expressions if item.alias_or_name.lower() == column.name.lower()
+        ]
+        if len(named) != 1 or not isinstance(named[0], exp.Column) or source.this.args.get("from_") is None:
+            break
+        column, source = named[0], source.this.args["from_"].this
+    written = {common.alias.lower() for common in query.find_all(exp.CTE)}
+    plain = isinstance(source, exp.Table) and source.name.lower() not in written
+    table = policy.table_at(*(part.name for part in source.parts)) if plain and isinstance(source, exp.Table) else None
+    columns = () if table is None else base_scan(table).columns
+    values = [domain_of(each) for each in columns if each.name.lower() == column.name.lower()]
+    return listed_values(values[0] if values else None, key)
 
 
 def _shows_no_rows(query: exp.Query) -> bool:

@@ -4,7 +4,8 @@
 `(SELECT g, SUM(x) FILTER (WHERE k = 'a') AS a, SUM(x) FILTER (WHERE k = 'b') AS b FROM source GROUP BY g)`. Without GROUP BY,
 rows are grouped by the columns of the source that are neither in an aggregate nor after FOR, so its columns must be known from
 the text. Names of columns are DuckDB's. Values that are not listed belong to no column, as in SQL.
-`(PIVOT source ON k IN ('a', 'b') USING SUM(x) GROUP BY g)` is the same; without USING it counts rows.
+`(PIVOT source ON k IN ('a', 'b') USING SUM(x) GROUP BY g)` is the same; without USING it counts rows, and without IN the
+values are those that the policy lists.
 
 UNPIVOT in FROM, rewritten as an equivalent UNION ALL: a SELECT for each listed column.
 
@@ -16,7 +17,10 @@ becomes at most one row for each listed column; the bound on rows per unit of UN
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+from datetime import date
+from typing import Any
 
 from sqlglot import exp
 
@@ -31,11 +35,21 @@ _CLAUSE = ("expressions", "fields", "group", "alias", *_NAMING)
 _STATEMENT = ("this", "expressions", "using", "group")
 
 
-def without_pivots(tree: exp.Query) -> exp.Query:
-    """Return the tree with a SELECT in place of each PIVOT. Refuses (pivot) unsupported forms of PIVOT."""
+Listed = Callable[[exp.Expr, exp.Column], Sequence[exp.Expr]]
+
+
+def without_pivots(tree: exp.Query, listed: Listed | None = None) -> exp.Query:
+    """Return the tree with a SELECT in place of each PIVOT. Refuses (pivot) unsupported forms of PIVOT.
+
+    `listed`: returns the values of a column of a source, for `PIVOT source ON k`, which is left as it is without it."""
     for pivot in list(tree.find_all(exp.Pivot)):
         source = pivot.parent
         if isinstance(source, (exp.Subquery, exp.CTE)) and source.this is pivot:
+            keys = [key for key in pivot.expressions if isinstance(key, exp.Column)]
+            if listed is None and keys:
+                continue
+            for key in keys:
+                key.replace(exp.In(this=key.copy(), expressions=list(listed(pivot.this, key)) if listed else []))
             _replace_statement(pivot)
         elif isinstance(source, (exp.Table, exp.Subquery)) and isinstance(source.parent, exp.From):
             _replace(source, pivot)
@@ -231,6 +245,17 @@ def _check_parts(slug: str, pivot: exp.Pivot, understood: Sequence[str]) -> None
     more = [name for name, part in pivot.args.items() if part and name not in understood]
     if more:
         raise _refusal(slug, pivot, f"it has {more[0].strip('_').replace('_', ' ').upper()}")
+
+
+def listed_values(values: Sequence[Any] | None, node: exp.Expr) -> list[exp.Expr]:
+    """Return the values of a column as PIVOT lists them, in their order. Refuses (pivot) an unknown set of values and a large one."""
+    present: list[Any] = sorted(value for value in values or () if value is not None)
+    if not present or len(present) > MOST_COLUMNS:
+        reason = (
+            f"its column has no list of at most {MOST_COLUMNS} values in the policy; write them, as in k IN ('a', 'b')"
+        )
+        raise _refusal("pivot", node, reason)
+    return [exp.Literal.string(str(v)) if isinstance(v, date) else exp.convert(v) for v in present]
 
 
 def _refusal(slug: str, node: exp.Expr, reason: str) -> Error:

@@ -33,11 +33,6 @@ SELECT * FROM patients JOIN visits PIVOT (SUM(cost) FOR ward IN ('er') GROUP BY 
 -- at: lower
 SELECT * FROM visits PIVOT (lower(diagnosis) FOR ward IN ('er', 'icu') GROUP BY day)
 
--- query: statement_without_values
--- sqlstate: 0A000
--- at: ward
-PIVOT visits ON ward USING SUM(cost) GROUP BY day
-
 -- query: statement_without_groups
 -- sqlstate: 0A000
 -- at: ward
@@ -57,3 +52,13 @@ SELECT * FROM (WITH v AS (SELECT day, ward FROM visits) PIVOT v ON ward IN ('er'
 -- sqlstate: 0A000
 -- at: SUM
 SELECT * FROM visits PIVOT (SUM(cost) FOR ward IN ('er') DEFAULT ON NULL (0) GROUP BY day)
+
+-- query: values_that_no_policy_lists
+-- sqlstate: 0A000
+-- at: day
+PIVOT visits ON day USING COUNT(*) GROUP BY ward
+
+-- query: values_of_another_table_of_that_name
+-- sqlstate: 0A000
+-- at: ward GROUP
+WITH visits AS (SELECT ward, day FROM visits) PIVOT visits ON ward GROUP BY day
