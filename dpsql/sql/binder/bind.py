@@ -39,7 +39,7 @@ def bind(
     assert statement.query is not None
     query = statement.query
     try:
-        if statement.has(exp.Pivot):
+        if exp.Pivot in statement.kinds:
             query = without_pivots(query.copy(), partial(_listed, policy, query))
         _unqualified(query, policy)
         binder = QueryBinder(policy, query, min_units, public_values)

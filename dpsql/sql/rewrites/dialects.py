@@ -28,7 +28,7 @@ DIALECTS = ("duckdb", "postgresql")
 def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Statement:
     """Return a statement that is written in a dialect in the words of dpsql's own, which is DuckDB's. `confidence`: that of the
     error bars in reports."""
-    calls = statement.query.find_all(exp.Anonymous) if statement.query and statement.has(exp.Anonymous) else ()
+    calls = statement.query.find_all(exp.Anonymous) if statement.query and exp.Anonymous in statement.kinds else ()
     if statement.query is not None and any(call.this == REPORT for call in calls):
         statement = replace(statement, query=with_reports(statement.query.copy(), confidence))
     if dialect != "postgresql" or statement.query is None:

@@ -18,7 +18,6 @@ becomes at most one row for each listed column; the bound on rows per unit of UN
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-
 from datetime import date
 from typing import Any
 
@@ -248,7 +247,7 @@ def _check_parts(slug: str, pivot: exp.Pivot, understood: Sequence[str]) -> None
 
 
 def listed_values(values: Sequence[Any] | None, node: exp.Expr) -> list[exp.Expr]:
-    """Return the values of a column as PIVOT lists them, in their order. Refuses (pivot) an unknown set of values and a large one."""
+    """Return the values of a column as PIVOT lists them, in their order. Refuses (pivot) an unknown set and a large one."""
     present: list[Any] = sorted(value for value in values or () if value is not None)
     if not present or len(present) > MOST_COLUMNS:
         reason = (
