@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 from dpsql.functions.regex import WrongPattern, checked, checked_replacement, matches, replaced
 from dpsql.functions.signatures import WrongArguments, any_nullable, function, literal_int, literal_text, want
@@ -63,6 +65,12 @@ function(
 function("contains", meaning=operator.contains, nodes=("Contains",), reads_text=True, strict=True)(_text_test)
 
 
+def _trimmed(
+    of_blanks: Callable[[str], str], of_characters: Callable[[str, str], str], text: str, removed: str | None = None
+) -> str:
+    return of_blanks(text) if removed is None else of_characters(text, removed)
+
+
 def _text_map(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT)
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
@@ -70,9 +78,21 @@ def _text_map(arguments: tuple[Expr, ...]) -> Facts:
 
 function("lower", meaning=lower, nodes=("Lower",), per_byte=30, reads_text=True, strict=True)(_text_map)
 function("upper", meaning=upper, nodes=("Upper",), per_byte=30, reads_text=True, strict=True)(_text_map)
-function("trim", meaning=trimmed, per_byte=15, reads_text=True, strict=True)(_text_map)
-function("ltrim", meaning=left_trim, per_byte=15, reads_text=True, strict=True)(_text_map)
-function("rtrim", meaning=right_trim, per_byte=15, reads_text=True, strict=True)(_text_map)
+
+
+def _trim(arguments: tuple[Expr, ...]) -> Facts:
+    """Return the facts of a text without blanks, or without each of the literal characters of a second argument."""
+    want(arguments, *([Type.TEXT] * max(1, min(2, len(arguments)))))
+    if len(arguments) == 2 and not 1 <= len(literal_text(arguments[1], "list of characters")) <= MOST_SHORT:
+        raise WrongArguments(f"takes 1 to {MOST_SHORT} characters to remove")
+    return Facts(Type.TEXT, nullable=any_nullable(arguments))
+
+
+for _name, _of_blanks, _of_characters in (
+    ("trim", trimmed, str.strip), ("ltrim", left_trim, str.lstrip), ("rtrim", right_trim, str.rstrip),
+):  # fmt: skip
+    _meaning = partial(_trimmed, _of_blanks, _of_characters)
+    function(_name, meaning=_meaning, per_byte=15, reads_text=True, strict=True)(_trim)
 
 
 def _left(arguments: tuple[Expr, ...]) -> Facts:

@@ -210,7 +210,9 @@ def _specs() -> list[Spec]:
     specs += [("is_null", B, (a,)) for a in (I, R, T, B, D, S)] + [("is_true", B, (B,)), ("is_false", B, (B,))]
     specs += [(name, B, (T, one_of(*PATTERNS))) for name in ("like", "ilike")]
     specs += [(name, B, (T, T)) for name in ("starts_with", "ends_with", "contains")]
-    specs += [(name, T, (T,)) for name in ("lower", "upper", "trim", "ltrim", "rtrim")]
+    specs += [(name, T, (T,)) for name in ("lower", "upper", "trim", "ltrim", "rtrim")] + [
+        (name, T, (T, one_of("a", " ", "xİ%-]^"))) for name in ("trim", "ltrim", "rtrim")
+    ]
     specs += [(name, T, (T, one_of(0, 1, 2, 5, 10_000))) for name in ("left", "right")]
     specs += [("substr", T, (T, one_of(1, 2, 9), one_of(0, 1, 3))), ("substr", T, (T, one_of(1, 2, 10_000)))]
     specs += [("concat", T, (T, T)), ("concat", T, (T, T, T)), ("length", I, (T,))]

@@ -349,7 +349,7 @@ def _arguments(node: Call, texts: list[str]) -> list[str]:
 
 
 def _trim(function: str) -> Template:
-    return lambda node, texts: binary(f"{function}({texts[0]}, {quoted(BLANKS)})")
+    return lambda node, texts: binary(f"{function}({', '.join([*texts, quoted(BLANKS)][:2])})")
 
 
 def _count(form: str) -> Template:

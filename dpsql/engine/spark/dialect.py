@@ -304,12 +304,12 @@ def _to_boolean(node: Call, texts: list[str]) -> str:
 _BLANKS = "".join(c for c in map(chr, range(0x10000)) if trimmed(c) == "" and c)
 
 
-def _trimmed(side: str, text: str) -> str:
-    return f"trim({side} {quoted(_BLANKS)} FROM {text})"
+def _trimmed(side: str, text: str, removed: str = quoted(_BLANKS)) -> str:
+    return f"trim({side} {removed} FROM {text})"
 
 
 def _trim(side: str) -> Template:
-    return lambda node, texts: _trimmed(side, texts[0])
+    return lambda node, texts: _trimmed(side, *texts)
 
 
 def _with_count(function: str) -> Template:

@@ -60,10 +60,11 @@ def _log(self: Scalars, node: exp.Log) -> Expr:
 
 @handles(exp.Trim)
 def _trim(self: Scalars, node: exp.Trim) -> Expr:
-    if not (isinstance(blank := node.args.get("expression"), exp.Literal) and blank.name == " "):
-        only(node, "this", "position")
+    only(node, "this", "position", "expression")
+    removed = node.args.get("expression")
+    characters = [] if removed is None or (isinstance(removed, exp.Literal) and removed.name == " ") else [removed]
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
-    return self.call(name, node, self.bind(node.this))
+    return self.call(name, node, *(self.bind(part) for part in (node.this, *characters)))
 
 
 @handles(exp.Substring)

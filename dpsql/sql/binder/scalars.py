@@ -105,7 +105,7 @@ class Scalars:
                 return literal(constant)
         reads_none = not any(isinstance(argument, Column) for argument in bound.arguments)
         if reads_none and not isinstance(node, exp.TryCast) and _fails(bound):
-            raise refuse("no_value", function=_word(name), position=place(node))
+            raise refuse("no_value", function=sql_word(node), position=place(node))
         if REGISTRY[name].reads_text and cost(bound) > MOST_NANOSECONDS:
             raise refuse("slow_expression", way=way_out(bound), position=place(node))
         weight = 1 + REGISTRY[name].repeated * sum(self._weight(argument) for argument in bound.arguments)
@@ -180,12 +180,9 @@ def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr,
     types = {argument.facts.type for argument in arguments}
     if types == {Type.BOOLEAN, Type.TEXT} and name in _MEETING and name != "case":  # whose conditions meet no result
         return tuple(_as_truth(argument) for argument in arguments)
-    if (
-        Type.TEXT in types
-        and name in _COMPARING
-        and (number := types - {Type.TEXT, Type.NULL}) <= {Type.INTEGER, Type.REAL}
-    ):
-        return tuple(_as_number(argument, Type.REAL in number) for argument in arguments)
+    numbers = types & {Type.INTEGER, Type.REAL}
+    if numbers and Type.TEXT in types and name in _COMPARING:
+        return tuple(_as_number(argument, Type.REAL in numbers) for argument in arguments)
     target = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
     if name not in _MEETING and name not in date_arguments:

@@ -30,7 +30,7 @@ _SPELT = (
     exp.ArrayContains, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime, exp.Join,
 )  # fmt: skip
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
-    (lists_as_in, (exp.EQ, exp.NEQ)),
+    (lists_as_in, (exp.Any, exp.Anonymous)),
     (in_own_words, (exp.Window, exp.CTE, exp.Anonymous, exp.Localtimestamp, exp.Min, exp.Max)),
     (with_plain_intervals, (exp.Interval, exp.Cast, exp.MakeInterval)),
     (without_unpivots, (exp.Pivot,)),

@@ -26,15 +26,26 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NUMERIC = (*exp.DataType.INTEGER_TYPES, *exp.DataType.FLOAT_TYPES, exp.DType.DECIMAL)
 
 
+_ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
 def lists_as_in(tree: exp.Query) -> exp.Query:
-    """Replace each `= ANY (list)` and `<> ALL (list)` with a list of literals by IN and NOT IN; return the tree."""
-    for node in list(tree.find_all(exp.EQ, exp.NEQ)):
-        every = isinstance(node, exp.NEQ)
-        items = _items(_listed(node.expression, "ALL" if every else "SOME"))
-        if items is None:
-            continue
-        membership = _member(node.this, items)
-        node.replace(exp.Paren(this=exp.Not(this=membership) if every else membership))
+    """Replace each comparison with ANY or ALL of a list of literals: `= ANY` and `<> ALL` by IN and NOT IN, others by comparisons
+    with each item. Return the tree."""
+    for node in list(tree.find_all(exp.EQ, exp.NEQ, *_ORDERS)):
+        for word, connector in (("SOME", exp.Or), ("ALL", exp.And)):
+            items = _items(_listed(node.expression, word))
+            if items is None:
+                continue
+            every = connector is exp.And
+            if isinstance(node, exp.NEQ if every else exp.EQ):
+                membership = _member(node.this, items)
+                node.replace(exp.Paren(this=exp.Not(this=membership) if every else membership))
+            elif isinstance(items, exp.Null):
+                node.replace(exp.cast(exp.Null(), "boolean"))
+            elif len(items) <= MOST_COMPARISONS:
+                compared = [type(node)(this=node.this.copy(), expression=item) for item in items]
+                node.replace(exp.Paren(this=joined(connector, compared)) if items else exp.Boolean(this=every))
     return tree
 
 
