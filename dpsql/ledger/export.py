@@ -18,7 +18,7 @@ from typing import TextIO, TypedDict
 
 from dpsql.ledger.records import Entry
 from dpsql.media.text import sheet_cell
-from dpsql.privacy.accounting.ledger_units import DECIMALS
+from dpsql.privacy.ledger_units import DECIMALS
 
 
 class EntryFacts(TypedDict):

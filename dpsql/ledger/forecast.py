@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import Entry, Units, decimal_text, from_text
 from dpsql.ledger.windows import in_words, of_present, parts
-from dpsql.privacy.accounting.ledger_units import DECIMALS, next_start
+from dpsql.privacy.ledger_units import DECIMALS, next_start
 
 WEEK = timedelta(days=7)
 _FARTHEST = timedelta(days=365 * 100)

@@ -44,7 +44,7 @@ from dpsql.ledger.records import (
 )
 from dpsql.ledger.store import GroupCommit, Store, Submission, Taken
 from dpsql.ledger.witness import Head, Witness
-from dpsql.privacy.accounting.ledger_units import DECIMALS
+from dpsql.privacy.ledger_units import DECIMALS
 from dpsql.storage.memory import LiveObjects
 
 # --- Outcomes of charges, written in the transaction of the next charge ---

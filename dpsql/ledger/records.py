@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from dpsql.errors.exceptions import refuse
-from dpsql.privacy.accounting.ledger_units import DECIMALS
+from dpsql.privacy.ledger_units import DECIMALS
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

@@ -44,8 +44,7 @@ from dpsql.pricing.pricing import Price, PricedBlock, price
 from dpsql.pricing.running_totals import RunningTable, is_better, lengths, levels, mean_variances, running_error
 from dpsql.pricing.sample_values import MeanRequest
 from dpsql.pricing.workloads import ADDING_UP, variance
-from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.registry import ANNEX_OF

@@ -14,7 +14,7 @@ from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, sou
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
 from dpsql.policy.values import MOST_STEPS, OWNER
 from dpsql.policy.yaml_text import Place, Problems
-from dpsql.privacy.accounting.registry import needs_delta
+from dpsql.privacy.accounting import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 
 _FILES = (

@@ -31,8 +31,8 @@ from dpsql.policy.fields import (
 from dpsql.policy.reach import Hop, is_file, joins_of, links_within, paths_to_unit
 from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.policy.yaml_text import Origin
-from dpsql.privacy.accounting.ledger_units import EVERY
-from dpsql.privacy.accounting.registry import ACCOUNTANTS
+from dpsql.privacy.accounting import ACCOUNTANTS
+from dpsql.privacy.ledger_units import EVERY
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.registry import ANNEXES, askable
 
@@ -126,7 +126,7 @@ class DatasetBudget:
     """The limit of the privacy loss of the whole dataset.
 
     `delta` is 0 only under the accountant "pure". `every`: the limits of the dataset, analysts and projects hold for each window
-    of this length (`privacy.accounting.ledger_units`); None: they hold for all questions ever. `lifetime` limits all windows
+    of this length (`privacy.ledger_units`); None: they hold for all questions ever. `lifetime` limits all windows
     together (or None).
     """
 

@@ -14,7 +14,7 @@ from dpsql.plan.plan import Term, TermKind
 from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import PricedBlock
-from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting import Accountant
 from dpsql.privacy.loss import Neighbours, plain_decimal, pure_of_rho
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold, law_for
 from dpsql.privacy.mechanisms.contract import Sensitivity, TermNoise

@@ -18,7 +18,7 @@ from dpsql.pricing.options import Options
 from dpsql.pricing.running_totals import candidate, running_error
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.pricing.sharing import NoiseLaw
-from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable

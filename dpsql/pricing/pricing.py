@@ -41,7 +41,7 @@ from dpsql.pricing.workloads import (
     share_by_set,
     workloads_of,
 )
-from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Norm, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.partition_selection import (

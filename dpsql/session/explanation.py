@@ -33,7 +33,7 @@ from dpsql.pricing.explain import (
 from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import is_charged, price
-from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting import Accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 from dpsql.release.release import OutputColumn, Release

@@ -301,7 +301,7 @@ MUTANTS = (
     Mutant("delta of one key charged for all", "privacy/mechanisms/partition_selection.py", "TruncatedGeometric.loss", "PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key).scaled(self.l0)", "PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key)", "unit/privacy/mechanisms/test_partition_selection.py", "costs_add_up"),
     Mutant("Laplace scale a tenth too small", "privacy/mechanisms/laplace.py", "noise_for", "steps_moved(sensitivity, shift) / epsilon", "steps_moved(sensitivity, shift) / epsilon * Fraction(9, 10)", REPLAY, 'test_one_entity_moves_sums_within_the_claim and count_rows_of_units'),
     Mutant("Gaussian scale a tenth too small", "privacy/mechanisms/gaussian.py", "noise_for", "square_moved(sensitivity, shift) / (2 * rho)", "square_moved(sensitivity, shift) * 4 / (10 * rho)", GATE, 'test_noise_fits_its_scale_and_no_other'),
-    Mutant("noise without a pure epsilon is free of delta", "privacy/accounting/pure.py", "Pure.charge", "loss.delta + delta", "loss.delta", 'unit/privacy/test_accounting.py', 'hardly_less'),
+    Mutant("noise without a pure epsilon is free of delta", "privacy/accounting.py", "Pure.charge", "loss.delta + delta", "loss.delta", 'unit/privacy/test_accounting.py', 'hardly_less'),
     Mutant("a part is the whole", "privacy/loss.py", "PrivacyLoss.divided", "None if self.epsilon is None else self.epsilon / parts", "self.epsilon", 'unit/privacy/test_accounting.py', 'add_up'),
     Mutant("an unknown law is free in the audit", "dpsql_audit/noise_laws.py", "law_of", "isinstance(noise, Constant)", "type(noise) not in LAWS", 'unit/privacy/mechanisms/test_registry.py', 'derived'),
     Mutant("the audit counts one entry", "dpsql_audit/noise_laws.py", "_laplace_loss", "(sum(steps) * rate, sum((laplace_rho(rate, step) for step in steps), Fraction(0)))", "(steps[0] * rate, laplace_rho(rate, 2 * steps[0]))", 'unit/privacy/mechanisms/test_registry.py', 'audit_has'),
@@ -322,7 +322,7 @@ MUTANTS = (
     Mutant("a derived class has the sampler of its base", "noise/noise_samplers.py", "sample", "SAMPLERS.get(type(noise))", "next((draw for law, draw in SAMPLERS.items() if isinstance(noise, law)), None)", 'unit/privacy/mechanisms/test_registry.py', 'derived'),
     Mutant("what is stored has another scale", "privacy/mechanisms/registry.py", "from_json", "noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)", """numbers['shift'] = 0
 noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)""", 'unit/privacy/mechanisms/test_registry.py', 'round_trip'),
-    Mutant("charges rounded down", "privacy/accounting/ledger_units.py", "charge_units", "ceil(value * UNITS[dimension])", "int(value * UNITS[dimension])", 'unit/privacy/test_accounting.py'),
+    Mutant("charges rounded down", "privacy/ledger_units.py", "charge_units", "ceil(value * UNITS[dimension])", "int(value * UNITS[dimension])", 'unit/privacy/test_accounting.py'),
     Mutant("charged without looking at the budget", "ledger/ledger.py", "Ledger._fitting", "all((account.fits(request.charge) for account in accounts.values()))", "True or all((account.fits(request.charge) for account in accounts.values()))", SESSION, 'fit_one_scope'),
     Mutant("spent forgotten", "ledger/ledger.py", "Ledger._charge", "added(account.spent, request.charge)", "account.spent", SESSION, 'charged_once'),
     Mutant("budget looked at outside the lock", "ledger/ledger.py", "Ledger._charge_all", """with self._write_transaction() as writer:
@@ -963,8 +963,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("the limit of all windows is not kept", "ledger/windows.py", "_dataset_limits", "window.in_all is None", "True", "unit/ledger/test_windows.py", "lifetime_limit_ends and sqlite"),
     Mutant("a charge leaves the window out", "session/budget.py", "scopes_of", "(in_all, BudgetScope(windows.window_scope(start), dataset, budget.every), *in_window)", "(in_all, *in_window)", "unit/session/test_windows.py", "lifetime_ends"),
     Mutant("a restored ledger opens a spent window anew", "ledger/backup.py", "restore", "open_in(writer, witness, accounts, window)", "pass", "unit/ledger/test_windows.py", "restored"),
-    Mutant("a year has eleven months", "privacy/accounting/ledger_units.py", "windows_in_a_year", "_CALENDAR[every][1]", "_CALENDAR[every][1] - 1", "unit/session/test_windows.py", "at_every_door"),
-    Mutant("a sum of budgets has the delta of one", "privacy/accounting/zcdp.py", "Zcdp.repeated", "times * self.delta_conversion", "self.delta_conversion", "unit/privacy/test_accounting.py", "several_budgets"),
+    Mutant("a year has eleven months", "privacy/ledger_units.py", "windows_in_a_year", "_CALENDAR[every][1]", "_CALENDAR[every][1] - 1", "unit/session/test_windows.py", "at_every_door"),
+    Mutant("a sum of budgets has the delta of one", "privacy/accounting.py", "Zcdp.repeated", "times * self.delta_conversion", "self.delta_conversion", "unit/privacy/test_accounting.py", "several_budgets"),
     Mutant("a backup holds whatever was seen", "ledger/backup.py", "_holds", "digest is not None and same(digest, last_head.digest)", "True", "unit/ledger/test_backup.py"),
     # exports of randomised rows
     Mutant("the ratio of a law is rounded up", "privacy/mechanisms/local_randomizers.py", "ratio_of", "floor(exp_lower(epsilon) * 2**RATIO_BITS)", "floor(exp_lower(epsilon) * 2**RATIO_BITS) + 1", 'unit/privacy/mechanisms/test_local_randomizers.py', 'tells_more'),

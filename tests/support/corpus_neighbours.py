@@ -13,7 +13,7 @@ from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, price
-from dpsql.privacy.accounting.pure import Pure
+from dpsql.privacy.accounting import Pure
 from dpsql.privacy.loss import Neighbours
 from dpsql_audit.distances import Verdict, compare
 from dpsql_audit.observation import Observed

@@ -29,7 +29,7 @@ from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.values import MOST_SCALE
 from dpsql.policy.yaml_text import quoted, schema_line
-from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting import make_accountant
 
 _TYPES = (
     (r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INT[0-9]*)$", "integer"),

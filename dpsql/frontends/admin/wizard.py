@@ -41,7 +41,7 @@ from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.types import Preparation
 from dpsql.policy.values import MOST_COUNT, login
-from dpsql.privacy.accounting.ledger_units import EVERY
+from dpsql.privacy.ledger_units import EVERY
 from dpsql.session.budget import in_questions
 
 WIDE = 20

@@ -282,9 +282,9 @@ def _units(policy: Policy, lost: str) -> dict[str, int]:
     from fractions import Fraction
     from math import ceil
 
-    from dpsql.privacy.accounting.conversions import MOST_EPSILON
-    from dpsql.privacy.accounting.ledger_units import UNITS
-    from dpsql.privacy.accounting.registry import make_accountant
+    from dpsql.privacy.accounting import make_accountant
+    from dpsql.privacy.conversions import MOST_EPSILON
+    from dpsql.privacy.ledger_units import UNITS
 
     epsilon, _, stated = lost.strip().partition(" ")
     try:

@@ -13,8 +13,8 @@ from dpsql.errors.exceptions import did_you_mean
 from dpsql.ledger import decimal_text
 from dpsql.ledger.records import from_text, request_of
 from dpsql.ledger.windows import of_present, parts
-from dpsql.privacy.accounting.ledger_units import spent_amount
-from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting import make_accountant
+from dpsql.privacy.ledger_units import spent_amount
 from dpsql.privacy.loss import exact_number
 from dpsql.reuse.questions import ANSWERED, FREE
 from dpsql.session.budget import budget_of_everybody, question_price
@@ -151,7 +151,7 @@ def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...
 
     Raises UsageError for an unknown rule or an invalid delta.
     """
-    from dpsql.privacy.accounting.conversions import RULES, compared
+    from dpsql.privacy.conversions import RULES, compared
 
     chosen = set(RULES) if "all" in accountants else set(accountants)
     if unknown := sorted(chosen - set(RULES)):

@@ -24,8 +24,7 @@ from dpsql.pricing.budget_parts import (
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.options import Options
 from dpsql.pricing.sharing import NoiseLaw
-from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.contract import Noise, Norm
 from dpsql.privacy.mechanisms.laplace import Laplace

@@ -21,8 +21,7 @@ from dpsql.pricing.budget_parts import BudgetParts, noise_law
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import price
 from dpsql.pricing.sharing import assumed_value
-from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting import Accountant, make_accountant
 
 POLICY = parse_policy("""
 dataset: d

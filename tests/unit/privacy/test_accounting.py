@@ -15,11 +15,9 @@ from scipy import optimize
 from support.accountant_contract import AccountantContract
 
 from dpsql.errors.exceptions import PolicyRefusal, Refusal
-from dpsql.privacy.accounting import registry
-from dpsql.privacy.accounting.conversions import advanced_composition, epsilon_to_rho, rho_to_epsilon
-from dpsql.privacy.accounting.pure import Pure
-from dpsql.privacy.accounting.registry import make_accountant
-from dpsql.privacy.accounting.zcdp import Zcdp
+from dpsql.privacy import accounting
+from dpsql.privacy.accounting import Pure, Zcdp, make_accountant
+from dpsql.privacy.conversions import advanced_composition, epsilon_to_rho, rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian as gaussians
 from dpsql.privacy.mechanisms import laplace as laplaces
@@ -101,7 +99,7 @@ class TestZcdp(AccountantContract):
 
 def test_every_accountant_has_a_suite() -> None:
     suites = {suite.word for suite in AccountantContract.__subclasses__() if suite.__module__ == __name__}
-    assert suites == set(registry.ACCOUNTANTS)
+    assert suites == set(accounting.ACCOUNTANTS)
 
 
 def test_laplace_noise_costs_what_was_asked_under_every_accountant() -> None:

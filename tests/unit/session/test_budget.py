@@ -12,8 +12,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.ledger.accounts import Account
 from dpsql.policy import Policy
 from dpsql.policy.load import parse_policy
-from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.session.budget import (
     Budget,
     BudgetScope,

@@ -19,7 +19,7 @@ from dpsql.ledger import open_ledger, windows
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy.load import parse_policy
 from dpsql.pricing.options import Options
-from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.accounting import make_accountant
 from dpsql.session.context import Accounts, SessionContext
 from dpsql.session.session import open_session
 

@@ -18,7 +18,7 @@ from dpsql.ledger import accounts, windows
 from dpsql.ledger.forecast import forecasts
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import load_policy
-from dpsql.privacy.accounting.ledger_units import EVERY, next_start, window_start, windows_in_a_year
+from dpsql.privacy.ledger_units import EVERY, next_start, window_start, windows_in_a_year
 from dpsql.session.budget import windows_in_words
 from dpsql.session.row_export import RowExport
 from dpsql.session.session import open_session

@@ -8,8 +8,7 @@ Feldman and Zrnic 2021). The others require all parameters to be fixed in advanc
 
 A charge to an account of epsilon belongs to some (epsilon, delta)-DP mechanism. The one with the largest loss is randomised
 response (Kairouz, Oh and Viswanath 2015), whose Renyi divergences and loss distribution are used. A charge to an account of rho
-means only that its Renyi divergences are at most rho alpha: no loss distribution follows from that.
-"""
+means only that its Renyi divergences are at most rho alpha: no loss distribution follows from that."""
 
 from __future__ import annotations
 

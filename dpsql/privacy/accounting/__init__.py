@@ -1,1 +1,0 @@
-"""Accountants: how privacy losses of adaptively chosen queries add up, and how they become charges."""
