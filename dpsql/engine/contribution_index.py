@@ -31,7 +31,7 @@ public as the version of the data (privacy.md 1). No value of a row determines w
 gone may have held any row; the copy is then written again from all files.
 
 **Why an extended copy is the copy of all rows.** Let < be the order in which a unit's rows are kept: the keyed hash of the
-unit and the row's content, then the content; rows that neither distinguishes are equal in everything that a copy holds. An
+unit and the row, then that of its content, then the content; rows that none distinguishes are equal in all that a copy holds. An
 append-only table has one key for all versions of its data, and so one order <. Let k(M) be the first R rows of a bag M of one
 unit's rows (all if there are fewer). Then k(A + B) = k(k(A) + B) for bags A and B: a row of A that is not in k(A) has R rows of
 A before it, or equal to it, which A + B holds as well, so leaving it out does not change k(A + B). Hence the copy of the rows A,
@@ -160,7 +160,7 @@ class TableFiles:
 # --- contribution index -----------------------------------------------------------------------------------------------
 
 
-FORMAT = "5"
+FORMAT = "6"
 SETTLED_SECONDS = 0.1
 """Least age of a source's last change: two changes of a file within one tick of its clock (at most 0.01 s) look like one."""
 PATIENCE_SECONDS = 10.0
@@ -309,7 +309,8 @@ class ContributionIndex:
 
     def _shape(self, table: str) -> str:
         """Return the parts of the policy on which a view depends: columns and their names in the source, their stored integers
-        (which depend on bounds), the foreign keys to the unit, max_rows, the CSV format, and whether the table is append-only."""
+        (which depend on bounds), the primary key, the foreign keys to the unit, max_rows, the CSV format, and whether it is
+        append-only."""
         if table not in self._shapes:
             chain = [self._policy.tables[name] for name in (table, *self._parents(table))]
             columns = [
@@ -325,7 +326,14 @@ class ContributionIndex:
             ]
             path = (self._policy.unit_joins(table), self._policy.unit_column(table), chain[0].bounds.max_rows)
             dialects = [each.csv for each in chain]
-            parts = (columns, integers, path, dialects, *(["append-only"] if chain[0].append_only else []))
+            parts = (
+                columns,
+                chain[0].primary_key,
+                integers,
+                path,
+                dialects,
+                *(["append-only"] if chain[0].append_only else []),
+            )
             self._shapes[table] = canonical_text(parts)
         return self._shapes[table]
 

@@ -4,7 +4,9 @@ The first rows in the order of a keyed hash of their unit and content stay; the 
 stay depends only on the unit's own rows and the key, so adding a unit never changes the contribution of another unit;
 rows that tie are equal in everything that a question can see. The content is every column of the policy, whatever the
 question reads: there is one view for all questions, the same whether a window computes it or the contribution index has
-stored it.
+stored it. The hash reads the declared primary key, or at most `MOST_HASHED` columns, so that a question over a wide table
+does not read all of it. Nothing rests on the choice: rows of a unit with equal hashes are ordered by a hash of their whole
+content unless there is a declared key, and then by the content.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
 
 RANK, ROWS_OF_UNIT = '"#rank"', '"#rows of unit"'
+MOST_HASHED = 8
+"""Most columns that are read to order the rows of units, as long as their hashes differ."""
 _COUNT, _HASH, _HEAVY = '"#count"', '"#hash"', '"#heavy unit"'
 
 
@@ -29,10 +33,10 @@ class BoundedView:
 
     `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key for every row; `rows`:
     the same for the rows that have a unit; `alone`: the table, without the tables on its path to the unit; `content`: the
-    columns by which rows are ordered; `most`: max_rows; `joined`: whether other tables are read to find the unit;
-    `integers`: select items over `names`, the integers that questions sum (`quantization.kept_integers`); `narrow`: the
-    same in the narrow types of a copy; `units`: whether rows have units; `is_snapshot`: that of all tables that are read.
-    Under row privacy `rows` is `every`, `units` is False and `most` is 1.
+    columns by which rows are ordered, and `hashed` those that each of their hashes reads; `most`: max_rows; `joined`: whether
+    other tables are read to find the unit; `integers`: select items over `names`, the integers that questions sum
+    (`quantization.kept_integers`); `narrow`: the same in the narrow types of a copy; `units`: whether rows have units;
+    `is_snapshot`: that of all tables that are read. Under row privacy `rows` is `every`, `units` is False and `most` is 1.
     """
 
     table: str
@@ -41,6 +45,7 @@ class BoundedView:
     alone: str
     names: tuple[str, ...]
     content: tuple[str, ...]
+    hashed: tuple[tuple[str, ...], ...]
     most: int
     joined: bool
     integers: tuple[str, ...]
@@ -73,7 +78,7 @@ class BoundedView:
         """
         unit = self.dialect.identifier(UNIT)
         counted = f"SELECT *, count(*) OVER (PARTITION BY {unit}) AS {_COUNT} FROM {self.dialect.derived(rows)}"
-        order = [keyed_order(self.dialect, key, self.content), *self.content]
+        order = [self._hash(key), *self._ties(key)]
         needed = [f"CASE WHEN {_COUNT} > {self.most} THEN {term} END" for term in order]
         position = _row_number([unit], needed)
         return self._within(f"SELECT *, {position} AS {RANK} FROM {self.dialect.derived(counted)}", hidden)
@@ -86,7 +91,7 @@ class BoundedView:
         """
         unit, rows = self.dialect.identifier(UNIT), self.dialect.derived(self.rows)
         heavy = f"SELECT {unit} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}"
-        hashed = f"SELECT {unit}, {keyed_order(self.dialect, key, self.content)} AS {_HASH} FROM {rows} WHERE {unit} IN ({heavy})"
+        hashed = f"SELECT {unit}, {self._hash(key)} AS {_HASH} FROM {rows} WHERE {unit} IN ({heavy})"
         window = f"OVER (PARTITION BY {unit} ORDER BY {_HASH})"
         ranks = f"row_number() {window} AS {RANK}, {self.most} + 1 - rank() {window} AS {_COUNT}"
         ranked = f"SELECT {unit}, {_HASH}, {ranks} FROM {self.dialect.derived(hashed)}"
@@ -101,11 +106,11 @@ class BoundedView:
         rows with an equal hash fill up what is left of `most` in the order of their content.
         """
         unit, columns = self.dialect.identifier(UNIT), ", ".join([*self.names, *hidden])
-        rows, row_hash = self.dialect.derived(self.rows), keyed_order(self.dialect, key, self.content)
+        rows, row_hash = self.dialect.derived(self.rows), self._hash(key)
         heavy = self.dialect.derived(f"SELECT {unit} AS {_HEAVY}, {_HASH}, {_COUNT} FROM {thresholds}", "#heavy")
         condition = f"CASE WHEN {_HEAVY} IS NULL THEN true ELSE {row_hash} < {_HASH} END"
         below = f"SELECT {columns} FROM {rows} LEFT JOIN {heavy} ON {unit} = {_HEAVY} WHERE {condition}"
-        position = _row_number([unit], list(self.content))
+        position = _row_number([unit], self._ties(key))
         same = f"{rows} JOIN {heavy} ON {unit} = {_HEAVY} WHERE {_COUNT} > 0 AND {row_hash} = {_HASH}"
         equal = self.dialect.derived(f"SELECT *, {position} AS {RANK} FROM {same}")
         return f"{below} UNION ALL SELECT {columns} FROM {equal} WHERE {RANK} <= {_COUNT}"
@@ -121,8 +126,15 @@ class BoundedView:
 
     def ranked(self, rows: str, key: str) -> str:
         """Return a SELECT of `rows` (as for `within_max_rows`) with the rank of each row within its unit."""
-        position = rank(self.dialect, key, [self.dialect.identifier(UNIT)], self.content)
+        position = _row_number([self.dialect.identifier(UNIT)], [self._hash(key), *self._ties(key)])
         return f"SELECT *, {position} AS {RANK} FROM {self.dialect.derived(rows)}"
+
+    def _hash(self, key: str) -> str:
+        return keyed_order(self.dialect, key, self.hashed[0])
+
+    def _ties(self, key: str) -> list[str]:
+        """Return the order of rows of one unit whose first hashes are equal."""
+        return [*(keyed_order(self.dialect, key, columns) for columns in self.hashed[1:]), *self.content]
 
 
 def rank(
@@ -163,7 +175,9 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     )
     if policy.privacy_unit is None:
         every = f"SELECT {', '.join(items)} FROM {scanned.sql} AS s0"
-        return BoundedView(table, every, every, scanned.sql, names, names, 1, False, integers, narrow, False, dialect)
+        return BoundedView(
+            table, every, every, scanned.sql, names, names, (names,), 1, False, integers, narrow, False, dialect
+        )
     assert most is not None
     tables, unit, is_snapshot = _unit_path(dialect, policy, source, table)
     every = f"SELECT {', '.join([*items, f'{unit} AS {dialect.identifier(UNIT)}'])} FROM {tables}"
@@ -171,10 +185,25 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))
+    content = names + signs
+    hashed = _hashed(dialect, policy, table, content)
     return BoundedView(
-        table, every, rows, scanned.sql, names, names + signs, most, joined, integers, narrow, True, dialect,
+        table, every, rows, scanned.sql, names, content, hashed, most, joined, integers, narrow, True, dialect,
         is_snapshot,
     )  # fmt: skip
+
+
+def _hashed(dialect: Dialect, policy: Policy, table: str, content: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the columns that each hash of a row reads. Of a wide table without a declared key the first hash reads those that
+    probably distinguish a unit's rows: numbers and times, then texts, and last columns with a domain."""
+    declared = policy.tables[table]
+    if declared.primary_key:
+        return (tuple(map(dialect.identifier, declared.primary_key)),)
+    columns = [column for column in declared.columns.values() if column.name != policy.unit_column(table)]
+    if len(columns) < MOST_HASHED:
+        return (content,)
+    columns.sort(key=lambda column: (column.domain is not None, column.type in ("text", "boolean")))
+    return tuple(dialect.identifier(column.name) for column in columns[:MOST_HASHED]), content
 
 
 def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str, bool]:

@@ -277,16 +277,15 @@ class Emitter(RelationText):
         return RowTerm(term, value, condition)
 
     def _read_again(self, block: BoundedBlock) -> bool:
-        """Return whether reading the rows twice is as cheap as storing them: this holds for a prepared view without joins
-        and caps.
+        """Return whether reading the rows twice is as cheap as storing them: this holds for a copy, without joins and caps.
 
         Both readings see one snapshot of the file, or a source that must not have changed meanwhile.
         """
         node = block.source
         while isinstance(node, (Filter, Project)):
             node = node.source
-        prepared = isinstance(node, Scan) and self._prepared(node) is not None
-        return prepared and not block.caps.bounds.drops_rows_by_group
+        view = self._prepared(node) if isinstance(node, Scan) else None
+        return view is not None and view.prepared and not block.caps.bounds.drops_rows_by_group
 
     def unchanged(self, source: Relation) -> tuple[tuple[str, str, str], ...]:
         """Return the tables that must not change while the query runs, with their identities and views: the tables whose view

@@ -101,6 +101,10 @@ def test_units_are_counted_by_the_first_question_after_its_charge(
         ((view,),) = cursor.execute("SELECT sql FROM duckdb_views() WHERE schema_name = '#bounded'").fetchall()
     assert "LEFT JOIN" in view and opened.token in view
     assert counted(session) == 7 * 3 + MOST
+    clipped = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_total = 9) ward, sum(cost) AS s FROM visits GROUP BY ward"
+    assert "NOT MATERIALIZED" not in written(session, clipped).sql  # no limits are compared twice
+    index_of(session).prepare(copy=True)
+    assert "NOT MATERIALIZED" in written(session, clipped).sql
 
 
 def test_a_person_who_had_few_rows_and_gets_many_is_bounded(source: tuple[Session, Write]) -> None:

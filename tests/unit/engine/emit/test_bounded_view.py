@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -15,9 +16,9 @@ from support.seeds import seeds
 from dpsql.engine.duckdb.dialect import DUCKDB, DuckDBDialect
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.duckdb.prepared_views import Views
-from dpsql.engine.emit.bounded_view import bounded_view
+from dpsql.engine.emit.bounded_view import bounded_view, keyed_order
 from dpsql.engine.emit.emitter import Emitter
-from dpsql.engine.query import EngineQuery, View
+from dpsql.engine.query import EngineQuery, Source, View
 from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy
 from dpsql.pricing.options import Options
@@ -142,12 +143,41 @@ def test_thresholds_keep_the_same_rows(tmp_path: Path, seed: int, most: int, dia
     equal = [(16, "1.5", "'a'")] * (most + 2) + [(17, "2.5", "'b'")] * most
     data = Data(tmp_path, most)
     engine = data.load([*crowd(seed), *few, *equal], seed)
-    view = replace(bounded_view(DUCKDB, data.policy, engine.source, "visits"), dialect=dialect)
-    for key in ("k", "another"):
+    whole = replace(bounded_view(DUCKDB, data.policy, engine.source, "visits"), dialect=dialect)
+    for key, view in product(
+        ("k", "another"), (whole, replace(whole, hashed=(('"ward"',), whole.content)))
+    ):  # a key that is none
         data.connection.execute(f"CREATE OR REPLACE TABLE thresholds AS {view.thresholds(key)}")
         kept = data.by_patient(view.within_max_rows(view.rows, key, ('"#unit"',)))
         assert data.by_patient(view.within_thresholds("thresholds", key, ('"#unit"',))) == kept
         assert view.is_snapshot and data.by_patient(view.bounded(key, ('"#unit"',))) == kept
+
+
+def test_the_first_hash_of_a_wide_table_reads_few_columns(tmp_path: Path) -> None:
+    """Numbers distinguish rows better than texts, and columns with a domain least."""
+    Data(tmp_path, 3)
+    path = tmp_path / "visits.yaml"
+    path.write_text(path.read_text() + "".join(f"      n{n}: {{type: integer}}\n" for n in range(200)))
+    source = Source("visits", dict.fromkeys(["patient", "cost", "ward", *(f"n{n}" for n in range(200))], "INTEGER"))
+    view = bounded_view(DUCKDB, load_policy(path), lambda table: source, "visits")
+    assert view.hashed[0] == ('"cost"', *(f'"n{n}"' for n in range(7))) and view.hashed[1:] == (view.content,)
+    assert view.thresholds("k").count('"n8"') == view.rows.count('"n8"') * 2  # only where columns are read
+
+
+def test_a_broken_primary_key_bounds_each_unit_and_is_all_that_the_hash_reads(tmp_path: Path) -> None:
+    """Rows of one unit that agree on the declared key are in the order of their content."""
+    data = Data(tmp_path, 3)
+    path = tmp_path / "visits.yaml"
+    path.write_text(path.read_text().replace("    max_rows", "    primary_key: [ward]\n    max_rows"))
+    data.policy = load_policy(path)
+    engine = data.load(crowd(2), 0)
+    view = bounded_view(DUCKDB, data.policy, engine.source, "visits")
+    assert view.hashed == (('"ward"',),) and keyed_order(DUCKDB, "k", ('"ward"',)) in view.thresholds("k")
+    everybody = data.kept(engine)
+    assert max(sum(kept.values()) for kept in everybody.values()) == 3
+    for gone in range(12):
+        data.replace([row for row in crowd(2) if row[0] != gone], gone)
+        assert data.kept(engine) == {patient: kept for patient, kept in everybody.items() if patient != gone}
 
 
 @pytest.mark.parametrize("unit", ["integer", "text"])
