@@ -147,6 +147,8 @@ def test_a_correlation_is_held_or_said_to_be_unknown(sandbox: Sandbox, rows: int
         assert (high > low).all()
         unknown = found.unknown.column(1).to_numpy()
         assert (unknown == ((low <= -1) & (high >= 1))).all()
+        nulls, notes = found.table.column(1).null_count, found.bars.notes
+        assert (nulls > 0) == any(f"m0 is NULL in {nulls} of 300 rows" in note for note in notes) == (rows == 30)
         if rows == 30:
             assert unknown.mean() > 0.9
             assert found.columns[1].unknown
