@@ -56,6 +56,8 @@ def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     low, high = 0.0, 2 * float(epsilon) + 100  # a large delta allows some rho by itself, whatever epsilon is
     for _ in range(120):
         middle = (low + high) / 2
+        if middle in (low, high):  # no number lies between
+            break
         x = float(_best_alpha(Fraction(middle), delta)) - 1 if middle > 0 else inf
         low, high = (middle, high) if _epsilon_float(middle, x, delta) <= float(epsilon) else (low, middle)
     rho = Fraction(low)
@@ -85,6 +87,8 @@ def _best_alpha(rho: Fraction, delta: Fraction) -> Fraction:
     low, high = 0.0, min(sqrt(most / small), expm1(most))
     for _ in range(80):
         middle = (low + high) / 2
+        if middle in (low, high):
+            break
         below = small * middle * middle + log1p(middle) < most
         low, high = (middle, high) if below else (low, middle)
     return 1 + Fraction(max(high, 1e-9))

@@ -57,20 +57,21 @@ built-in extensions, and nothing is loaded into our databases. Looking them up t
 def _offered(connection: duckdb.DuckDBPyConnection, owned: bool) -> frozenset[str]:
     """Return the names in MEANINGS that a database has. `owned`: it is our own database.
 
-    Each name is looked up separately, because `duckdb_settings()` leaves out deprecated settings, although these can still be
+    Each name is looked up separately unless all are there, because `duckdb_settings()` leaves out deprecated settings, although these can still be
     set and still change results (`error_on_division_by_zero` in DuckDB 2.0.1).
     """
     offered = _OF_OUR_OWN.get(duckdb.__version__) if owned else None
     if offered is None:
-        offered = frozenset(name for name in MEANINGS if _has_setting(connection, name))
+        is_newest = _has_settings(connection, *MEANINGS)
+        offered = frozenset(name for name in MEANINGS if is_newest or _has_settings(connection, name))
     return _OF_OUR_OWN.setdefault(duckdb.__version__, offered) if owned else offered
 
 
-def _has_setting(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
-    """Return whether a database has a setting, listed or not."""
+def _has_settings(connection: duckdb.DuckDBPyConnection, *names: str) -> bool:
+    """Return whether a database has all of some settings, listed or not."""
     cursor = connection.cursor()
     try:
-        cursor.execute(f"SELECT current_setting('{name}')").fetchall()
+        cursor.execute("SELECT " + ", ".join(f"current_setting('{name}')" for name in names)).fetchall()
     except duckdb.CatalogException:
         return False
     finally:
