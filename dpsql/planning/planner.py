@@ -28,7 +28,7 @@ from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, filled, group_count, results_read
 from dpsql.plan.stability import tables
-from dpsql.plan.unused_columns import identity, marks_read, scans
+from dpsql.plan.unused_columns import marks_read, scans
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table
@@ -389,7 +389,7 @@ class Planned:
     @cached_property
     def columns_read(self) -> tuple[str, ...]:
         """The columns of base tables that the question reads, as TABLE.COLUMN."""
-        read = (scan for priced in self.price.blocks for scan in scans(identity(priced.block)))
+        read = (scan for priced in self.price.blocks for scan in scans(priced.rows_read))
         return tuple(sorted({f"{scan.table}.{column.name}" for scan in read for column in scan.columns}))
 
     def waiting(self, index: int) -> tuple[str, ...]:
@@ -400,7 +400,7 @@ class Planned:
 def release_key(priced: PricedBlock, policy: Policy) -> str:
     """Return the key of a block's release: a fingerprint of what is measured, over which rows, and with which noise. Only what
     the block reads of the policy has a part in it."""
-    plan, source = priced.noise, identity(priced.block)
+    plan, source = priced.noise, priced.rows_read
     measured = (plan.terms, plan.selection, *plan.measurements)
     block = replace(priced.block, name="", formulas=(), source=source)
     return fingerprint((block, *measured, tuple(marks_read(source, policy).items())))

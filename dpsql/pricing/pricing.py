@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -22,8 +22,9 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Key, Term, TermKind, group_count
+from dpsql.plan.plan import BoundedBlock, Key, Relation, Term, TermKind, group_count
 from dpsql.plan.stability import owned
+from dpsql.plan.unused_columns import identity
 from dpsql.policy import Policy
 from dpsql.pricing.budget_parts import BudgetParts, is_whole, recomputed_loss
 from dpsql.pricing.expected_error import measure_half_width, term_errors
@@ -206,6 +207,11 @@ class PricedBlock:
     block: BoundedBlock
     noise: NoisePlan
     loss: PrivacyLoss
+
+    @cached_property
+    def rows_read(self) -> Relation:
+        """The source of the block with only the columns on which its numbers depend, for the name of its release."""
+        return identity(self.block)
 
 
 @dataclass(frozen=True)

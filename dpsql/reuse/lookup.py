@@ -29,7 +29,7 @@ from dpsql.noise.perturb import ChosenNumber, NoisyAnswer, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
-from dpsql.plan.unused_columns import family, identity, marks_read
+from dpsql.plan.unused_columns import family, marks_read
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
 from dpsql.policy.versions import changed, mark
@@ -60,7 +60,7 @@ class Conversion:
         old_key = fingerprint((key_in_format_1(priced, self._policy), version, self._audience))
         (exact,) = self._store.earlier(old_key) or (None,)
         if exact is not None:
-            reads = marks_read(identity(priced.block), self._policy)
+            reads = marks_read(priced.rows_read, self._policy)
             self._stored_again(exact, key, alike, reads)
         for mode in (Reuse.ON, Reuse.DERIVE):
             for pin in self._store.earlier(fingerprint(("derived", old_key, mode.value))):
@@ -336,7 +336,7 @@ class StoredReleases:
                 "loss": describe_loss(priced.loss),
                 "analyst": self._analyst or OWNER,
             }
-            facts |= {"reads": marks_read(identity(priced.block), self._policy)} | description(priced)
+            facts |= {"reads": marks_read(priced.rows_read, self._policy)} | description(priced)
             payload = packed(noisy)
             release: StoredRelease | None
             if shared:

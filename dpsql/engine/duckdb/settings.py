@@ -57,8 +57,8 @@ built-in extensions, and nothing is loaded into our databases. Looking them up t
 def _offered(connection: duckdb.DuckDBPyConnection, owned: bool) -> frozenset[str]:
     """Return the names in MEANINGS that a database has. `owned`: it is our own database.
 
-    Each name is looked up separately unless all are there, because `duckdb_settings()` leaves out deprecated settings, although these can still be
-    set and still change results (`error_on_division_by_zero` in DuckDB 2.0.1).
+    Each name is looked up separately unless all are there, because `duckdb_settings()` leaves out deprecated settings, although
+    these can still be set and still change results (`error_on_division_by_zero` in DuckDB 2.0.1).
     """
     offered = _OF_OUR_OWN.get(duckdb.__version__) if owned else None
     if offered is None:

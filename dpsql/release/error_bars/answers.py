@@ -59,6 +59,7 @@ class Answer:
     if_all_exist: frozenset[int] = frozenset()
     chosen: frozenset[int] = frozenset()
     simultaneous: bool = True
+    shape: _Shape | None = None
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,12 @@ def answer(
                 position, table.field(position).with_type(pa.float64()), _nullable(_end(by_position[position], word))
             )
     facts = (run.extra, run.of_groups, run.if_all_exist, run.chosen)
-    return Answer(remainder, table, run.noisy, index, confidence, *facts, simultaneous)
+    return Answer(remainder, table, run.noisy, index, confidence, *facts, simultaneous, run.shape)
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     """Return the error bars of every noisy column; where they cannot be computed, NULL and a remark."""
-    run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
+    run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra, answered.shape)
     table, notes = answered.table, []
     numbers = [
         position for position, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(position).type)
@@ -284,11 +285,18 @@ def _shape(remainder: Remainder) -> _Shape:
 class _Run:
     """One remainder with its released numbers, traced and ready to run."""
 
-    def __init__(self, sandbox: Sandbox, remainder: Remainder, confidence: float, extra: Extra | None = None) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        remainder: Remainder,
+        confidence: float,
+        extra: Extra | None = None,
+        shape: _Shape | None = None,
+    ) -> None:
         self.sandbox = sandbox
         self.remainder = remainder
         self.confidence = confidence
-        self.shape = _shape(remainder)
+        self.shape = _shape(remainder) if shape is None else shape
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
         self.listed = self.shape.empty & _of_series(remainder, self.shape.tree) if self.shape.empty else frozenset()
         self.of_groups, self.chosen = self.shape.of_groups - self.listed, self.shape.chosen
