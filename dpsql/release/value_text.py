@@ -47,13 +47,11 @@ def interval_parts(value: Any) -> tuple[int, int, int]:
 def interval_text(months: int, days: int, micros: int) -> str:
     """Return an interval as PostgreSQL writes it: 1 year 2 mons 3 days 04:05:06."""
     years, months = int(months / 12), months - int(months / 12) * 12
-    parts = [
-        f"{n} {word}{'' if abs(n) == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n
-    ]
+    parts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n]
     if micros or not parts:
         seconds, fraction = divmod(abs(micros), 1_000_000)
         clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (
-            f".{fraction:06}" if fraction else ""
+            f".{fraction:06}".rstrip("0") if fraction else ""
         )
         parts.append(("-" if micros < 0 else "") + clock)
     return " ".join(parts)

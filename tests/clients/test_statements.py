@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from support.generated_calls import calls
 from support.places import TESTS
 from support.postgres_source import Server
 from support.postgresql_twin import ANALYST, Answer, answers, comparable, objects
@@ -143,4 +144,14 @@ def test_a_newer_server_answers_alike(tmp_path_factory: pytest.TempPathFactory) 
     with beside(NEWER, tmp_path_factory) as newer:
         wrong = newer.differences(messages(STATEMENTS / "catalog.sql", NEWER), fresh=False)
         wrong += newer.differences(messages(STATEMENTS / "session.sql", NEWER), fresh=True)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_functions_of_constants_answer_as_postgresql(twins: Twins) -> None:
+    """Each registered function, of literals of its types. What is not computed here is refused (0A000), never another value."""
+    wrong = [
+        text
+        for text in twins.differences([(sql, False) for sql in calls(seed=38)], fresh=False)
+        if "dpsql      [('error', '0A000')]" not in text
+    ]
     assert not wrong, "\n".join(wrong)

@@ -100,6 +100,8 @@ class Backend:
         try:
             yield from handler(message)
         except Exception as error:
+            if isinstance(error, Error) and isinstance(message, (m.Query, m.Parse)):
+                error = syntax_words(error, message.sql)
             yield self._failed(error)
             if isinstance(message, m.Query):
                 yield self._end()
@@ -554,6 +556,25 @@ def for_analysts(error: Error) -> Error:
 
 _SHOWN = frozenset({"noise_plan", "command_argument"})
 """Slugs of errors with such placeholders whose facts come from the question alone, so that analysts may read them."""
+
+
+_TOKEN = re.compile(r"\s*('(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\w+|::|.)", re.DOTALL)
+
+
+def syntax_words(error: Error, sql: str) -> Error:
+    """Return a syntax error in PostgreSQL's words, which programs look for; what dpsql says of it is the hint."""
+    if error.slug not in ("syntax", "text_unfinished") or error.position is None:
+        return error
+    start = error.position - 1
+    token = _TOKEN.match(sql, start)
+    near = "end of input" if token is None else f'or near "{token[1]}"'
+    words, position = f"syntax error at {near}", start + 1 if token is None else token.start(1) + 1
+    if error.slug == "text_unfinished":
+        opened = "quoted identifier" if sql[start] == '"' else "/* comment" if sql[start] == "/" else "quoted string"
+        words, position = f'unterminated {opened} at or near "{sql[start:]}"', error.position
+    worded = refuse("postgresql", words=words, hint=error.message, position=position)
+    worded.sqlstate = error.sqlstate
+    return worded
 
 
 def error_bytes(error: Error, severity: str = "ERROR") -> bytes:

@@ -6,6 +6,7 @@ Sources: PostgreSQL 16's *_send and *_recv functions (src/backend/utils/adt). Da
 from __future__ import annotations
 
 import math
+import re
 import struct
 import uuid
 from collections.abc import Callable
@@ -92,18 +93,28 @@ def _integer(name: str, size: int, form: str, unsigned: bool = False) -> Codec:
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
-def _write_float(value: Any) -> str:
+def float_text(value: Any, single: bool = False, digits: int = 1) -> str:
+    """Return the text of a floating-point number, of single or double precision: as few digits as tell it apart, or with
+    `digits` (extra_float_digits) of 0 or less so many fewer than 15 (or 6)."""
     number = float(value)
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
-    return repr(number).removesuffix(".0")
+    most = 6 if single else 15
+    if digits <= 0:
+        return f"{number:.{max(most + digits, 1)}g}"
+    text = str(float32(number)) if single else repr(number)
+    sign, power = "-" * text.startswith("-"), Decimal(text).adjusted()
+    significant = re.sub(r"[-.]", "", text.partition("e")[0]).strip("0") or "0"
+    if number == 0 or -5 < power < most:
+        return format(Decimal(text), "f").removesuffix(".0")
+    point = "." if len(significant) > 1 else ""
+    return f"{sign}{significant[0]}{point}{significant[1:]}e{'-' if power < 0 else '+'}{abs(power):02}"
 
 
-def _write_real(value: Any) -> str:
-    """Return a number of single precision with as few digits as tell it apart."""
-    return str(float32(value)).removesuffix(".0") if math.isfinite(value) else _write_float(value)
+def _write_float(value: Any) -> str:
+    return float_text(value)
 
 
 def _read_float(text: str) -> float:
@@ -235,10 +246,7 @@ def _text(name: str, size: int = -1) -> Codec:
 
 def _floating(name: str, size: int, form: str) -> Codec:
     send, receive = _packed(form, float)
-    write = (
-        _write_float if size == 8 else lambda value: _write_float(str(float32(value)))
-    )  # as few digits as tell it apart
-    return Codec(name, size, write, send, _read_float, receive)
+    return Codec(name, size, lambda value: float_text(value, single=size == 4), send, _read_float, receive)
 
 
 def receive_array(data: bytes) -> list[Any]:

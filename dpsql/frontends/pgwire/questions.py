@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +30,10 @@ from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.commands import Command
+from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
+from dpsql.frontends.pgwire.constants.answers import parsed as constant_select
+from dpsql.frontends.pgwire.constants.syntax import Select
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
@@ -74,6 +78,7 @@ class PreparedStatement:
     oids: tuple[int, ...] = ()
     command: Command | None = None
     tree: exp.Expr | None = None
+    select: Select | None = None
     inner: PreparedStatement | None = None
     fields: tuple[ResultField, ...] | None = field(default=None)
     held: Held | None = field(default=None)
@@ -169,6 +174,12 @@ class Questions:
         plain = about_data and not about_catalog and first_parameter(piece) is None
         if plain or not _is_query(piece):
             return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
+        if not about_data and first_parameter(piece) is None:
+            select = self._catalog.selects.get(piece.sql, lambda: constant_select(piece.sql), len(piece.sql))
+            constant = None if select is None else answerable(select, self._place)
+            if constant is not None:
+                fields = tuple(starmap(ResultField, constant.columns))
+                return PreparedStatement(piece, "constant", select=select, fields=fields)
 
         def parsed() -> tuple[str, tuple[int, ...], exp.Expr | None]:
             tree = read_postgres(piece)
@@ -231,6 +242,8 @@ class Questions:
 
     def _fields_with(self, prepared: PreparedStatement, values: Sequence[Any]) -> tuple[ResultField, ...]:
         """Return the columns of a question with these values of its parameters."""
+        if prepared.kind == "constant":
+            return tuple(starmap(ResultField, self._constant(prepared).columns))
         if prepared.kind == "catalog":
             return _fields(self._repeated(prepared, values, self._catalog.describe).schema)
         try:
@@ -245,6 +258,8 @@ class Questions:
     def run(self, prepared: PreparedStatement, values: Sequence[Any], held: Held) -> StatementResult:
         """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays. `held`:
         the memory of the statement, at the end that of the rows; without room for them there is memory_full."""
+        if prepared.kind == "constant":
+            return self._run_constant(prepared, held)
         if prepared.kind == "catalog":
             table = self._repeated(prepared, values, self._catalog.run)
             held.resize(table.get_total_buffer_size())
@@ -310,6 +325,22 @@ class Questions:
         except Error as error:
             error.charged = not release.reused and release.loss != PrivacyLoss.nothing()
             raise
+
+    def _constant(self, prepared: PreparedStatement) -> Answerable:
+        assert prepared.select is not None
+        constant = answerable(prepared.select, self._place)
+        if constant is None:
+            raise refuse("catalog_query")
+        return constant
+
+    def _run_constant(self, prepared: PreparedStatement, held: Held) -> StatementResult:
+        constant = self._constant(prepared)
+        try:
+            table = constant.table()
+        except Elsewhere:
+            raise refuse("catalog_query") from None
+        held.resize(table.get_total_buffer_size())
+        return StatementResult("SELECT", tuple(starmap(ResultField, constant.columns)), table)
 
     def _repeated(self, prepared: PreparedStatement, values: Sequence[Any], ask: Callable[..., pa.Table]) -> pa.Table:
         """Return what `ask` (`run` or `describe` of the catalog) returns for a statement, or returned before in this state."""

@@ -105,13 +105,21 @@ def writers(fields: Sequence[ResultField], formats: Sequence[int]) -> list[Any]:
     senders: list[Any] = []
     for column, form in zip(fields, formats, strict=True):
         kind = e.codec(column.oid)
-        senders.append(kind.send if form else _texts(kind))
+        senders.append(_binary(column.oid, kind) if form else _texts(kind))
     return senders
 
 
 def _texts(kind: e.Codec) -> Any:
+    """Return a function that writes values as texts; a str is one already, as PostgreSQL writes it."""
     write = kind.write
-    return lambda value: write(value).encode("utf-8", "replace")
+    return lambda value: (value if isinstance(value, str) else write(value)).encode("utf-8", "replace")
+
+
+def _binary(oid: int, kind: e.Codec) -> Any:
+    send, read = kind.send, kind.read
+    if oid not in e.CODECS and oid not in e.ARRAYS:
+        raise refuse("wire_binary", oid=oid)
+    return lambda value: send(read(value) if isinstance(value, str) else value)
 
 
 @dataclass

@@ -61,7 +61,8 @@ _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+"""Arithmetic operators as they are written."""
 
 
 def visible_type(node: exp.Expr) -> str:
@@ -81,7 +82,7 @@ def visible_type(node: exp.Expr) -> str:
         return "bool"
     if isinstance(node, (exp.Neg, exp.Alias)):
         return visible_type(node.this)
-    if type(node) in _SIGNS:
+    if type(node) in SIGNS:
         return _common([node.this, node.expression], _NUMBERS)
     if isinstance(node, (exp.Max, exp.Min)):
         return visible_type(node.this)
@@ -117,7 +118,7 @@ def coerce(tree: exp.Expr) -> None:
             type_ = visible_type(condition)
             if type_ not in ("", "bool", _LITERAL):
                 raise refuse("catalog_truth", clause=clause, type=sql_name(type_), position=place(condition))
-        if type(node) in _SIGNS:
+        if type(node) in SIGNS:
             _operands(node)
         elif type(node) in _COMPARISONS:
             left, right = visible_type(node.this), visible_type(node.expression)
@@ -156,10 +157,10 @@ def _operands(node: exp.Expr) -> None:
         if types[side] == _LITERAL and types[other] in _NUMBERS:
             _convert(side, types[other])
     if set(types.values()) == {_LITERAL}:
-        raise refuse("catalog_ambiguous", name=f"unknown {_SIGNS[type(node)]} unknown", position=place(node.this))
+        raise refuse("catalog_ambiguous", name=f"unknown {SIGNS[type(node)]} unknown", position=place(node.this))
     if "bool" in types.values() and "" not in types.values():
         names = [sql_name(type_) for type_ in types.values()]
-        raise refuse("catalog_operator", name=f"{names[0]} {_SIGNS[type(node)]} {names[-1]}", position=place(node.this))
+        raise refuse("catalog_operator", name=f"{names[0]} {SIGNS[type(node)]} {names[-1]}", position=place(node.this))
 
 
 def _matched(values: Sequence[exp.Expr], construct: str) -> None:

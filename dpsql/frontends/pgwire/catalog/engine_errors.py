@@ -9,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.errors.exceptions import REGISTER, Error, refuse
+from dpsql.frontends.pgwire.catalog.coercion import SIGNS, sql_name, visible_type
 from dpsql.frontends.pgwire.catalog.macros import PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called
 from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES
@@ -75,7 +76,7 @@ def our_refusal(error: Exception, tree: exp.Expr) -> Error:
     call = _CALL.search(text)
     if kind == "Binder" and call is not None:
         name = call.group(1).removeprefix(PREFIX)
-        return unknown_call(tree, name) if name.isidentifier() else refuse("catalog_operator", name=name)
+        return unknown_call(tree, name) if name.isidentifier() else unknown_operator(tree, name)
     function = _FUNCTION.search(text)
     if function is not None and "does not exist" in text:
         return unknown_call(tree, (function.group(1) or function.group(2)).removeprefix(PREFIX))
@@ -99,6 +100,14 @@ def unknown_column(tree: exp.Expr, name: str) -> Error:
     return refuse("catalog_column", name=label, position=_column_position(tree, name))
 
 
+def unknown_operator(tree: exp.Expr, sign: str) -> Error:
+    """Return PostgreSQL's refusal of an operator that does not exist, with the types of its operands as far as they are seen."""
+    for node in tree.find_all(*(kind for kind, written in SIGNS.items() if written == sign)):
+        left, right = (sql_name(visible_type(side) or "unknown") for side in (node.this, node.expression))
+        return refuse("catalog_operator", name=f"{left} {sign} {right}")
+    return refuse("catalog_operator", name=sign)
+
+
 def unknown_call(tree: exp.Expr, name: str) -> Error:
     """Return PostgreSQL's refusal of a function that does not exist, with the types of its arguments as far as they are seen."""
     calls = [node for node in tree.find_all(exp.Func) if called(node) == name.lower()]
@@ -106,14 +115,8 @@ def unknown_call(tree: exp.Expr, name: str) -> Error:
         return refuse("catalog_function", name=f"function {name.lower()}()")
     call = calls[0]
     arguments = call.expressions if isinstance(call, exp.Anonymous) else list(call.iter_expressions())
-    types = ", ".join(_seen_type(argument) for argument in arguments)
-    return refuse("catalog_function", name=f"function {name.lower()}({types})", position=place(call))
+    types = ", ".join(sql_name(visible_type(argument) or "unknown") for argument in arguments)
+    return refuse("catalog_function", name=f"function {name.lower()}({types})", position=place(call), hint=_NO_FUNCTION)
 
 
-def _seen_type(node: exp.Expr) -> str:
-    node = node.unnest()
-    if isinstance(node, exp.Literal):
-        return "unknown" if node.is_string else "integer" if node.is_int else "numeric"
-    if isinstance(node, exp.Cast):
-        return node.to.sql("postgres").lower()
-    return "boolean" if isinstance(node, exp.Boolean) else "unknown"
+_NO_FUNCTION = "No function matches the given name and argument types. You might need to add explicit type casts."

@@ -172,7 +172,6 @@ def test_what_would_take_the_servers_memory_is_refused(shop: Asker, sql: str, sl
 @pytest.mark.parametrize(
     ("sql", "part"),
     [
-        ("SELECT ?", "a parameter"), ("SELECT B'1'", "a bit string"),
         ("SELECT N'a'", "a national string"),
     ],
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Questions without tables, answered as PostgreSQL answers them, from its own types, functions and operators."""

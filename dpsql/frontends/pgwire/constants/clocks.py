@@ -1,0 +1,386 @@
+"""Functions and operators of dates, times and intervals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.conversions import local, micros_of, midnight
+from dpsql.frontends.pgwire.constants.moments import (
+    DAY,
+    EPOCH,
+    ClockSpan,
+    TimeTz,
+    age,
+    field_of,
+    mixed_interval,
+    seconds_of,
+    shifted,
+    truncated,
+    zone,
+)
+from dpsql.frontends.pgwire.constants.resolve import each, function
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+
+MOST_ROWS = 100_000
+
+
+def _compared(sign: str, compare: Callable[[Any, Any], bool]) -> None:
+    def key(value: Any, type_: str, context: t.Context) -> tuple[float, Any]:
+        if isinstance(value, float):
+            return (value, EPOCH)
+        value = midnight(value) if type_ == "date" else value
+        return (0.0, local(value, context) if type_ == "timestamptz" else value)
+
+    names = ("date", "timestamp", "timestamptz")
+    for first, second in itertools.product(names, names):
+
+        def call(context: t.Context, a: Any, b: Any, first: str = first, second: str = second) -> bool:
+            if first == second == "timestamptz":
+                return compare(key(a, "timestamp", context), key(b, "timestamp", context))
+            return compare(key(a, first, context), key(b, second, context))
+
+        function(f"{sign}({first}, {second}) bool", context=True)(call)
+
+
+for _sign, _compare in {"=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+                        ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}.items():  # fmt: skip
+    _compared(_sign, _compare)
+
+
+def _moved(day: Any, count: int) -> Any:
+    try:
+        return day if isinstance(day, float) else day + timedelta(days=count)
+    except OverflowError:
+        raise said("22008", "date out of range") from None
+
+
+def _with_time(day: Any, clock: time) -> Any:
+    return day if isinstance(day, float) else datetime.combine(day, clock)
+
+
+def _zoned_shift(context: t.Context, value: Any, step: ClockSpan) -> Any:
+    if isinstance(value, float):
+        return value
+    moved = (
+        shifted(local(value, context), ClockSpan(step.months, step.days, 0))
+        .replace(tzinfo=context.zone)
+        .astimezone(UTC)
+    )
+    return moved.replace(tzinfo=None) + timedelta(microseconds=step.micros)
+
+
+def _clock_shift(value: time, micros: int) -> time:
+    return (EPOCH + timedelta(microseconds=(micros_of(value) + micros) % DAY)).time()
+
+
+def _gap(a: Any, b: Any) -> ClockSpan:
+    if isinstance(a, float) or isinstance(b, float):
+        raise said("22008", "cannot subtract infinite timestamps")
+    gap = a - b
+    micros = gap // timedelta(microseconds=1)
+    days = abs(micros) // DAY * (1 if micros >= 0 else -1)
+    return ClockSpan(0, days, micros - days * DAY)
+
+
+def _days(a: Any, b: Any) -> int:
+    if isinstance(a, float) or isinstance(b, float):
+        raise said("22008", "cannot subtract infinite dates")
+    return int((a - b).days)
+
+
+function("+(date, int4) date")(_moved)
+function("+(int4, date) date")(lambda n, day: _moved(day, n))
+function("-(date, int4) date")(lambda day, n: _moved(day, -n))
+function("-(date, date) int4")(_days)
+function("+(date, time) timestamp")(_with_time)
+function("+(time, date) timestamp")(lambda clock, day: _with_time(day, clock))
+function("+(date, interval) timestamp; +(timestamp, interval) timestamp")(
+    lambda v, step: shifted(midnight(v) if not isinstance(v, datetime) else v, step)
+)
+function("+(interval, date) timestamp; +(interval, timestamp) timestamp")(
+    lambda step, v: shifted(midnight(v) if not isinstance(v, datetime) else v, step)
+)
+function("-(date, interval) timestamp; -(timestamp, interval) timestamp")(
+    lambda v, step: shifted(midnight(v) if not isinstance(v, datetime) else v, -step)
+)
+function("+(timestamptz, interval) timestamptz", context=True)(_zoned_shift)
+function("+(interval, timestamptz) timestamptz", context=True)(lambda c, step, v: _zoned_shift(c, v, step))
+function("-(timestamptz, interval) timestamptz", context=True)(lambda c, v, step: _zoned_shift(c, v, -step))
+function("-(timestamp, timestamp) interval; -(timestamptz, timestamptz) interval")(_gap)
+function("+(time, interval) time")(lambda v, step: _clock_shift(v, step.micros))
+function("+(interval, time) time")(lambda step, v: _clock_shift(v, step.micros))
+function("-(time, interval) time")(lambda v, step: _clock_shift(v, -step.micros))
+function("-(time, time) interval")(lambda a, b: ClockSpan(0, 0, micros_of(a) - micros_of(b)))
+function("+(interval, interval) interval")(lambda a, b: a.plus(b))
+function("-(interval, interval) interval")(lambda a, b: a.plus(-b))
+function("-(interval) interval")(lambda v: -v)
+function("*(interval, float8) interval")(lambda v, factor: v.times(factor))
+function("*(float8, interval) interval")(lambda factor, v: v.times(factor))
+function("/(interval, float8) interval")(lambda v, factor: v.times(1 / factor) if factor else _zero())
+
+
+def _zero() -> Any:
+    raise said("22012", "division by zero")
+
+
+function("age(timestamp, timestamp) interval")(age)
+function("age(timestamptz, timestamptz) interval", context=True)(lambda c, a, b: age(local(a, c), local(b, c)))
+function("age(timestamp) interval", context=True)(lambda c, v: age(midnight(local(c.now, c)), v))
+function("age(timestamptz) interval", context=True)(lambda c, v: age(midnight(local(c.now, c)), local(v, c)))
+each("isfinite", ("date", "timestamp", "timestamptz"), "({}) bool", lambda v: not isinstance(v, float))
+function("isfinite(interval) bool")(lambda v: True)
+
+# --- the present ------------------------------------------------------------------------------------------------------
+
+for _name in ("now", "current_timestamp", "transaction_timestamp", "statement_timestamp"):
+    function(f"{_name}() timestamptz", context=True)(lambda c: c.now)
+function("clock_timestamp() timestamptz")(lambda: datetime.now(UTC).replace(tzinfo=None))
+function("timeofday() text", context=True)(lambda c: c.now.strftime("%a %b %d %H:%M:%S.%f %Y UTC"))
+function("current_date() date", context=True)(lambda c: local(c.now, c).date())
+function("localtimestamp() timestamp", context=True)(lambda c: local(c.now, c))
+function("localtime() time", context=True)(lambda c: local(c.now, c).time())
+function("current_time() timetz", context=True)(
+    lambda c: TimeTz(micros_of(local(c.now, c)), seconds_of(c.now.replace(tzinfo=UTC).astimezone(c.zone)))
+)
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+_PARTS = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
+for _type in _PARTS:
+    function(f"extract(text, {_type}) numeric", context=True)(
+        lambda c, unit, v, type_=_type: field_of(unit, v, type_, t.sql_name(type_), c)
+    )
+
+
+def _date_part(context: t.Context, unit: str, value: Any, type_: str) -> float:
+    """Return a field as date_part() does, for which a date is the timestamp of its midnight."""
+    if type_ == "date":
+        value, type_ = midnight(value), "timestamp"
+    return float(field_of(unit, value, type_, t.sql_name(type_), context))
+
+
+for _type in _PARTS:
+    function(f"date_part(text, {_type}) float8", context=True)(
+        lambda c, unit, v, type_=_type: _date_part(c, unit, v, type_)
+    )
+function("date_trunc(text, timestamp) timestamp")(lambda unit, v: truncated(unit, v, "timestamp without time zone"))
+function("date_trunc(text, interval) interval")(lambda unit, v: truncated(unit, v, "interval"))
+
+
+@function("date_trunc(text, timestamptz, zone text?) timestamptz", context=True)
+def _truncated_zoned(context: t.Context, unit: str, value: Any, name: str | None = None) -> Any:
+    where = context.zone if name is None else zone(name)
+    if isinstance(value, float):
+        return value
+    start = truncated(
+        unit, value.replace(tzinfo=UTC).astimezone(where).replace(tzinfo=None), "timestamp with time zone"
+    )
+    return start.replace(tzinfo=where).astimezone(UTC).replace(tzinfo=None)
+
+
+@function(
+    "date_bin(interval, timestamp, timestamp) timestamp; date_bin(interval, timestamptz, timestamptz) timestamptz"
+)
+def _binned(step: ClockSpan, value: Any, origin: Any) -> Any:
+    if step.months:
+        raise said("0A000", "timestamps cannot be binned into intervals containing months or years")
+    if step.order <= 0:
+        raise said("22008", "stride must be greater than zero")
+    return origin + timedelta(microseconds=(value - origin) // timedelta(microseconds=1) // step.order * step.order)
+
+
+@function("timezone(text, timestamp) timestamptz")
+def _to_utc(name: str, value: Any) -> Any:
+    return value if isinstance(value, float) else value.replace(tzinfo=zone(name)).astimezone(UTC).replace(tzinfo=None)
+
+
+@function("timezone(text, timestamptz) timestamp")
+def _in_zone(name: str, value: Any) -> Any:
+    return value if isinstance(value, float) else value.replace(tzinfo=UTC).astimezone(zone(name)).replace(tzinfo=None)
+
+
+@function("timezone(text, timetz) timetz", context=True)
+def _clock_in_zone(context: t.Context, name: str, value: TimeTz) -> TimeTz:
+    offset = seconds_of(context.now.replace(tzinfo=UTC).astimezone(zone(name)))
+    return TimeTz((value.micros + (offset - value.offset) * 10**6) % DAY, offset)
+
+
+@function("timezone(interval, timestamp) timestamptz")
+def _to_utc_by(step: ClockSpan, value: Any) -> Any:
+    if step.months or step.days:
+        raise said("22023", f'interval time zone "{mixed_interval(step)}" must not include months or days')
+    return value - timedelta(microseconds=step.micros)
+
+
+function("timezone(interval, timestamptz) timestamp")(lambda step, v: _to_utc_by(-step, v))
+
+# --- making -----------------------------------------------------------------------------------------------------------
+
+
+@function("make_date(year int4, month int4, day int4) date")
+def _make_date(year: int, month: int, day: int) -> date:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        raise said("22008", f"date field value out of range: {year}-{month:02}-{day:02}") from None
+
+
+@function("make_time(hour int4, min int4, sec float8) time")
+def _make_time(hour: int, minute: int, second: float) -> time:
+    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
+        written_out = f"{second:02.0f}" if second == int(second) else f"{second:g}"
+        raise said("22008", f"time field value out of range: {hour}:{minute:02}:{written_out}")
+    return (EPOCH + timedelta(hours=hour, minutes=minute, microseconds=round(second * 10**6))).time()
+
+
+@function("make_timestamp(year int4, month int4, mday int4, hour int4, min int4, sec float8) timestamp")
+def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> datetime:
+    return datetime.combine(_make_date(year, month, day), time(0)) + timedelta(
+        microseconds=micros_of(_make_time(hour, minute, second))
+    )
+
+
+@function(
+    "make_timestamptz(year int4, month int4, mday int4, hour int4, min int4, sec float8, timezone text?) timestamptz",
+    context=True,
+)
+def _make_timestamptz(context: t.Context, *parts: Any) -> Any:
+    moment = _make_timestamp(*parts[:6])
+    where = zone(parts[6]) if len(parts) > 6 else context.zone
+    return moment.replace(tzinfo=where).astimezone(UTC).replace(tzinfo=None)
+
+
+@function(
+    "make_interval(years int4?, months int4?, weeks int4?, days int4?, hours int4?, mins int4?, secs float8?) interval"
+)
+def _make_interval(
+    years: int = 0, months: int = 0, weeks: int = 0, days: int = 0, hours: int = 0, minutes: int = 0, seconds: float = 0
+) -> ClockSpan:
+    if abs(years * 12 + months) >= t.WHOLE["int4"] or abs(weeks * 7 + days) >= t.WHOLE["int4"]:
+        raise Elsewhere
+    return ClockSpan(
+        years * 12 + months,
+        weeks * 7 + days,
+        (hours * 60 + minutes) * 60 * 10**6 + round(Decimal(repr(float(seconds))) * 10**6),
+    )
+
+
+function("to_timestamp(float8) timestamptz")(
+    lambda v: v if math.isinf(v) else EPOCH + timedelta(microseconds=round(v * 10**6))
+)
+
+
+@function("justify_hours(interval) interval")
+def justify_hours(value: ClockSpan) -> ClockSpan:
+    """Return an interval with whole days of its hours as days."""
+    days = int(value.micros / DAY)
+    value = ClockSpan(value.months, value.days + days, value.micros - days * DAY)
+    if value.days > 0 > value.micros:
+        return ClockSpan(value.months, value.days - 1, value.micros + DAY)
+    return ClockSpan(value.months, value.days + 1, value.micros - DAY) if value.days < 0 < value.micros else value
+
+
+@function("justify_days(interval) interval")
+def justify_days(value: ClockSpan) -> ClockSpan:
+    """Return an interval with whole months of its days as months."""
+    months = int(value.days / 30)
+    value = ClockSpan(value.months + months, value.days - months * 30, value.micros)
+    if value.months > 0 > value.days:
+        return ClockSpan(value.months - 1, value.days + 30, value.micros)
+    return ClockSpan(value.months + 1, value.days - 30, value.micros) if value.months < 0 < value.days else value
+
+
+@function("justify_interval(interval) interval")
+def _justify(value: ClockSpan) -> ClockSpan:
+    days, micros = divmod(value.micros, DAY)
+    months, days = divmod(value.days + days, 30)
+    months += value.months
+    if months < 0 and (days or micros):
+        total = days * DAY + micros - 30 * DAY
+        months += 1
+        return (
+            ClockSpan(months, int(total / DAY), int(math.fmod(total, DAY)))
+            if months <= 0
+            else ClockSpan(months, days, micros)
+        )
+    return ClockSpan(months, days, micros)
+
+
+def _overlap(start: Any, end: Any, other_start: Any, other_end: Any) -> Any:
+    if None in (start, end, other_start, other_end):
+        raise Elsewhere
+    if isinstance(end, ClockSpan):
+        end = shifted(midnight(start) if not isinstance(start, datetime) else start, end)
+    if isinstance(other_end, ClockSpan):
+        other_end = shifted(midnight(other_start) if not isinstance(other_start, datetime) else other_start, other_end)
+    whole = [
+        midnight(v) if isinstance(v, date) and not isinstance(v, datetime) else v
+        for v in (start, end, other_start, other_end)
+    ]
+    (a, b), (c, d) = sorted(whole[:2]), sorted(whole[2:])
+    if a > c:
+        a, b, c, d = c, d, a, b
+    return a == c or c < b
+
+
+for _type in ("timestamp", "time", "timestamptz"):
+    function(f"overlaps({_type}, {_type}, {_type}, {_type}) bool", strict=False)(_overlap)
+for _type in ("timestamp", "timestamptz"):
+    function(
+        f"overlaps({_type}, interval, {_type}, interval) bool; overlaps({_type}, interval, {_type}, {_type}) bool",
+        strict=False,
+    )(_overlap)
+
+# --- series -----------------------------------------------------------------------------------------------------------
+
+
+def _listed(values: Iterator[Any]) -> list[Any]:
+    rows = list(itertools.islice(values, MOST_ROWS + 1))
+    if len(rows) > MOST_ROWS:
+        raise Elsewhere
+    return rows
+
+
+def _series(start: Any, stop: Any, step: Any = 1) -> list[Any]:
+    if step == 0:
+        raise said("22023", "step size cannot equal zero")
+
+    def values() -> Iterator[Any]:
+        value = start
+        while value <= stop if step > 0 else value >= stop:
+            yield value
+            value += step
+
+    return _listed(values())
+
+
+for _type in ("int4", "int8"):
+    function(f"generate_series({_type}, {_type}, step {_type}?) *{_type}")(_series)
+function("generate_series(numeric, numeric, step numeric?) *numeric")(lambda a, b, step=Decimal(1): _series(a, b, step))
+
+
+def _time_series(context: t.Context, start: Any, stop: Any, step: ClockSpan, move: Callable[..., Any]) -> list[Any]:
+    if step.order == 0:
+        raise said("22023", "step size cannot equal zero")
+
+    def values() -> Iterator[Any]:
+        value = start
+        while value <= stop if step.order > 0 else value >= stop:
+            yield value
+            value = move(context, value, step)
+
+    return _listed(values())
+
+
+function("generate_series(timestamp, timestamp, interval) *timestamp", context=True)(
+    lambda c, a, b, step: _time_series(c, a, b, step, lambda _, v, s: shifted(v, s))
+)
+function("generate_series(timestamptz, timestamptz, interval) *timestamptz", context=True)(
+    lambda c, a, b, step: _time_series(c, a, b, step, _zoned_shift)
+)

@@ -1,0 +1,587 @@
+"""An expression as a function of the values of its source's columns, with its type: what PostgreSQL does before it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from dpsql.frontends.pgwire.catalog.shape import static
+from dpsql.frontends.pgwire.constants import conversions
+from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.moments import read_interval
+from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose, common_type, first_misfit
+from dpsql.frontends.pgwire.constants.syntax import Node, TypeName
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+
+Row = Sequence[Any]
+
+
+@dataclass(slots=True)
+class Compiled:
+    """An expression: its type, its value for a row, its text if it is a literal of no type yet, and whether it makes rows."""
+
+    type: str
+    run: Callable[[Row], Any]
+    position: int
+    literal: str | None = None
+    rows: bool = False
+    element: bool = False
+
+
+class Compiler:
+    """Compiles the expressions of one statement. `columns`: the name and type of each column of its source, `alias` its name."""
+
+    def __init__(self, context: t.Context) -> None:
+        self.context = context
+        self.columns: list[tuple[str, str]] = []
+        self.alias = ""
+
+    def compile(self, node: Node) -> Compiled:
+        """Return an expression compiled. Raises PostgreSQL's errors, and `Elsewhere`."""
+        compiled: Compiled = getattr(self, "_" + node.kind)(node)
+        return compiled
+
+    def value(self, node: Node) -> Compiled:
+        """Return an expression that makes no rows."""
+        compiled = self.compile(node)
+        if compiled.rows:
+            raise Elsewhere
+        return compiled
+
+    # --- types --------------------------------------------------------------------------------------------------------
+
+    def coerced(self, item: Compiled, type_: str) -> Compiled:
+        """Return a value as another type, to which it is converted implicitly."""
+        if item.type == type_ or type_ in ("any", "unknown"):
+            return item
+        if item.literal is not None:
+            return _constant(t.read(item.literal, type_, self.context, item.position), type_, item.position)
+        if item.type == "unknown":
+            return Compiled(type_, item.run, item.position)
+        if item.type == "record":
+            raise Elsewhere
+        convert, run = conversions.converter(item.type, type_, self.context), item.run
+        return Compiled(type_, lambda row: None if (value := run(row)) is None else convert(value), item.position)
+
+    def truth(self, node: Node, clause: str) -> Compiled:
+        """Return a condition. Raises 42804 for another type."""
+        item = self.value(node)
+        if item.type not in ("bool", "unknown"):
+            raise said(
+                "42804", f"argument of {clause} must be type boolean, not type {t.sql_name(item.type)}", item.position
+            )
+        return self.coerced(item, "bool")
+
+    def matched(self, items: Sequence[Compiled], construct: str) -> tuple[list[Compiled], str]:
+        """Return values of one type, and it. Raises 42804 in PostgreSQL's words."""
+        types = [item.type for item in items]
+        common = common_type(types)
+        if common is None:
+            index = first_misfit(types)
+            first = common_type(types[:index]) if any(type_ != "unknown" for type_ in types[:index]) else types[0]
+            words = f"{construct} types {t.sql_name(str(first))} and {t.sql_name(types[index])} cannot be matched"
+            raise said("42804", words, items[index].position)
+        return [self.coerced(item, common) for item in items], common
+
+    # --- literals -----------------------------------------------------------------------------------------------------
+
+    def _number(self, node: Node) -> Compiled:
+        text = node.value
+        digits = text.lstrip("-")
+        if digits.isdecimal() or digits[:2] in ("0x", "0o", "0b"):
+            number = int(digits[:1001], 0 if digits[:2] in ("0x", "0o", "0b") else 10) * (-1 if text[0] == "-" else 1)
+            for type_ in ("int4", "int8"):
+                if -t.WHOLE[type_] <= number < t.WHOLE[type_]:
+                    return _constant(number, type_, node.position)
+            return _constant(Decimal(number), "numeric", node.position)
+        return _constant(t.read_numeric(text), "numeric", node.position)
+
+    def _string(self, node: Node) -> Compiled:
+        text = node.value
+        return Compiled("unknown", lambda row: text, node.position, text)
+
+    def _bits(self, node: Node) -> Compiled:
+        return _constant(t.read(node.value, "bit", self.context, node.position), "bit", node.position)
+
+    def _truth(self, node: Node) -> Compiled:
+        return _constant(node.value, "unknown" if node.value is None else "bool", node.position)
+
+    def _bracket(self, node: Node) -> Compiled:
+        return self.compile(node.items[0])
+
+    def _column(self, node: Node) -> Compiled:
+        names = node.value
+        if len(names) > 2:
+            raise Elsewhere
+        if len(names) == 2 and names[0] != self.alias:
+            raise said("42P01", f'missing FROM-clause entry for table "{names[0]}"', node.position)
+        matches = [k for k, (name, _) in enumerate(self.columns) if name == names[-1]]
+        if len(matches) > 1:
+            raise Elsewhere
+        if not matches:
+            if names == [self.alias]:
+                raise Elsewhere
+            words = f"column {names[0]}.{names[1]}" if len(names) == 2 else f'column "{names[0]}"'
+            raise said("42703", f"{words} does not exist", node.position)
+        index = matches[0]
+        return Compiled(self.columns[index][1], lambda row: row[index], node.position)
+
+    def _constant(self, node: Node) -> Compiled:
+        name = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}.get(
+            node.value, node.value
+        )
+        signature, _, result = choose(name, (), node.position, is_operator=False)
+        context = self.context
+        return Compiled(result, lambda row: signature.call(context), node.position)
+
+    # --- casts --------------------------------------------------------------------------------------------------------
+
+    def _type(self, name: TypeName) -> str:
+        if name.schema not in ("", "pg_catalog"):
+            raise said("3F000", f'schema "{name.schema}" does not exist', name.position)
+        type_ = name.name.strip('"')
+        if not t.exists(type_) or type_ in ("unknown", "record"):
+            base = type_.removeprefix("_")
+            if t.exists(base) or name.name in ("serial", "bigserial"):
+                raise Elsewhere
+            raise said("42704", f'type "{base}{"[]" * type_.startswith("_")}" does not exist', name.position)
+        return type_
+
+    def _cast(self, node: Node) -> Compiled:
+        type_, to, inner = self._type(node.value), node.value, node.items[0]
+        if inner.kind == "array" and type_.startswith("_"):
+            item = self._array(inner, type_[1:])
+        elif inner.kind == "array" and not inner.items:
+            raise Elsewhere
+        else:
+            item = self.compile(inner)
+        if item.literal is not None:
+            if type_ == "interval" and to.fields:
+                value: Any = read_interval(item.literal, item.position, to.fields)
+            else:
+                value = t.read(item.literal, type_, self.context, item.position)
+            return _constant(conversions.sized(value, type_, to.sizes), type_, item.position)
+        if item.type == type_:
+            run = item.run
+            return (
+                Compiled(type_, lambda row: conversions.sized(run(row), type_, to.sizes), item.position, rows=item.rows)
+                if to.sizes
+                else item
+            )
+        if not t.castable(item.type, type_) or item.rows:
+            if item.rows:
+                raise Elsewhere
+            raise said("42846", f"cannot cast type {t.sql_name(item.type)} to {t.sql_name(type_)}", node.position)
+        if item.type in ("int4", "int8") and type_ in t.BITS:
+            return self._as_bits(item, to, type_)
+        if item.type == "unknown":
+            return Compiled(type_, item.run, item.position)
+        convert, inner_run = conversions.converter(item.type, type_, self.context), item.run
+        return Compiled(
+            type_,
+            lambda row: None if (v := inner_run(row)) is None else conversions.sized(convert(v), type_, to.sizes),
+            item.position,
+        )
+
+    def _as_bits(self, item: Compiled, to: TypeName, type_: str) -> Compiled:
+        size, run = (to.sizes or (1,))[0], item.run
+        if not 0 < size <= 10_000 or type_ != "bit":
+            raise Elsewhere
+        return Compiled(
+            type_, lambda row: None if (v := run(row)) is None else f"{v % (1 << size):0{size}b}", item.position
+        )
+
+    def _collate(self, node: Node) -> Compiled:
+        typed_ones = {*static("pg_collation")["collname"], "C", "POSIX", "default", "ucs_basic"}
+        if node.value not in typed_ones:
+            raise said("42704", f'collation "{node.value}" for encoding "UTF8" does not exist', node.position)
+        item = self.value(node.items[0])
+        if item.type != "unknown" and item.type not in t.TEXTS:
+            raise said("42804", f"collations are not supported by type {t.sql_name(item.type)}", node.position)
+        return self.coerced(item, "text") if item.type == "unknown" else item
+
+    # --- calls and operators ------------------------------------------------------------------------------------------
+
+    def _call(self, node: Node) -> Compiled:
+        name, arguments = node.value, list(node.items)
+        if arguments and arguments[-1].kind == "schema":
+            raise said("3F000" if arguments[-1].value not in ("public", "information_schema") else "42883",
+                       f'schema "{arguments[-1].value}" does not exist' if arguments[-1].value not in ("public",
+                       "information_schema")
+                       else self._missing(f"{arguments[-1].value}.{name}", arguments[:-1]), node.position)  # fmt: skip
+        if name in _denied():
+            raise said("42501", f"permission denied for function {name}")
+        if name not in REGISTER:
+            if name in _functions():
+                raise Elsewhere
+            choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
+        if any(argument.kind == "argument" for argument in arguments):
+            arguments = self._ordered(name, arguments)
+        items = [self.compile(argument) for argument in arguments]
+        return self._applied(name, items, node.position, is_operator=False)
+
+    def _missing(self, name: str, arguments: Sequence[Node]) -> str:
+        types = ", ".join(t.sql_name(self.value(argument).type) for argument in arguments)
+        return f"function {name}({types}) does not exist"
+
+    @staticmethod
+    def _ordered(name: str, arguments: list[Node]) -> list[Node]:
+        """Return named arguments in the order of the function that has them; those that are missing are 0."""
+        labels = next((s.labels for s in REGISTER[name] if any(s.labels)), ())
+        supplied = {argument.value: argument.items[0] for argument in arguments if argument.kind == "argument"}
+        plain = [argument for argument in arguments if argument.kind != "argument"]
+        if not set(supplied) <= set(labels[len(plain) :]):
+            raise Elsewhere
+        rest = [supplied.get(label, Node("number", arguments[0].position, "0")) for label in labels[len(plain) :]]
+        return plain + rest
+
+    def _operator(self, node: Node) -> Compiled:
+        name = "<>" if node.value == "!=" else node.value
+        if all(item.kind == "row" for item in node.items) and len(node.items) == 2:
+            return self._rows_compared(name, node)
+        items = [self.value(item) for item in node.items]
+        return self._operated(name, items, node.position)
+
+    def _operated(self, name: str, items: list[Compiled], position: int) -> Compiled:
+        key = f"operator {name}" if f"operator {name}" in REGISTER else name
+        if not any(signature.least == len(items) for signature in REGISTER.get(key, [])) and name in _OTHER_OPERATORS:
+            raise Elsewhere
+        return self._applied(name, items, position, is_operator=True)
+
+    def _applied(self, name: str, items: list[Compiled], position: int, is_operator: bool) -> Compiled:
+        if any(item.rows for item in items) or (any(item.type == "record" for item in items) and is_operator):
+            raise Elsewhere
+        signature, expected, result = choose(name, [item.type for item in items], position, is_operator)
+        converted = [self.coerced(item, type_) for item, type_ in zip(items, expected, strict=True)]
+        runs, call, context = [item.run for item in converted], signature.call, self.context
+        spent = context.spent
+        if signature.typed:
+            types = tuple(item.type for item in converted)
+
+            def run(row: Row) -> Any:
+                return spent(call(context, types, *[inner(row) for inner in runs]))
+        elif signature.strict:
+            head = (context,) if signature.context else ()
+
+            def run(row: Row) -> Any:
+                values = [inner(row) for inner in runs]
+                return (None if not signature.rows else []) if None in values else spent(call(*head, *values))
+        else:
+            leading = (context,) if signature.context else ()
+
+            def run(row: Row) -> Any:
+                return spent(call(*leading, *[inner(row) for inner in runs]))
+
+        return Compiled(
+            result, run, items[0].position if is_operator and len(items) == 2 else position, rows=signature.rows
+        )
+
+    def _rows_compared(self, name: str, node: Node) -> Compiled:
+        first, second = node.items
+        if len(first.items) != len(second.items):
+            raise said("42601", "unequal number of entries in row expressions", node.position)
+        if name not in ("=", "<>", "<", "<=", ">", ">="):
+            raise Elsewhere
+        pairs = [[self.value(a), self.value(b)] for a, b in zip(first.items, second.items, strict=True)]
+        equal = [self._operated("=", pair, node.position).run for pair in pairs]
+        if name in ("=", "<>"):
+            return Compiled(
+                "bool",
+                lambda row: (
+                    _all(test(row) for test in equal) if name == "=" else _not(_all(test(row) for test in equal))
+                ),
+                node.position,
+            )
+        tests = [
+            self._operated(name if k == len(pairs) - 1 else name[0], pair, node.position).run
+            for k, pair in enumerate(pairs)
+        ]
+
+        def run(row: Row) -> Any:
+            for same, test in zip(equal, tests, strict=True):
+                if (is_same := same(row)) is not True:
+                    return None if is_same is None else test(row)
+            return tests[-1](row)
+
+        return Compiled("bool", run, node.position)
+
+    def _quantified(self, node: Node) -> Compiled:
+        (operator, word), (left, right) = node.value, node.items
+        operator = "<>" if operator == "!=" else operator
+        value, array = self.value(left), self.value(right)
+        if array.type == "unknown":
+            array = self.coerced(array, "_" + ("text" if value.type == "unknown" else value.type))
+        if not array.type.startswith("_"):
+            raise said("42809", "op ANY/ALL (array) requires array on right side", node.position)
+        element: list[Any] = [None]
+        test = self._operated(
+            operator, [value, Compiled(array.type[1:], lambda row: element[0], right.position)], node.position
+        )
+
+        def run(row: Row) -> Any:
+            items = array.run(row)
+            if items is None:
+                return None
+            results = list[Any]()
+            for item in self.context.spent(_flat(items)):
+                element[0] = item
+                results.append(test.run(row))
+            return _all(results) if word == "all" else _not(_all(map(_not, results)))
+
+        return Compiled("bool", run, node.position)
+
+    # --- conditions ---------------------------------------------------------------------------------------------------
+
+    def _not(self, node: Node) -> Compiled:
+        run = self.truth(node.items[0], "NOT").run
+        return Compiled("bool", lambda row: _not(run(row)), node.position)
+
+    def _and(self, node: Node) -> Compiled:
+        left, right = (self.truth(item, "AND").run for item in node.items)
+        return Compiled(
+            "bool", lambda row: False if (v := left(row)) is False else _all((v, right(row))), node.position
+        )
+
+    def _or(self, node: Node) -> Compiled:
+        left, right = (self.truth(item, "OR").run for item in node.items)
+        return Compiled(
+            "bool",
+            lambda row: True if (v := left(row)) is True else _not(_all((_not(v), _not(right(row))))),
+            node.position,
+        )
+
+    def _is(self, node: Node) -> Compiled:
+        word, negated = node.value
+        if word == "null":
+            if node.items[0].kind == "row":
+                runs = [self.value(item).run for item in node.items[0].items]
+                return Compiled("bool", lambda row: all((run(row) is None) != negated for run in runs), node.position)
+            run = self.value(node.items[0]).run
+            return Compiled("bool", lambda row: (run(row) is None) != negated, node.position)
+        run = self.truth(node.items[0], f"IS {'NOT ' * negated}{word.upper()}").run
+        expected = {"true": True, "false": False, "unknown": None}[word]
+        return Compiled("bool", lambda row: (run(row) is expected) != negated, node.position)
+
+    def _distinct(self, node: Node) -> Compiled:
+        if all(item.kind == "row" for item in node.items):
+            first, second = node.items
+            parts = [
+                self._distinct(Node("distinct", node.position, False, [a, b])).run
+                for a, b in zip(first.items, second.items, strict=True)
+            ]
+            return Compiled("bool", lambda row: any(part(row) for part in parts) != node.value, node.position)
+        left, right = (self.value(item) for item in node.items)
+        equal = self._operated("=", [left, right], node.position).run
+
+        def run(row: Row) -> bool:
+            nulls = (left.run(row) is None) + (right.run(row) is None)
+            return bool((nulls == 1 or (nulls == 0 and not equal(row))) != node.value)
+
+        return Compiled("bool", run, node.position)
+
+    def _between(self, node: Node) -> Compiled:
+        negated, symmetric = node.value
+        value, low, high = (self.value(item) for item in node.items)
+
+        def inside(first: Compiled, second: Compiled) -> Callable[[Row], Any]:
+            above = self._operated(">=", [value, first], node.position).run
+            below = self._operated("<=", [value, second], node.position).run
+            return lambda row: _all((above(row), below(row)))
+
+        tests = [inside(low, high)] + ([inside(high, low)] if symmetric else [])
+        return Compiled(
+            "bool", lambda row: _signed(_not(_all(_not(test(row)) for test in tests)), negated), node.position
+        )
+
+    def _in(self, node: Node) -> Compiled:
+        left, *rest = node.items
+        if left.kind == "row":
+            tests = [self._rows_compared("=", Node("operator", node.position, "=", [left, item])).run for item in rest]
+        else:
+            value, items = self.value(left), [self.value(item) for item in rest]
+            common = common_type([value.type, *(item.type for item in items)])
+            if common is not None and len(items) > 1:
+                items = [self.coerced(item, common) if item.type == "unknown" else item for item in items]
+            tests = [self._operated("=", [value, item], node.position).run for item in items]
+        return Compiled(
+            "bool", lambda row: _signed(_not(_all(_not(test(row)) for test in tests)), node.value), node.position
+        )
+
+    def _like(self, node: Node) -> Compiled:
+        operator, negated = node.value
+        items = [self.value(item) for item in node.items]
+        run = self._applied(f"like {operator}", items, node.position,
+        is_operator=False).run if len(items) == 3 or operator == "similar" else (
+            self._operated(operator, items, node.position).run)  # fmt: skip
+        return Compiled("bool", lambda row: _signed(run(row), negated), node.position)
+
+    # --- choices and collections --------------------------------------------------------------------------------------
+
+    def _case(self, node: Node) -> Compiled:
+        subject, default = node.value
+        tests, values = list[Callable[[Row], Any]](), list[Compiled]()
+        whole = None if subject is None else self.value(subject)
+        for condition, value in node.items:
+            if whole is None:
+                tests.append(self.truth(condition, "CASE/WHEN").run)
+            else:
+                tests.append(self._operated("=", [whole, self.value(condition)], condition.position).run)
+            values.append(self.value(value))
+        last = Compiled("unknown", lambda row: None, node.position) if default is None else self.value(default)
+        # PostgreSQL matches the type of ELSE first.
+        (*_,), common = self.matched([last, *values], "CASE")
+        results = [self.coerced(value, common).run for value in values]
+        otherwise = self.coerced(last, common).run
+
+        def run(row: Row) -> Any:
+            for test, result in zip(tests, results, strict=True):
+                if test(row) is True:
+                    return result(row)
+            return otherwise(row)
+
+        return Compiled(common, run, node.position)
+
+    def _coalesce(self, node: Node) -> Compiled:
+        items = [self.value(item) for item in node.items]
+        if not items or (node.value == "nullif" and len(items) != 2):
+            raise Elsewhere
+        if node.value == "nullif":
+            equal, first = self._operated("=", items, node.position).run, items[0]
+            if first.type == "unknown":
+                first = self.coerced(first, "text" if items[1].type == "unknown" else items[1].type)
+            return Compiled(first.type, lambda row: None if equal(row) is True else first.run(row), node.position)
+        values, common = self.matched(items, node.value.upper())
+        runs = [value.run for value in values]
+        if node.value == "coalesce":
+            return Compiled(
+                common, lambda row: next((v for run in runs if (v := run(row)) is not None), None), node.position
+            )
+        if not any(s.arguments == (common, common) for s in REGISTER["<"]):
+            raise Elsewhere
+        pick: Callable[..., Any] = max if node.value == "greatest" else min
+        return Compiled(
+            common, lambda row: pick((v for run in runs if (v := run(row)) is not None), default=None), node.position
+        )
+
+    def _array(self, node: Node, element: str = "") -> Compiled:
+        if not node.items:
+            if element:
+                return _constant([], "_" + element, node.position)
+            raise said("42P18", "cannot determine type of empty array", node.position,
+                       "Explicitly cast to the desired type, for example ARRAY[]::integer[].")  # fmt: skip
+        items = [self._array(item, element) if item.kind == "array" else self.value(item) for item in node.items]
+        nested = all(item.type.startswith("_") for item in items)
+        values, common = self.matched(items, "ARRAY")
+        runs = [value.run for value in values]
+        if not nested and not t.exists("_" + common):
+            raise Elsewhere
+
+        def run(row: Row) -> Any:
+            built = self.context.spent([inner(row) for inner in runs])
+            if nested and len({len(part) for part in built if part is not None}) > 1:
+                raise said("2202E", "multidimensional arrays must have array expressions with matching dimensions")
+            return built
+
+        return Compiled(common if nested else "_" + common, run, node.position)
+
+    def _row(self, node: Node) -> Compiled:
+        items = [self.value(item) for item in node.items]
+        types = tuple("text" if item.type == "unknown" else item.type for item in items)
+        runs = [item.run for item in items]
+        return Compiled("record", lambda row: t.Record(tuple(run(row) for run in runs), types), node.position)
+
+    def _subscript(self, node: Node) -> Compiled:
+        array, *bounds = node.items
+        whole = self.value(array)
+        limits = [None if bound is None else self.value(bound) for bound in bounds]
+        if whole.type == "jsonb" and not node.value and limits[0] is not None:
+            return self._applied("->", [whole, limits[0]], node.position, is_operator=True)
+        if not whole.type.startswith("_"):
+            raise said(
+                "42804",
+                f"cannot subscript type {t.sql_name(whole.type)} because it does not support subscripting",
+                node.position,
+            )
+        runs = [None if limit is None else self.coerced(limit, "int4").run for limit in limits]
+        if node.value:
+
+            def sliced(row: Row) -> Any:
+                values, (first, last) = whole.run(row), [None if run is None else run(row) for run in runs]
+                return (
+                    None
+                    if values is None
+                    else values[max((first or 1) - 1, 0) : last if last is None or last > 0 else 0]
+                )
+
+            return Compiled(whole.type, sliced, node.position)
+
+        def pick(row: Row) -> Any:
+            values, index = whole.run(row), runs[0](row) if runs[0] else None
+            return values[index - 1] if values is not None and index is not None and 0 < index <= len(values) else None
+
+        nested = array.kind != "subscript" and _is_nested(array)
+        return Compiled(whole.type if nested else whole.type[1:], pick, node.position)
+
+    def _parameter(self, node: Node) -> Compiled:
+        raise Elsewhere
+
+    def _star(self, node: Node) -> Compiled:
+        raise Elsewhere
+
+    def _argument(self, node: Node) -> Compiled:
+        raise Elsewhere
+
+
+def _is_nested(array: Node) -> bool:
+    return (array.kind == "array" and bool(array.items) and array.items[0].kind == "array") or (
+        array.kind == "cast" and array.items[0].kind == "string" and array.items[0].value.lstrip().startswith("{{"))  # fmt: skip
+
+
+def _constant(value: Any, type_: str, position: int) -> Compiled:
+    return Compiled(type_, lambda row: value, position)
+
+
+def _all(values: Any) -> Any:
+    unknown = False
+    for value in values:
+        if value is False:
+            return False
+        unknown |= value is None
+    return None if unknown else True
+
+
+def _not(value: Any) -> Any:
+    return None if value is None else not value
+
+
+def _signed(value: Any, negated: bool) -> Any:
+    return _not(value) if negated else value
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [inner for value in values for inner in (_flat(value) if isinstance(value, list) else [value])]
+
+
+_OTHER_OPERATORS: frozenset[str] = frozenset(
+    {"&&", "@@", "@?", "&<", "&>", "-|-", "|>>", "<<|", "~=", "<->", "##", "@-@", "?#", "<@", "@>", "?-|", "?||"}
+)
+"""Operators that PostgreSQL has for further types than are registered."""
+
+
+@cache
+def _functions() -> frozenset[str]:
+    """Return the names of PostgreSQL's functions, and of those that its grammar reads otherwise."""
+    return frozenset(
+        {*static("pg_proc")["proname"], "_pg_expandarray", "xmlelement", "xmlparse", "grouping", "normalize"}
+    )
+
+
+@cache
+def _denied() -> frozenset[str]:
+    """Return the names of the functions that only superusers call."""
+    rows = static("pg_proc")
+    named = zip(rows["proname"], rows["proacl"], strict=True)
+    return frozenset(name for name, rights in named if rights is not None and not str(rights).startswith("{=X"))

@@ -1,0 +1,261 @@
+"""Which function, operator or common type PostgreSQL chooses for arguments (its manual, chapter 10), and the
+register of functions.
+
+A function is registered by PostgreSQL's signature; what is not registered is answered elsewhere or does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.tokens import said
+
+NO_FUNCTION = "No function matches the given name and argument types. You might need to add explicit type casts."
+NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
+NOT_UNIQUE = "Could not choose a best candidate {}. You might need to add explicit type casts."
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function or operator: the types of its arguments and its result. `strict`: NULL for a NULL argument. `context`: the
+    first argument of `call` is the context, and if `typed` the second are the types. `rows`: it returns a list of rows."""
+
+    name: str
+    arguments: tuple[str, ...]
+    result: str
+    call: Callable[..., Any]
+    strict: bool = True
+    context: bool = False
+    typed: bool = False
+    rows: bool = False
+    variadic: bool = False
+    least: int = 0
+    labels: tuple[str, ...] = ()
+
+
+REGISTER: dict[str, list[Signature]] = {}
+_FORM = re.compile(r"\s*(\S+?)\(([^)]*)\)\s+(\S+)\s*")
+
+
+def function(signatures: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function under PostgreSQL's signatures, as abs(int4) int4; a result `setof x` is written `*x`, an argument that
+    may be missing `x?`, and arguments of any number `*x`. Names before types are those of named arguments."""
+
+    def register(call: Callable[..., Any]) -> Callable[..., Any]:
+        for text in filter(str.strip, signatures.split(";")):
+            match = _FORM.fullmatch(text)
+            assert match is not None, text
+            written = [word.strip() for word in match[2].split(",") if word.strip()]
+            words = [word.split()[-1] for word in written]
+            variadic = bool(words) and words[-1].startswith("*")
+            arguments = tuple(word.strip("*?") for word in words)
+            least = sum(not word.endswith("?") and not word.startswith("*") for word in words)
+            labels = tuple(word.split()[0] if " " in word else "" for word in written)
+            signature = Signature(
+                match[1], arguments, match[3].lstrip("*"), call, rows=match[3].startswith("*"), variadic=variadic,
+                least=least, labels=labels, **options
+            )  # fmt: skip
+            REGISTER.setdefault(match[1], []).append(signature)
+        return call
+
+    return register
+
+
+def each(names: str, over: Sequence[str], form: str, call: Callable[..., Any], **options: Any) -> None:
+    """Register one function under several names for each of some types, which {} stands for."""
+    for name in names.split():
+        for type_ in over:
+            function(f"{name}{form.replace('{}', type_)}", **options)(call)
+
+
+_POLYMORPHIC = {"anyelement", "anyarray", "anynonarray", "anycompatible", "anycompatiblearray", "anyrange",
+"anymultirange", "any",
+                "anyenum"}  # fmt: skip
+
+
+def _fits(supplied: str, expected: str) -> bool:
+    if expected == "unknown":
+        return supplied == "unknown"
+    if supplied == "unknown" or expected in ("any", "anyelement", "anycompatible"):
+        return True
+    if expected in ("anyarray", "anycompatiblearray"):
+        return supplied.startswith("_")
+    if expected == "anynonarray":
+        return not supplied.startswith("_")
+    if expected in ("anyrange", "anymultirange"):
+        return supplied in (t.RANGES if expected == "anyrange" else t.MULTIRANGES)
+    return t.implicit(supplied, expected)
+
+
+def _spread(signature: Signature, count: int) -> tuple[str, ...] | None:
+    """Return the types of a number of arguments; None if the function takes another number."""
+    expected = signature.arguments
+    if signature.variadic:
+        return expected[:-1] + (expected[-1],) * (count - len(expected) + 1) if count >= len(expected) else None
+    return expected[:count] if signature.least <= count <= len(expected) else None
+
+
+def choose(
+    name: str, supplied: Sequence[str], position: int, is_operator: bool
+) -> tuple[Signature, tuple[str, ...], str]:
+    """Return the function for arguments of these types, the types that its arguments get, and its result's type. Raises 42883
+    and 42725 in PostgreSQL's words."""
+    candidates = []
+    for signature in REGISTER.get(name, []):
+        expected = _spread(signature, len(supplied))
+        if expected is not None and all(map(_fits, supplied, expected)) and _solved(supplied, expected) is not None:
+            candidates.append((signature, expected))
+    chosen = _best(candidates, supplied, is_operator)
+    if len(chosen) != 1:
+        raise _unresolved(name, supplied, position, is_operator, bool(chosen))
+    signature, expected = chosen[0]
+    solution = _solved(supplied, expected)
+    assert solution is not None
+    return (
+        signature,
+        tuple(_concrete(w, solution, g) for w, g in zip(expected, supplied, strict=True)),
+        _concrete(signature.result, solution, "text"),
+    )
+
+
+def _unresolved(name: str, supplied: Sequence[str], position: int, is_operator: bool, ambiguous: bool) -> Exception:
+    words = list(map(t.sql_name, supplied))
+    if is_operator:
+        written_out = f"{words[0]} {name} {words[1]}" if len(words) == 2 else f"{name} {words[0]}"
+        plural = len(words) == 2
+        hint = NO_OPERATOR.format("s" * plural, "" if plural else "an ", "s" * plural)
+        if ambiguous:
+            return said("42725", f"operator is not unique: {written_out}", position, NOT_UNIQUE.format("operator"))
+        return said("42883", f"operator does not exist: {written_out}", position, hint)
+    written_out = f"function {name}({', '.join(words)})"
+    if ambiguous:
+        return said("42725", f"{written_out} is not unique", position, NOT_UNIQUE.format("function"))
+    return said("42883", f"{written_out} does not exist", position, NO_FUNCTION)
+
+
+def _best(candidates: list[Any], supplied: Sequence[str], is_operator: bool) -> list[Any]:
+    for exact in candidates:
+        if exact[1] == tuple(supplied):
+            return [exact]
+    if is_operator and len(supplied) == 2 and "unknown" in supplied:
+        other = supplied[0] if supplied[1] == "unknown" else supplied[1]
+        same = [c for c in candidates if c[1] == (other, other)]
+        if same and other != "unknown":
+            return same
+    if len(candidates) < 2:
+        return candidates
+    candidates = _most(candidates, lambda expected: sum(g == w for g, w in zip(supplied, expected, strict=True)))
+    candidates = _most(
+        candidates,
+        lambda expected: sum(
+            g == w or (g != "unknown" and t.preferred(w) and t.category(w) == t.category(g))
+            for g, w in zip(supplied, expected, strict=True)
+        ),
+    )
+    if len(candidates) < 2 or "unknown" not in supplied:
+        return candidates
+    return _by_unknown(candidates, supplied)
+
+
+def _most(candidates: list[Any], count: Callable[[tuple[str, ...]], int]) -> list[Any]:
+    if len(candidates) < 2:
+        return candidates
+    counts = [count(expected) for _, expected in candidates]
+    return [candidate for candidate, number in zip(candidates, counts, strict=True) if number == max(counts)]
+
+
+def _category(type_: str) -> str:
+    return {"anyarray": "A", "anycompatiblearray": "A", "anyrange": "R", "anymultirange": "R"}.get(
+        type_, "P" if type_ in _POLYMORPHIC else t.category(type_)
+    )
+
+
+def _by_unknown(candidates: list[Any], supplied: Sequence[str]) -> list[Any]:
+    remaining = candidates
+    resolved = True
+    for index, type_ in enumerate(supplied):
+        if type_ != "unknown":
+            continue
+        categories = {_category(expected[index]) for _, expected in remaining}
+        if "S" in categories:
+            wanted_category = "S"
+        elif len(categories) == 1:
+            wanted_category = next(iter(categories))
+        else:
+            resolved = False
+            break
+        remaining = [c for c in remaining if _category(c[1][index]) == wanted_category]
+        liked = [c for c in remaining if t.preferred(c[1][index])]
+        remaining = liked or remaining
+    if resolved and len(remaining) == 1:
+        return remaining
+    typed_ones = {type_ for type_ in supplied if type_ != "unknown"}
+    if len(typed_ones) == 1:
+        same = next(iter(typed_ones))
+        matching = [c for c in candidates if all(_fits(same, w) and (w not in ("any",)) for w in c[1])]
+        if len(matching) == 1:
+            return matching
+    return remaining if resolved else candidates
+
+
+def _solved(supplied: Sequence[str], expected: Sequence[str]) -> dict[str, str] | None:
+    """Return the types for which the polymorphic ones stand; None if the arguments do not agree."""
+    elements, families = list[str](), {"anyelement": list[str](), "anycompatible": list[str]()}
+    ranges = ""
+    for g, w in zip(supplied, expected, strict=True):
+        if g == "unknown" or w not in _POLYMORPHIC or w == "any":
+            continue
+        family = "anycompatible" if w.startswith("anycompatible") else "anyelement"
+        if w in ("anyarray", "anycompatiblearray"):
+            families[family].append(g[1:])
+        elif w == "anyrange":
+            families[family].append(t.RANGES[g])
+            ranges = g
+        elif w == "anymultirange":
+            ranges = t.MULTIRANGES[g]
+            families[family].append(t.RANGES[ranges])
+        else:
+            elements.append(g)
+            families[family].append(g)
+    if len(set(families["anyelement"])) > 1:
+        return None
+    exact = families["anyelement"][0] if families["anyelement"] else "text"
+    common = common_type(families["anycompatible"]) if families["anycompatible"] else "text"
+    return None if common is None else {"anyelement": exact, "anycompatible": common, "range": ranges}
+
+
+def _concrete(expected: str, solution: dict[str, str], supplied: str) -> str:
+    if expected == "anyrange":
+        return solution["range"] or "int4range"
+    if expected == "anymultirange":
+        return next(name for name, inner in t.MULTIRANGES.items() if inner == (solution["range"] or "int4range"))
+    if expected in ("anyarray", "anycompatiblearray"):
+        return "_" + solution["anyelement" if expected == "anyarray" else "anycompatible"]
+    if expected == "anycompatible":
+        return solution["anycompatible"]
+    return supplied if expected == "any" else solution["anyelement"] if expected in _POLYMORPHIC else expected
+
+
+def common_type(types: Sequence[str]) -> str | None:
+    """Return the type to which values of these types are brought, text for literals alone; None if there is none."""
+    typed_ones = [type_ for type_ in types if type_ != "unknown"]
+    if not typed_ones:
+        return "text"
+    best = typed_ones[0]
+    for other in typed_ones[1:]:
+        if other == best:
+            continue
+        if t.category(other) != t.category(best):
+            return None
+        if not t.preferred(best) and t.implicit(best, other) and not t.implicit(other, best):
+            best = other
+    return best if all(t.implicit(type_, best) for type_ in typed_ones) else None
+
+
+def first_misfit(types: Sequence[str]) -> int:
+    """Return the index of the first type that has no common type with those before it."""
+    return next(index for index in range(1, len(types)) if common_type(types[: index + 1]) is None)

@@ -1,0 +1,673 @@
+"""PostgreSQL's expressions without tables: tokens, and a parser by precedence whose errors stand where PostgreSQL's stand.
+
+What is legal and is not read here raises `Elsewhere`: another road answers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Token, said, tokenize
+
+MOST_DEPTH = 60
+
+
+@dataclass(slots=True)
+class Node:
+    """A piece of an expression: its kind, PostgreSQL's position for it (from 1), a name or value, and what is inside."""
+
+    kind: str
+    position: int
+    value: Any = None
+    items: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TypeName:
+    """A type as it is written. `sizes` are its modifiers, `fields` those of an interval."""
+
+    name: str
+    position: int
+    sizes: tuple[int, ...] = ()
+    fields: str = ""
+    schema: str = ""
+
+
+@dataclass(slots=True)
+class Select:
+    """A question without tables: outputs with their labels ("" for none), the one source of rows, and a condition."""
+
+    outputs: list[tuple[Node, str]]
+    source: Node | None = None
+    where: Node | None = None
+    limit: Node | None = None
+
+
+_TYPE_WORDS = {"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "decimal": "numeric",
+               "dec": "numeric", "boolean": "bool", "character": "bpchar", "char": "bpchar", "nchar": "bpchar"}  # fmt: skip
+_LITERAL_TYPES = {"date", "time", "timestamp", "timestamptz", "timetz", "interval", "inet", "cidr", "macaddr", "macaddr8", "uuid",
+                  "json", "jsonb", "jsonpath", "text", "varchar", "bytea", "bool", "boolean", "int", "integer",
+                  "int2", "int4", "int8", "smallint",
+                  "bigint", "numeric", "decimal", "float", "float4", "float8", "real", "oid", "name", "bit",
+                  "regclass", "regtype",
+                  "int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange", "double", "character", "char",
+                  "point", "box", "circle", "lseg", "line", "path", "polygon", "money", "xml", "tsvector", "tsquery",
+                  "pg_lsn"}  # fmt: skip
+_RESERVED = {
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast", "check", "collate",
+    "column", "constraint", "create", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "false",
+    "fetch", "for", "foreign", "from", "grant", "group", "having", "in", "initially", "intersect", "into", "lateral",
+    "leading", "limit", "not", "null", "offset", "on", "only", "or", "order", "placing", "primary", "references",
+    "returning", "select", "some", "symmetric", "table", "then", "to", "trailing", "true", "union", "unique", "user",
+    "using", "variadic", "when", "where", "window", "with",
+}  # fmt: skip
+_NO_BARE_LABEL = {
+    "array", "as", "char", "character", "create", "day", "except", "fetch", "filter", "for", "from", "grant", "group", "having",
+    "hour", "intersect", "into", "isnull", "limit", "minute", "month", "notnull", "offset", "on", "order", "over", "overlaps",
+    "precision", "returning", "second", "to", "union", "varying", "where", "window", "with", "within", "without", "year",
+}  # fmt: skip
+_CLAUSES = {"from", "where", "union", "intersect", "except", "order", "group", "having", "limit", "offset", "fetch", "for",
+            "window", "into", "over", "filter", "within", "join", "escape", "returning", "uescape", "tablesample",
+            "variadic"}  # fmt: skip
+_CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
+              "session_user", "user", "current_role", "current_catalog", "current_schema", "system_user"}  # fmt: skip
+_MOMENTS = ("current_time", "current_timestamp", "localtime", "localtimestamp")
+_FIELDS = ("year", "month", "day", "hour", "minute", "second")
+_COMPARISONS = {"<", ">", "=", "<=", ">=", "<>", "!="}
+_LEVELS = {"^": 10, "*": 9, "/": 9, "%": 9, "+": 8, "-": 8}
+
+
+class Parser:
+    """A parser of one statement. `labels` tells whether an output's word without AS is a label."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens, self.index, self.depth = tokenize(text), 0, 0
+
+    # --- tokens -------------------------------------------------------------------------------------------------------
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    def word(self, ahead: int = 0) -> str:
+        """Return the word of a token in lower case, "" if it is none."""
+        token = self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+        return token.text.lower() if token.kind == "word" else ""
+
+    def signs(self, ahead: int = 0) -> str:
+        token = self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+        return token.text if token.kind in ("sign", "operator") else ""
+
+    def take(self, *words: str) -> bool:
+        """Take the next tokens if they are these words or signs."""
+        if all(expected in (self.word(k), self.signs(k)) for k, expected in enumerate(words)):
+            self.index += len(words)
+            return True
+        return False
+
+    def expect(self, *words: str) -> None:
+        for expected in words:
+            if not self.take(expected):
+                raise self.problem()
+
+    def problem(self) -> Exception:
+        """Return PostgreSQL's error at the present token; what may be a clause that is not read here is answered elsewhere."""
+        token = self.token
+        if self.word() in _CLAUSES or token.kind == "parameter" or token.text == ":":
+            return Elsewhere()
+        near = "end of input" if token.kind == "end" else f'or near "{token.source}"'
+        return said("42601", f"syntax error at {near}", token.start)
+
+    # --- statements ---------------------------------------------------------------------------------------------------
+
+    def select(self) -> Select:
+        """Read SELECT or VALUES to the end of the text."""
+        if self.take("values"):
+            read = Select([], self._values())
+        else:
+            if not self.take("select"):
+                raise Elsewhere
+            self.take("all")
+            if self.word() in ("distinct", "into") or self.token.kind == "end" or self.word() in _CLAUSES:
+                raise Elsewhere
+            read = Select([self._output()])
+            while self.take(","):
+                read.outputs.append(self._output())
+            if self.take("from"):
+                read.source = self._source()
+            if self.take("where"):
+                read.where = self.expression()
+        if self.take("limit"):
+            read.limit = self.expression()
+        self.take(";")
+        if self.token.kind != "end":
+            raise self.problem() if read.source is None else Elsewhere()
+        return read
+
+    def _output(self) -> tuple[Node, str]:
+        if self.signs() == "*":
+            token = self.token
+            self.index += 1
+            return Node("star", token.start), ""
+        value = self.expression()
+        if self.take("as"):
+            return value, self.name(any_word=True)
+        if self.token.kind == "quoted" or (self.token.kind == "word" and self.word() not in _NO_BARE_LABEL):
+            return value, self.name(any_word=True)
+        return value, ""
+
+    def name(self, any_word: bool = False) -> str:
+        token = self.token
+        if token.kind not in ("word", "quoted") or (token.kind == "word" and not any_word and self.word() in _RESERVED):
+            raise self.problem()
+        self.index += 1
+        return token.text if token.kind == "quoted" else token.text.lower()
+
+    def _values(self) -> Node:
+        start, rows = self.token.start, list[Any]()
+        while True:
+            self.expect("(")
+            rows.append(self._list(")"))
+            if len(rows[-1]) != len(rows[0]):
+                raise said("42601", "VALUES lists must all be the same length", rows[-1][0].position)
+            if not self.take(","):
+                return Node("values", start, None, rows)
+
+    def _source(self) -> Node:
+        start = self.token.start
+        if self.signs() == "(" and self.word(1) == "values":
+            self.index += 2
+            source = self._values()
+            self.expect(")")
+        else:
+            source = self.primary()
+            if source.kind not in ("call", "constant", "coalesce"):
+                raise Elsewhere
+        ordinality = self.take("with", "ordinality")
+        alias, columns = "", list[Any]()
+        if self.take("as") or (self.token.kind in ("word", "quoted") and self.word() not in _RESERVED | _CLAUSES):
+            alias = self.name()
+            if self.take("("):
+                columns.append((self.name(), self._optional_type()))
+                while self.take(","):
+                    columns.append((self.name(), self._optional_type()))
+                self.expect(")")
+        return Node("source", start, (alias, columns, ordinality), [source])
+
+    def _optional_type(self) -> TypeName | None:
+        return None if self.signs() in (",", ")") else self.type_name()
+
+    # --- expressions --------------------------------------------------------------------------------------------------
+
+    def expression(self, least: int = 0) -> Node:
+        """Read an expression whose operators bind at least as strongly as `least`."""
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise Elsewhere
+        left = self._prefixed()
+        while (following := self._following(left, least)) is not None:
+            left = following
+        self.depth -= 1
+        return left
+
+    def _prefixed(self) -> Node:
+        token = self.token
+        if self.take("not"):
+            return Node("not", token.start, None, [self.expression(3)])
+        if token.kind == "operator":
+            self.index += 1
+            unary = token.text in "+-"
+            inner = self.expression(13 if unary else 7)
+            if token.text == "-" and inner.kind == "number":
+                return Node("number", inner.position, inner.value[1:] if inner.value[0] == "-" else "-" + inner.value)
+            return Node("operator", token.start, token.text, [inner])
+        return self.primary()
+
+    def _following(self, left: Node, least: int) -> Node | None:
+        token, word = self.token, self.word()
+        if token.kind == "operator":
+            return self._operated(left, least)
+        if token.kind == "sign" and token.text in ("::", "["):
+            return self._postfix(left)
+        if word in ("or", "and"):
+            level = 1 if word == "or" else 2
+            if level < least:
+                return None
+            self.index += 1
+            return Node(word, token.start, None, [left, self.expression(level + 1)])
+        if word == "is" and least <= 4:
+            return self._is(left)
+        if word in ("isnull", "notnull") and least <= 4:
+            self.index += 1
+            return Node("is", token.start, ("null", word == "notnull"), [left])
+        if word == "operator" and least <= 7 and self.take("operator", "(", "pg_catalog", "."):
+            token = self.token
+            self.index += 1
+            self.expect(")")
+            return Node("operator", token.start, token.text, [left, self.expression(8)])
+        if word == "at" and least <= 11 and self.take("at", "time", "zone"):
+            return Node("call", token.start, "timezone", [self.expression(12), left])
+        if word == "collate" and least <= 12:
+            self.index += 1
+            return Node("collate", token.start, self._dotted()[-1], [left])
+        if word == "overlaps":
+            self.index += 1
+            return Node("call", token.start, "overlaps", left.items + self.primary().items)
+        return self._matching(left) if least <= 6 else None
+
+    def _operated(self, left: Node, least: int) -> Node | None:
+        token = self.token
+        level = 5 if token.text in _COMPARISONS else _LEVELS.get(token.text, 7)
+        if level < least:
+            return None
+        self.index += 1
+        if self.word() in ("any", "all", "some") and self.signs(1) == "(":
+            quantifier = self.word()
+            self.index += 2
+            inner = self.expression()
+            self.expect(")")
+            return Node("quantified", token.start, (token.text, quantifier), [left, inner])
+        return Node("operator", token.start, token.text, [left, self.expression(level + 1)])
+
+    def _postfix(self, left: Node) -> Node:
+        token = self.token
+        self.index += 1
+        if token.text == "::":
+            return Node("cast", token.start, self.type_name(), [left])
+        bounds: list[Any] = [None, None]
+        is_slice = False
+        if self.signs() != ":":
+            bounds[0] = self.expression()
+        if self.take(":"):
+            is_slice = True
+            if self.signs() != "]":
+                bounds[1] = self.expression()
+        self.expect("]")
+        return Node("subscript", left.position, is_slice, [left, *bounds])
+
+    def _is(self, left: Node) -> Node:
+        start = self.token.start
+        self.expect("is")
+        negated = self.take("not")
+        if self.take("distinct", "from"):
+            return Node("distinct", start, negated, [left, self.expression(5)])
+        for word in ("null", "true", "false", "unknown"):
+            if self.take(word):
+                return Node("is", start, (word, negated), [left])
+        raise Elsewhere
+
+    def _matching(self, left: Node) -> Node | None:
+        token, negated = self.token, self.word() == "not"
+        word = self.word(int(negated))
+        if word not in ("between", "in", "like", "ilike", "similar"):
+            return None
+        self.index += 1 + negated
+        if word == "between":
+            symmetric = self.take("symmetric")
+            self.take("asymmetric")
+            low = self.expression(7)
+            self.expect("and")
+            return Node("between", token.start, (negated, symmetric), [left, low, self.expression(7)])
+        if word == "in":
+            self.expect("(")
+            if self.word() in ("select", "values", "with"):
+                raise Elsewhere
+            return Node("in", token.start, negated, [left, *self._list(")")])
+        if word == "similar":
+            self.expect("to")
+        operator = {"like": "~~", "ilike": "~~*", "similar": "similar"}[word]
+        if self.word() in ("any", "all", "some") and self.signs(1) == "(" and word != "similar":
+            quantifier = self.word()
+            self.index += 2
+            inner = self.expression()
+            self.expect(")")
+            return Node("quantified", token.start, (f"{'!' * negated}{operator}", quantifier), [left, inner])
+        items = [left, self.expression(7)]
+        if self.take("escape"):
+            items.append(self.expression(7))
+        return Node("like", token.start, (operator, negated), items)
+
+    def _list(self, close: str) -> list[Node]:
+        items = list[Node]()
+        if not self.take(close):
+            items.append(self.expression())
+            while self.take(","):
+                items.append(self.expression())
+            self.expect(close)
+        return items
+
+    # --- primaries ----------------------------------------------------------------------------------------------------
+
+    def primary(self) -> Node:
+        """Read what has no operator in front of it."""
+        token = self.token
+        if token.kind == "number":
+            self.index += 1
+            if self.token.kind in ("word", "number") and self.token.start == token.start + len(token.source):
+                raise said(
+                    "42601",
+                    f'trailing junk after numeric literal at or near "{token.source}{self.token.source[:1]}"',
+                    token.start,
+                )
+            return Node("number", token.start, token.text.replace("_", "").lower())
+        if token.kind in ("string", "bits"):
+            self.index += 1
+            return Node(token.kind, token.start, token.text)
+        if token.kind == "param":
+            self.index += 1
+            return Node("parameter", token.start, int(token.text[1:6]))
+        if self.take("("):
+            return self._bracketed(token)
+        if token.kind in ("quoted", "word"):
+            special = self._SPECIAL.get(self.word())
+            if special is not None:
+                read: Node = special(self)
+                return read
+            return self._named()
+        raise self.problem()
+
+    def _bracketed(self, token: Token) -> Node:
+        if self.word() in ("select", "with", "values", "table"):
+            raise Elsewhere
+        items = self._list(")")
+        if not items:
+            self.index -= 1
+            raise self.problem()
+        if len(items) > 1:
+            return Node("row", token.start, None, items)
+        if self.signs() == "." and items[0].kind != "parameter":
+            raise Elsewhere
+        return Node("bracket", token.start, None, items) if items[0].kind in ("number", "row") else items[0]
+
+    def _case(self) -> Node:
+        start = self.token.start
+        self.expect("case")
+        subject = None if self.word() == "when" else self.expression()
+        items: list[Any] = []
+        while self.take("when"):
+            condition = self.expression()
+            self.expect("then")
+            items.append((condition, self.expression()))
+        default = self.expression() if self.take("else") else None
+        if not items:
+            raise self.problem()
+        self.expect("end")
+        return Node("case", start, (subject, default), items)
+
+    def _cast(self) -> Node:
+        start = self.token.start
+        self.expect("cast", "(")
+        value = self.expression()
+        self.expect("as")
+        to = self.type_name()
+        self.expect(")")
+        return Node("cast", start, to, [value])
+
+    def _array(self) -> Node:
+        start = self.token.start
+        self.expect("array")
+        if self.signs() != "[":
+            raise Elsewhere
+        return self._elements(start)
+
+    def _elements(self, start: int) -> Node:
+        self.expect("[")
+        items = list[Node]()
+        while self.signs() != "]":
+            items.append(self._elements(self.token.start) if self.signs() == "[" else self.expression())
+            if not self.take(","):
+                break
+        self.expect("]")
+        return Node("array", start, None, items)
+
+    def _row(self) -> Node:
+        start = self.token.start
+        self.expect("row", "(")
+        return Node("row", start, None, self._list(")"))
+
+    def _literal(self, word: str) -> Callable[[], Node]:
+        return lambda: Node(word, self.token.start)
+
+    def _truth(self) -> Node:
+        token = self.token
+        self.index += 1
+        return Node("truth", token.start, {"true": True, "false": False, "null": None}[token.text.lower()])
+
+    def _extract(self) -> Node:
+        start = self.token.start
+        self.expect("extract", "(")
+        unit = self.token
+        if unit.kind not in ("word", "string"):
+            raise self.problem()
+        self.index += 1
+        self.expect("from")
+        value = self.expression()
+        self.expect(")")
+        return Node("call", start, "extract", [Node("string", unit.start, unit.text.lower()), value])
+
+    def _substring(self) -> Node:
+        start = self.token.start
+        self.expect("substring", "(")
+        items = [self.expression()]
+        if self.take(","):
+            return Node("call", start, "substring", items + self._list(")"))
+        if self.take("similar"):
+            items.append(self.expression())
+            self.expect("escape")
+            items.append(self.expression())
+        elif self.take("from"):
+            items.append(self.expression(7))
+            if self.take("for"):
+                items.append(self.expression(7))
+        elif self.take("for"):
+            items += [Node("number", start, "1"), self.expression(7)]
+        self.expect(")")
+        return Node("call", start, "substring", items)
+
+    def _position(self) -> Node:
+        start = self.token.start
+        self.expect("position", "(")
+        first = self.expression(7)
+        self.expect("in")
+        second = self.expression(7)
+        self.expect(")")
+        return Node("call", start, "position", [second, first])
+
+    def _overlay(self) -> Node:
+        start = self.token.start
+        self.expect("overlay", "(")
+        items = [self.expression()]
+        if self.take(","):
+            return Node("call", start, "overlay", items + self._list(")"))
+        self.expect("placing")
+        items.append(self.expression(7))
+        self.expect("from")
+        items.append(self.expression(7))
+        if self.take("for"):
+            items.append(self.expression(7))
+        self.expect(")")
+        return Node("call", start, "overlay", items)
+
+    def _trim(self) -> Node:
+        start = self.token.start
+        self.expect("trim", "(")
+        name = "btrim"
+        for word, function in (("both", "btrim"), ("leading", "ltrim"), ("trailing", "rtrim")):
+            if self.take(word):
+                name = function
+        items = list[Node]()
+        if not self.take("from"):
+            items = [self.expression()]
+            if self.take("from"):
+                return Node("call", start, name, [*self._list(")"), *items])
+            if self.take(","):
+                return Node("call", start, name, items + self._list(")"))
+            self.expect(")")
+            return Node("call", start, name, items)
+        return Node("call", start, name, self._list(")"))
+
+    def _interval(self) -> Node:
+        start = self.token.start
+        if self.tokens[self.index + 1].kind != "string" and self.signs(1) != "(":
+            return self._named()
+        to = self.type_name()
+        token = self.token
+        if token.kind != "string":
+            raise self.problem()
+        self.index += 1
+        to.fields = self._interval_fields()
+        return Node("cast", start, to, [Node("string", token.start, token.text)])
+
+    def _interval_fields(self) -> str:
+        if self.word() not in _FIELDS:
+            return ""
+        first = last = self.word()
+        self.index += 1
+        if self.word() == "to" and self.word(1) in _FIELDS:
+            last = self.word(1)
+            self.index += 2
+        return f"{first} to {last}" if first != last else first
+
+    def _collected(self) -> Node:
+        """Read coalesce(...) and the like, which are no functions in PostgreSQL."""
+        token = self.token
+        self.index += 1
+        if not self.take("("):
+            raise self.problem()
+        return Node("coalesce", token.start, token.text.lower(), self._list(")"))
+
+    def _constant(self) -> Node:
+        token = self.token
+        self.index += 1
+        if token.text.lower() == "current_schema" and self.signs() == "(" and self.signs(1) == ")":
+            self.index += 2
+            return Node("call", token.start, token.text.lower())
+        if self.signs() == "(":
+            raise Elsewhere if token.text.lower() in _MOMENTS else self.problem()
+        return Node("constant", token.start, token.text.lower())
+
+    def _elsewhere(self) -> Node:
+        raise Elsewhere
+
+    _SPECIAL: ClassVar[dict[str, Callable[[Any], Node]]] = {
+        "case": _case, "cast": _cast, "array": _array, "row": _row, "true": _truth, "false": _truth, "null": _truth,
+        "extract": _extract, "substring": _substring, "position": _position, "overlay": _overlay, "trim": _trim,
+        "interval": _interval, **dict.fromkeys(("coalesce", "nullif", "greatest", "least"), _collected),
+        **dict.fromkeys(_CONSTANTS, _constant),
+        **dict.fromkeys(("exists", "grouping", "xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot",
+        "normalize", "treat",
+                         "merge_action", "json_array",), _elsewhere),
+    }  # fmt: skip
+
+    def _dotted(self) -> list[str]:
+        names = [self.name()]
+        while self.take("."):
+            if self.signs() == "*":
+                raise Elsewhere
+            names.append(self.name(any_word=True))
+        return names
+
+    def _named(self) -> Node:
+        """Read a column, a call, or a literal behind the name of its type."""
+        token, word = self.token, self.word()
+        if word in _LITERAL_TYPES and self._is_typed():
+            to = self.type_name()
+            literal = self.token
+            if literal.kind == "string":
+                self.index += 1
+                return Node("cast", token.start, to, [Node("string", literal.start, literal.text)])
+            raise self.problem()
+        names = self._dotted()
+        if self.signs() != "(" or len(names) > 2:
+            return Node("column", token.start, names)
+        self.index += 1
+        if self.word() in ("distinct", "all", "variadic") or self.signs() == "*":
+            raise Elsewhere
+        items = list[Node]()
+        while self.signs() != ")":
+            label = ""
+            if self.signs(1) in ("=>", ":=") and self.token.kind == "word":
+                label = self.name()
+                self.index += 1
+            item = self.expression()
+            items.append(Node("argument", item.position, label, [item]) if label else item)
+            if not self.take(","):
+                break
+        if self.word() == "order":
+            raise Elsewhere
+        self.expect(")")
+        if self.word() in ("over", "filter", "within"):
+            raise Elsewhere
+        if len(names) == 2 and names[0] != "pg_catalog":
+            return Node("call", token.start, names[-1], [*items, Node("schema", token.start, names[0])])
+        return Node("call", token.start, names[-1], items)
+
+    def _is_typed(self) -> bool:
+        """Return whether a string stands behind the name of a type here."""
+        ahead = self.index + 1
+        while self.tokens[ahead].kind == "word" and self.tokens[ahead].text.lower() in (
+            "with",
+            "without",
+            "time",
+            "zone",
+            "precision",
+            "varying",
+        ):
+            ahead += 1
+        if self.tokens[ahead].text == "(" and self.tokens[ahead].kind == "sign":
+            while ahead + 1 < len(self.tokens) and self.tokens[ahead].text != ")":
+                ahead += 1
+            ahead += 1
+            while self.tokens[min(ahead, len(self.tokens) - 1)].text.lower() in ("with", "without", "time", "zone"):
+                ahead += 1
+        return self.tokens[min(ahead, len(self.tokens) - 1)].kind == "string"
+
+    def type_name(self) -> TypeName:
+        """Read the name of a type, with its sizes and brackets."""
+        token, schema = self.token, ""
+        name = self.name(any_word=True)
+        if self.take("."):
+            schema, name = name, self.name(any_word=True)
+        elif token.kind == "word":
+            name = self._type_word(name)
+        else:
+            name = '"char"' if name == "char" else name
+        sizes = list[int]()
+        if self.signs() == "(":
+            self.index += 1
+            while self.token.kind == "number" or self.signs() == "-":
+                sign = -1 if self.take("-") else 1
+                sizes.append(sign * int(self.token.text[:9]))
+                self.index += 1
+                self.take(",")
+            self.expect(")")
+        if name in ("time", "timestamp"):
+            if self.take("with", "time", "zone"):
+                name += "tz"
+            else:
+                self.take("without", "time", "zone")
+        fields = self._interval_fields() if name == "interval" else ""
+        while self.signs() == "[" or self.word() == "array":
+            self.index += 1
+            if self.tokens[self.index - 1].text == "[":
+                if self.token.kind == "number":
+                    self.index += 1
+                self.expect("]")
+            name = name if name.startswith("_") else "_" + name
+        if name in ("bpchar", "bit") and not sizes and token.text.lower() in ("char", "character", "nchar", "bit"):
+            sizes = [1]
+        return TypeName(name, token.start, tuple(sizes), fields, schema)
+
+    def _type_word(self, name: str) -> str:
+        if name == "double":
+            self.expect("precision")
+            return "float8"
+        if name == "national":
+            raise Elsewhere
+        if name in ("character", "char", "bit") and self.take("varying"):
+            return "varbit" if name == "bit" else "varchar"
+        if name == "float":
+            return "float8"
+        return _TYPE_WORDS.get(name, name)

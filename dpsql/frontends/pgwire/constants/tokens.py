@@ -1,0 +1,121 @@
+"""PostgreSQL's tokens, and the errors that stand in its own words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dpsql.errors.exceptions import Error, refuse
+
+
+class Elsewhere(Exception):
+    """A statement, or a value in it, that is not answered here."""
+
+
+def said(sqlstate: str, words: str, position: int | None = None, hint: str = "") -> Error:
+    """Return PostgreSQL's error of this SQLSTATE in its own words, which quote nothing but the analyst's text."""
+    error = refuse("postgresql", words=words, hint=hint, position=position)
+    error.sqlstate = sqlstate
+    return error
+
+
+_TOKENS = re.compile(
+    r"""(?P<blank>\s+|--[^\n]*)|(?P<comment>/\*)|(?P<dollar>\$(?:[A-Za-z_]\w*)?\$)|(?P<param>\$\d+)
+    |(?P<escape>[eE]')|(?P<bits>[bBxX]')|(?P<unicode>[uU]&['"])|(?P<string>')|(?P<quoted>")
+    |(?P<number>0[xX](?:_?[0-9A-Fa-f])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|(?:\d(?:_?\d)*(?:\.(?!\.)(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d+)?)
+    |(?P<word>[A-Za-z_\u0080-\uffff][\w$]*)|(?P<sign>::|:=|=>|\.\.|[\[\](),.:;])|(?P<operator>[-+*/<>=~!@#%^&|`?]+)""",
+    re.VERBOSE,
+)
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPED = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    octal, hexadecimal, short, long, plain = match.groups()
+    if plain is not None:
+        return _ESCAPES.get(plain, plain)
+    code = int(octal, 8) & 255 if octal else int(hexadecimal or short or long, 16)
+    if code == 0 or code > 0x10FFFF or 0xD800 <= code < 0xE000 or (not (short or long) and code > 127):
+        raise Elsewhere
+    return chr(code)
+
+
+@dataclass(slots=True)
+class Token:
+    """A token: word, quoted, string, bits, number, parameter, operator, sign or end; its source begins at `start` (from 1)."""
+
+    kind: str
+    text: str
+    start: int
+    source: str
+
+
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of a statement and an end. Raises what PostgreSQL says of what does not end."""
+    tokens, position = list[Token](), 0
+    while position < len(text):
+        match = _TOKENS.match(text, position)
+        if match is None:
+            raise Elsewhere
+        kind, end, start = str(match.lastgroup), match.end(), position
+        value = match[0]
+        if kind == "comment":
+            end = text.find("*/", end) + 2
+            if end == 1 or "/*" in text[start + 2 : end]:
+                raise Elsewhere
+        elif kind in ("string", "escape", "bits", "quoted", "unicode"):
+            value, end = _delimited(text, start, end, kind)
+        elif kind == "word" and value in ("n", "N") and text[end : end + 1] == "'":
+            raise Elsewhere
+        elif kind == "dollar":
+            close = text.find(match[0], end)
+            if close < 0:
+                raise said("42601", f'unterminated dollar-quoted string at or near "{text[start:]}"', start + 1)
+            value, end = text[end:close], close + len(match[0])
+        elif kind == "operator":
+            value, end = _operator(match[0]), start
+            end += len(value)
+        if kind not in ("blank", "comment"):
+            kind = {"escape": "string", "dollar": "string", "unicode": "string"}.get(kind, kind)
+            tokens.append(Token(kind, value, start + 1, text[start:end]))
+        position = end
+    tokens.append(Token("end", "", len(text) + 1, ""))
+    return tokens
+
+
+def _delimited(text: str, start: int, end: int, kind: str) -> tuple[str, int]:
+    quote, pieces = text[end - 1], list[str]()
+    while True:
+        close = end
+        while close < len(text) and text[close] != quote:
+            close += 2 if kind == "escape" and text[close] == "\\" else 1
+        if close >= len(text):
+            label = {"quoted": "quoted identifier", "bits": "bit string literal"}.get(kind, "quoted string")
+            raise said("42601", f'unterminated {label} at or near "{text[start:]}"', start + 1)
+        pieces.append(text[end:close])
+        end = close + 1
+        if text[end : end + 1] != quote:
+            break
+        pieces.append(quote)
+        end += 1
+    value = "".join(pieces)
+    if kind == "unicode":
+        if quote == '"':
+            raise Elsewhere
+        value = re.sub(
+            r"\\(?:\\|([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6}))", lambda m: chr(int(m[1] or m[2] or "5c", 16)), value
+        )
+    if kind == "quoted" and not value:
+        raise said("42601", 'zero-length delimited identifier at or near """"', start + 1)
+    return (
+        _ESCAPED.sub(_unescaped, value) if kind == "escape" else text[start].lower() * (kind == "bits") + value
+    ), end
+
+
+def _operator(signs: str) -> str:
+    """Return the operator with which a run of signs begins: it ends before a comment, and with + or - only if another sign in it
+    is none of the standard's."""
+    signs = re.split(r"--|/\*", signs)[0]
+    while len(signs) > 1 and signs[-1] in "+-" and not re.search(r"[~!@#%^&|`?]", signs[:-1]):
+        signs = signs[:-1]
+    return signs

@@ -1,0 +1,642 @@
+"""PostgreSQL's types: their names and casts (from its own catalogs), and their values read from texts and written as texts.
+
+A value is a bool, int, float, Decimal, str (texts, bits, JSON as it is written), bytes, date, datetime (a
+timestamptz in UTC), time,
+`TimeTz`, `Interval`, `Range`, `Json` (jsonb), an address of ipaddress, or a list (an array); of `regclass` and
+the like its number.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from decimal import Decimal, InvalidOperation
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+from numpy import float32
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext
+from dpsql.frontends.pgwire.catalog.shape import formatted_types, static
+from dpsql.frontends.pgwire.constants.moments import (
+    read_interval,
+    read_moment,
+    write_moment,
+    zone,
+)
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.encodings import NAMED, float_text
+from dpsql.sql.rewrites.comparisons import read_list
+
+MOST_DIGITS = 1000
+"""Limit on the digits of a number, on either side of its point: what is longer is not computed here."""
+MOST_CHARACTERS = 100_000
+MOST_WORK = 1_000_000
+"""Limit on the characters, elements and calls of one answer."""
+WHOLE = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
+NUMBERS = ("int2", "int4", "int8", "numeric", "float4", "float8")
+TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "unknown"})
+RANGES = {"int4range": "int4", "int8range": "int8", "numrange": "numeric", "daterange": "date", "tsrange": "timestamp",
+          "tstzrange": "timestamptz"}  # fmt: skip
+MULTIRANGES = {name.replace("range", "multirange"): name for name in RANGES}
+MOMENTS = ("date", "time", "timetz", "timestamp", "timestamptz")
+BITS = ("bit", "varbit")
+
+
+class Range(NamedTuple):
+    """A range; both bounds None and neither inclusive is one without bounds, `empty` has nothing in it."""
+
+    low: Any
+    high: Any
+    low_in: bool
+    high_in: bool
+    empty: bool = False
+
+
+@dataclass(frozen=True)
+class Json:
+    """A jsonb value: None, bool, Decimal, str, list or dict."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Record:
+    """A row's values and the types of its columns."""
+
+    values: tuple[Any, ...]
+    types: tuple[str, ...]
+
+
+@dataclass
+class Context:
+    """What values depend on beside the text: the connection, and the time of the statement."""
+
+    catalog: CatalogContext
+    now: datetime
+    work: int = 0
+    """What has been computed: characters and elements of values, and calls."""
+
+    def spent(self, value: Any) -> Any:
+        """Return a value that was computed. Raises sandbox_memory beyond `MOST_WORK`, as this runs in the server itself."""
+        self.work += 1 + (len(value) if isinstance(value, (str, bytes, list, tuple)) else 0)
+        if self.work > MOST_WORK:
+            raise refuse("sandbox_memory")
+        return value
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """The time zone of the session."""
+        name = self.catalog.settings.get("TimeZone")
+        offset = re.fullmatch(r"<[^>]*>([+-]?[\d:]+)", name)
+        return zone(name if offset is None else offset[1] if offset[1][0] in "+-" else f"+{offset[1]}")
+
+    def number_of(self, kind: str, text: str, position: int | None) -> int:
+        """Return the number of the object that a text names."""
+        try:
+            return self.catalog.names.oid(kind, text, self.catalog.path)
+        except Exception as error:
+            if getattr(error, "position", 0) is None:
+                error.position = position  # type: ignore[attr-defined]
+                error.hint = ""  # type: ignore[attr-defined]
+            raise
+
+
+@cache
+def _types() -> dict[str, tuple[int, str, bool]]:
+    """Return the OID, the category and whether it is preferred, of each type."""
+    rows = static("pg_type")
+    facts = zip(rows["oid"], rows["typcategory"], rows["typispreferred"], strict=True)
+    return dict(zip(rows["typname"], facts, strict=True))
+
+
+@cache
+def _names() -> dict[int, str]:
+    return {facts[0]: name for name, facts in _types().items()}
+
+
+def oid(type_: str) -> int:
+    return _types()[type_][0]
+
+
+def exists(type_: str) -> bool:
+    return type_ in _types()
+
+
+def category(type_: str) -> str:
+    return "X" if type_ == "unknown" else _types()[type_][1] if type_ in _types() else "U"
+
+
+def preferred(type_: str) -> bool:
+    return type_ in _types() and _types()[type_][2]
+
+
+def sql_name(type_: str) -> str:
+    """Return a type's name in messages: integer for int4."""
+    return formatted_types().get(oid(type_), type_) if exists(type_) else type_.strip('"')
+
+
+@cache
+def casts() -> dict[tuple[str, str], str]:
+    """Return PostgreSQL's casts from one type to another: i (implicit), a (in assignments), e (explicit)."""
+    rows, names = static("pg_cast"), _names()
+    pairs = zip(rows["castsource"], rows["casttarget"], rows["castcontext"], strict=True)
+    return {
+        (names[source], names[target]): kind for source, target, kind in pairs if source in names and target in names
+    }
+
+
+def implicit(source: str, target: str) -> bool:
+    """Return whether a value of a type may stand where another type is wanted."""
+    return source in (target, "unknown") or casts().get((source, target)) == "i" or target == "any"
+
+
+def castable(source: str, target: str) -> bool:
+    """Return whether x::type exists."""
+    if source in (target, "unknown") or (source, target) in casts():
+        return True
+    if source.startswith("_") and target.startswith("_"):
+        return castable(source[1:], target[1:])
+    return category(target) == "S" or category(source) == "S" or (source == "record" and category(target) == "S")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read(text: str, type_: str, context: Context, position: int | None = None) -> Any:
+    """Return the value of a type that a text means. Raises what PostgreSQL's input functions raise."""
+    if len(text) > MOST_CHARACTERS:
+        raise Elsewhere
+    if type_ in TEXTS:
+        return text[:63] if type_ == "name" else text[:1] if type_ == "char" else text
+    if type_ in MOMENTS:
+        return read_moment(text, type_, position, context)
+    if type_.startswith("_"):
+        return _read_array(text, type_[1:], context, position)
+    if type_ == "interval":
+        return read_interval(text, position)
+    if type_ in NAMED:
+        return context.number_of(type_, text, position)
+    if type_ in RANGES or type_ in MULTIRANGES:
+        return _read_ranges(text, type_, context, position)
+    if type_ not in _READERS:
+        raise Elsewhere
+    return _read_scalar(text, type_, position)
+
+
+def _read_ranges(text: str, type_: str, context: Context, position: int | None) -> Any:
+    if type_ in RANGES:
+        return _read_range(text, type_, context, position)
+    return _read_multirange(text, MULTIRANGES[type_], context, position)
+
+
+def _read_scalar(text: str, type_: str, position: int | None) -> Any:
+    reader = _READERS[type_]
+    try:
+        return reader(text)
+    except (ValueError, InvalidOperation):
+        words = {"cidr": "cidr", "inet": "inet"}.get(type_, sql_name(type_))
+        raise said("22P02", f'invalid input syntax for type {words}: "{text}"', position) from None
+    except Outside:
+        raise said("22003", f'value "{text}" is out of range for type {sql_name(type_)}', position) from None
+    except _BadJson as error:
+        raise said("22P02", f"invalid input syntax for type {type_}", position) from error
+    except _BadBits as error:
+        raise said("22P02", str(error), position) from None
+
+
+class Outside(Exception):
+    """A number outside of its type."""
+
+
+class _BadJson(Exception):
+    pass
+
+
+class _BadBits(Exception):
+    pass
+
+
+_WHOLE_FORM = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+)|(\d+(?:_\d+)*))\s*")
+
+
+def _whole(bits: int, low: int | None = None) -> Callable[[str], int]:
+    def read_whole(text: str) -> int:
+        match = _WHOLE_FORM.fullmatch(text)
+        if match is None:
+            raise ValueError(text)
+        digits, base = next((match[k], b) for k, b in ((2, 16), (3, 8), (4, 2), (5, 10)) if match[k])
+        if len(digits) > 100:
+            raise Outside
+        number = int(digits, base) * (-1 if match[1] == "-" else 1)
+        if not (-(1 << bits - 1) if low is None else low) <= number < (1 << bits - (low is None)):
+            raise Outside
+        return number
+
+    return read_whole
+
+
+_FLOAT_FORM = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
+_SPECIAL = {"nan": math.nan, "infinity": math.inf, "inf": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
+            "-inf": -math.inf, "+inf": math.inf}  # fmt: skip
+
+
+def _read_float(text: str) -> float:
+    special = _SPECIAL.get(text.strip().lower())
+    if special is not None:
+        return special
+    if not _FLOAT_FORM.fullmatch(text):
+        raise ValueError(text)
+    value = float(text)
+    if math.isinf(value) or (value == 0 and re.search(r"[1-9]", re.split("[eE]", text)[0])):
+        raise OutsideFloat(text.strip())
+    return value
+
+
+class OutsideFloat(Outside):
+    pass
+
+
+def read_numeric(text: str) -> Decimal:
+    """Return a number with the digits that its text has."""
+    special = _SPECIAL.get(text.strip().lower())
+    if special is not None:
+        return Decimal(str(special))
+    if not _FLOAT_FORM.fullmatch(text.replace("_", "")):
+        raise ValueError(text)
+    value = Decimal(text.replace("_", "").strip())
+    if abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS:
+        raise Elsewhere
+    exponent = value.as_tuple().exponent
+    return Decimal(int(value)) if isinstance(exponent, int) and exponent > 0 else value
+
+
+_TRUTH = {**dict.fromkeys(("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"), True),
+          **dict.fromkeys(("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"), False)}  # fmt: skip
+
+
+def _read_bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUTH:
+        raise ValueError(text)
+    return _TRUTH[word]
+
+
+def _read_bytes(text: str) -> bytes:
+    if text.startswith("\\x"):
+        digits = re.sub(r"\s", "", text[2:])
+        wrong = re.search(r"[^0-9a-fA-F]", digits)
+        if wrong:
+            raise said("22023", f'invalid hexadecimal digit: "{wrong[0]}"')
+        if len(digits) % 2:
+            raise said("22023", "invalid hexadecimal data: odd number of digits")
+        return bytes.fromhex(digits)
+    pieces, rest = bytearray(), text.encode()
+    position = 0
+    while position < len(rest):
+        match = re.compile(rb"\\(\\|[0-3][0-7]{2})|[^\\]+").match(rest, position)
+        if match is None:
+            raise ValueError(text)
+        pieces += match[0] if match[1] is None else b"\\" if match[1] == b"\\" else bytes([int(match[1], 8)])
+        position = match.end()
+    return bytes(pieces)
+
+
+def read_json(text: str) -> Any:
+    """Return the value of a JSON text, numbers as decimals."""
+
+    def refused(word: str) -> Any:
+        raise ValueError(word)
+
+    try:
+        return json.loads(text, parse_float=read_numeric, parse_int=read_numeric, parse_constant=refused)
+    except (ValueError, RecursionError) as error:
+        raise _BadJson from error
+
+
+def _read_json_text(text: str) -> str:
+    read_json(text)
+    return text
+
+
+def _read_uuid(text: str) -> str:
+    if not re.fullmatch(r"\{?[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}\}?", text):
+        raise ValueError(text)
+    return str(uuid.UUID(re.sub("[{}-]", "", text)))
+
+
+def _read_inet(text: str) -> Any:
+    return _read_address(text) if "/" in text else ipaddress.ip_interface(text.strip())
+
+
+def _read_address(text: str) -> Any:
+    """Return an address whose last octets may be missing."""
+    address, _, size = text.strip().partition("/")
+    if ":" not in address:
+        octets = [part for part in address.split(".") if part]
+        if not all(part.isdigit() for part in octets) or len(octets) > 4 or not octets:
+            raise ValueError(text)
+        size = size or str(8 * len(octets))
+        address = ".".join(octets + ["0"] * (4 - len(octets)))
+    return ipaddress.ip_interface(f"{address}/{size}" if size else address)
+
+
+def _read_cidr(text: str) -> Any:
+    interface = _read_address(text)
+    if interface.ip != interface.network.network_address:
+        raise said("22P02", f'invalid cidr value: "{text}"')
+    return interface
+
+
+def _read_mac(size: int) -> Callable[[str], str]:
+    def read_mac(text: str) -> str:
+        digits = re.sub(r"[:.\- ]", "", text.strip()).lower()
+        if not re.fullmatch(r"[0-9a-f]+", digits) or len(digits) not in (12, 2 * size):
+            raise ValueError(text)
+        if len(digits) < 2 * size:
+            digits = digits[:6] + "fffe" + digits[6:]
+        return ":".join(digits[k : k + 2] for k in range(0, 2 * size, 2))
+
+    return read_mac
+
+
+def read_bits(text: str) -> str:
+    """Return the digits of a bit string, which may be written in hexadecimal."""
+    kind, digits = (text[0].lower(), text[1:]) if text[:1].lower() in ("b", "x") else ("b", text)
+    wrong = re.search(r"[^01]" if kind == "b" else r"[^0-9a-fA-F]", digits)
+    if wrong:
+        raise _BadBits(f'"{wrong[0]}" is not a valid {"binary" if kind == "b" else "hexadecimal"} digit')
+    return digits if kind == "b" else "".join(f"{int(digit, 16):04b}" for digit in digits)
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "int2": _whole(16), "int4": _whole(32), "int8": _whole(64), "oid": _whole(32, -(1 << 31)), "float8": _read_float,
+    "float4": lambda text: single(_read_float(text)), "numeric": read_numeric, "bool": _read_bool, "bytea": _read_bytes,
+    "json": _read_json_text, "jsonb": lambda text: Json(read_json(text)), "uuid": _read_uuid, "inet": _read_inet,
+    "cidr": _read_cidr, "macaddr": _read_mac(6), "macaddr8": _read_mac(8), "bit": read_bits, "varbit": read_bits,
+}  # fmt: skip
+
+
+def single(value: float) -> float:
+    """Return a number rounded to single precision."""
+    if math.isfinite(value) and math.isinf(float(float32(value))):
+        raise Outside
+    return float(float32(value))
+
+
+def _read_array(text: str, element: str, context: Context, position: int | None) -> list[Any]:
+    malformed = said("22P02", f'malformed array literal: "{text}"', position)
+    stripped = text.strip()
+    if stripped.startswith("["):
+        raise Elsewhere
+    if not stripped.startswith("{"):
+        raise malformed
+    if re.match(r"\{\s*\{", stripped):
+        rows = _nested(stripped)
+        if rows is None:
+            raise malformed
+        inner = [_read_array(row, element, context, position) for row in rows]
+        if len({len(row) for row in inner}) != 1:
+            raise malformed
+        return inner if inner[0] else []
+    texts = read_list(stripped)
+    if texts is None:
+        raise malformed
+    return [None if item is None else read(item, element, context, position) for item in texts]
+
+
+def _nested(text: str) -> list[str] | None:
+    """Return the texts of an array's rows."""
+    rows, depth, start, in_quotes, position = list[str](), 0, 0, False, 1
+    while position < len(text):
+        sign = text[position]
+        if sign == "\\":
+            position += 1
+        elif sign == '"':
+            in_quotes = not in_quotes
+        elif not in_quotes and sign == "{":
+            start = position if depth == 0 else start
+            depth += 1
+        elif not in_quotes and sign == "}":
+            if depth == 0:
+                return rows if not text[position + 1 :].strip() else None
+            depth -= 1
+            if depth == 0:
+                rows.append(text[start : position + 1])
+        elif not in_quotes and depth == 0 and sign != "," and not sign.isspace():
+            return None
+        position += 1
+    return None
+
+
+_BOUND = r'((?:[^\[\](),"\\]|"(?:[^"\\]|\\.|"")*"|\\.)*)'
+_RANGE_FORM = re.compile(rf"\s*([\[(]){_BOUND},{_BOUND}([\])])\s*")
+
+
+def _read_range(text: str, type_: str, context: Context, position: int | None) -> Range:
+    if text.strip().lower() == "empty":
+        return Range(None, None, False, False, True)
+    match = _RANGE_FORM.fullmatch(text)
+    if match is None:
+        raise said("22P02", f'malformed range literal: "{text}"', position)
+    low, high = (
+        re.sub(r'"((?:[^"\\]|\\.|"")*)"', lambda m: re.sub(r"\\(.)", r"\1", m[1].replace('""', '"')), bound)
+        for bound in match.groups()[1:3]
+    )
+    bounds = [None if bound == "" else read(bound, RANGES[type_], context, position) for bound in (low, high)]
+    return new_range(type_, bounds[0], bounds[1], match[1] + match[4], position)
+
+
+def new_range(type_: str, low: Any, high: Any, ends: str = "[)", position: int | None = None) -> Range:
+    """Return a range, of whole numbers and days with its lower bound in it and the upper one not."""
+    if ends not in ("[]", "[)", "(]", "()"):
+        raise said("42601", "invalid range bound flags", None, 'Valid values are "[]", "[)", "(]", and "()".')
+    if low is not None and high is not None and low > high:
+        raise said("22000", "range lower bound must be less than or equal to range upper bound", position)
+    low_in, high_in = ends[0] == "[" and low is not None, ends[1] == "]" and high is not None
+    if RANGES[type_] in ("int4", "int8", "date"):
+        step: Any = 1
+        if RANGES[type_] == "date":
+            step = timedelta(days=1)
+        if low is not None and not low_in:
+            low, low_in = low + step, True
+        if high is not None and high_in:
+            high, high_in = high + step, False
+    if low is not None and high is not None and (low > high or (low == high and not (low_in and high_in))):
+        return Range(None, None, False, False, True)
+    return Range(low, high, low_in, high_in)
+
+
+def _read_multirange(text: str, type_: str, context: Context, position: int | None) -> tuple[Range, ...]:
+    inner = text.strip()
+    if not (inner.startswith("{") and inner.endswith("}")):
+        raise said("22P02", f'malformed multirange literal: "{text}"', position)
+    pieces = re.findall(r"\s*(empty|[\[(][^\])]*[\])])\s*,?", inner[1:-1])
+    return united([_read_range(piece, type_, context, position) for piece in pieces])
+
+
+def united(ranges: list[Range]) -> tuple[Range, ...]:
+    """Return ranges as a multirange: in order, and those that touch as one."""
+    whole = list[Range]()
+    for part in sorted((r for r in ranges if not r.empty), key=low_key):
+        if whole and touch(whole[-1], part):
+            whole[-1] = hull(whole[-1], part)
+        else:
+            whole.append(part)
+    return tuple(whole)
+
+
+class _Key:
+    """A bound of a range with an order: one that is None is below or above all others."""
+
+    def __init__(self, value: Any, side: int, infinite: int) -> None:
+        self.value, self.side, self.infinite = value, side, infinite
+
+    def __lt__(self, other: _Key) -> bool:
+        if self.infinite or other.infinite:
+            return self.infinite < other.infinite
+        return bool((self.value, self.side) < (other.value, other.side))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and not self < other and not other < self
+
+    def __le__(self, other: _Key) -> bool:
+        return not other < self
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def low_key(value: Range) -> _Key:
+    return _Key(value.low, 0 if value.low_in else 1, -1 if value.low is None else 0)
+
+
+def high_key(value: Range) -> _Key:
+    return _Key(value.high, 0 if value.high_in else -1, 1 if value.high is None else 0)
+
+
+def touch(first: Range, second: Range) -> bool:
+    """Return whether a range meets one that does not begin before it."""
+    if first.high is None or second.low is None:
+        return True
+    return bool(first.high > second.low or (first.high == second.low and (first.high_in or second.low_in)))
+
+
+def hull(first: Range, second: Range) -> Range:
+    """Return the smallest range around two."""
+    if first.empty or second.empty:
+        return second if first.empty else first
+    low, high = min(first, second, key=low_key), max(first, second, key=high_key)
+    return Range(low.low, high.high, low.low_in, high.high_in)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write(value: Any, type_: str, context: Context) -> str:
+    """Return the text of a value, as PostgreSQL's output functions write it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    if type_ in MOMENTS or type_ == "interval":
+        settings = context.catalog.settings
+        if settings.get("IntervalStyle") != "postgres" or not settings.get("DateStyle").upper().startswith("ISO"):
+            raise Elsewhere
+        return write_moment(value, type_, context)
+    if type_.startswith("_"):
+        return _write_array(value, type_[1:], context)
+    if isinstance(value, (Json, Range, Record, tuple)):
+        return _write_composed(value, type_, context)
+    if type_ in NAMED:
+        return context.catalog.names.text(type_, value, context.catalog.path)
+    if isinstance(value, float):
+        return float_text(
+            value, single=type_ == "float4", digits=int(context.catalog.settings.get("extra_float_digits"))
+        )
+    if isinstance(value, Decimal):
+        return numeric_text(value)
+    if isinstance(value, bytes):
+        if context.catalog.settings.get("bytea_output") == "escape":
+            return "".join(chr(b) if 32 <= b < 127 and b != 92 else "\\\\" if b == 92 else f"\\{b:03o}" for b in value)
+        return "\\x" + value.hex()
+    if isinstance(value, (ipaddress.IPv4Interface, ipaddress.IPv6Interface)):
+        whole = value.network.prefixlen == value.max_prefixlen and type_ == "inet"
+        return str(value.ip) if whole else str(value)
+    return str(value)
+
+
+def _write_composed(value: Any, type_: str, context: Context) -> str:
+    if isinstance(value, Json):
+        return json_text(value.value)
+    if isinstance(value, Range):
+        return _write_range(value, type_, context)
+    if isinstance(value, Record):
+        return (
+            "("
+            + ",".join(
+                "" if v is None else _record_item(write(v, t, context))
+                for v, t in zip(value.values, value.types, strict=True)
+            )
+            + ")"
+        )
+    return "{" + ",".join(_write_range(part, MULTIRANGES[type_], context) for part in value) + "}"
+
+
+def numeric_text(value: Decimal) -> str:
+    """Return the text of a numeric."""
+    if not value.is_finite():
+        return "NaN" if value.is_nan() else "Infinity" if value > 0 else "-Infinity"
+    text = format(value, "f")
+    return text[1:] if text.startswith("-") and not value else text
+
+
+def json_text(value: Any) -> str:
+    """Return the text of jsonb: keys in the order of their lengths, a blank behind each comma and colon."""
+    if isinstance(value, dict):
+        keys = sorted(value, key=lambda key: (len(key.encode()), key.encode()))
+        return "{" + ", ".join(f"{quoted_json(key)}: {json_text(value[key])}" for key in keys) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    if isinstance(value, Decimal):
+        return numeric_text(value)
+    return quoted_json(value) if isinstance(value, str) else json.dumps(value)
+
+
+def quoted_json(text: str) -> str:
+    """Return a text as a JSON string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _write_array(values: list[Any], element: str, context: Context) -> str:
+    items = list[str]()
+    for value in values:
+        if value is None:
+            items.append("NULL")
+        elif isinstance(value, list):
+            items.append(_write_array(value, element, context))
+        else:
+            text = write(value, element, context)
+            plain = text and text.lower() != "null" and not re.search(r'[{},"\\\s]', text)
+            items.append(text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
+    return "{" + ",".join(items) + "}"
+
+
+def _record_item(text: str) -> str:
+    plain = text and not re.search(r'[(),"\\\s]', text)
+    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+
+
+def _write_range(value: Range, type_: str, context: Context) -> str:
+    if value.empty:
+        return "empty"
+    bounds = [
+        "" if bound is None else _record_item(write(bound, RANGES[type_], context)) for bound in (value.low, value.high)
+    ]
+    return ("[" if value.low_in else "(") + ",".join(bounds) + ("]" if value.high_in else ")")
