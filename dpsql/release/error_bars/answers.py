@@ -142,9 +142,11 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
             where = "" if len(table) == 1 else f" in {rows} of {len(table)} rows"
             word = f"{table.field(position).name} is unknown{where}"
             notes.append(f"{word}: the noise is so large that the bar is all that its bounds allow")
-    for position, measures in enumerate(measures_shown(answered)):
-        if position in barred and measures and (nulls := table.column(position).null_count):
-            where = "" if len(table) == 1 else f" in {nulls} of {len(table)} rows"
+    nulls = {position: count for position in barred if (count := table.column(position).null_count)}
+    measured = measures_shown(answered) if nulls else ()
+    for position, count in nulls.items():
+        if measured[position]:
+            where = "" if len(table) == 1 else f" in {count} of {len(table)} rows"
             word = f"{table.field(position).name} is NULL{where}"
             notes.append(f"{word}: after noise, or for want of rows, what it divides by is not positive")
     return Bars(low, high, error, tuple(dict.fromkeys(notes)), unknown, tuple(chosen))
