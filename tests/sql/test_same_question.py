@@ -213,6 +213,11 @@ WHOLE = [
     ["SELECT COUNT(*) FROM visits AS v FULL JOIN patients AS p ON v.patient_id = p.patient_id WHERE coalesce(v.patient_id, p.patient_id) > 3",
      "SELECT COUNT(*) FROM visits AS v FULL JOIN patients AS p USING (patient_id) WHERE patient_id > 3",
      "SELECT COUNT(*) FROM visits AS v NATURAL FULL JOIN patients AS p WHERE patient_id > 3"],
+    ["SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM visits WHERE nights > 3)",
+     "SELECT COUNT(*) FROM patients AS p WHERE EXISTS (SELECT 1 FROM visits AS v WHERE v.patient_id = p.patient_id AND nights > 3)",
+     "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT * FROM visits WHERE (nights > 3) AND (p.patient_id = patient_id))"],
+    ["SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM prices WHERE price > 3 OR price < 1)",
+     "SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM prices AS r WHERE (r.price > 3 OR r.price < 1) AND r.ward = v.ward)"],
     ["SELECT AVG(clamp(CAST(cost AS DOUBLE) / NULLIF(nights, 0), 0, 9)) FROM visits",
      "SELECT AVG(clamp(SAFE_DIVIDE(cost, nights), 0, 9)) FROM visits"],
 ]  # fmt: skip

@@ -129,12 +129,12 @@ def _exists(
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
     mixed: list[Expr] = []
-    for part in conjuncts(condition_of(select, "where")):
-        bare = part.unnest()
+    parts = [part.unnest() for part in conjuncts(condition_of(select, "where"))]
+    for bare in parts:
         pair = _pair(outer, inner_scalars, bare) if isinstance(bare, exp.EQ) else None
         if pair is None:
-            on_inner = _bound(inner_scalars, part)
-            (mixed if on_inner is None else rest).append((both if on_inner is None else inner_scalars).boolean(part))
+            on_inner = _bound(inner_scalars, bare)
+            (mixed if on_inner is None else rest).append((both if on_inner is None else inner_scalars).boolean(bare))
         else:
             outer.call("eq", bare, *pair)
             pairs.append(pair)
@@ -144,6 +144,15 @@ def _exists(
         return Filter(relation, outer.call("not", node, there_is) if negated else there_is)
     if on_unit and not (pairs and _tied(context, scope, relation, right, pairs)):
         raise _untied(node)
+    if len(pairs) == 1 and not mixed and not (negated and any(side.facts.nullable for side in pairs[0])):
+        # The same as IN (SELECT key FROM t WHERE conditions), and no other question.
+        (equality,) = (part for part in parts if isinstance(part, exp.EQ) and _pair(outer, inner_scalars, part))
+        is_left = _bound(inner_scalars, equality.this) is not None
+        key, compared = (equality.this, equality.expression) if is_left else (equality.expression, equality.this)
+        listed = exp.Select(expressions=[key.copy()], from_=select.args["from_"].copy())
+        if len(parts) > 1:
+            listed.set("where", exp.Where(this=exp.and_(*(part for part in parts if part is not equality))))
+        return _in(context, exp.In(this=compared, query=listed), negated, scope, relation, environment)
     source_rows = right.relation
     for own_condition in rest:
         source_rows = Filter(source_rows, own_condition)

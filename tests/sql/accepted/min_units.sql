@@ -80,7 +80,7 @@ SELECT n, COUNT(*) FROM (SELECT patient_id, least(COUNT(*), 3) AS n FROM visits 
 -- set: dp.min_units = 4
 -- keys: public
 -- l1: 400, 4
--- rows: refused group_bounds
+-- rows: 100, 100
 SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 100)) FROM visits GROUP BY ward
 
 -- query: an_option_of_the_select
