@@ -27,6 +27,7 @@ from dpsql.release.error_bars.rowwise import has_only, interval_function
 from dpsql.release.formulas import EVERYTHING, Extent, extent, hull, linear
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 from dpsql.sql.binder.allow_list import NAMES
+from dpsql.sql.binder.trees import conjuncts
 
 
 class Level(IntEnum):
@@ -130,18 +131,8 @@ _INTEGERS = (exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128)
 _PICKED = (exp.Sum, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 """Aggregates and windows whose result is a sum over some of their rows, selected by position."""
 _NUMBERS = (
-    exp.Nullif,
-    exp.Abs,
-    exp.Round,
-    exp.Ceil,
-    exp.Floor,
-    exp.Greatest,
-    exp.Least,
-    exp.Ln,
-    exp.Exp,
-    exp.Sqrt,
-    exp.Pow,
-)
+    exp.Nullif, exp.Abs, exp.Round, exp.Ceil, exp.Floor, exp.Greatest, exp.Least, exp.Ln, exp.Exp, exp.Sqrt, exp.Pow,
+)  # fmt: skip
 """Functions of the numbers of one row."""
 _SELECTION = ("where", "having", "qualify", "limit", "offset")
 _LISTED = {"expressions", "from_", "joins", "group", "with_", "order", "distinct", *_SELECTION}
@@ -280,10 +271,8 @@ class _Select:
         return settled and len(self.sources) == len(items)
 
     def _source(self, item: exp.Expr) -> RelationFacts:
-        if isinstance(item, exp.Table):
-            inner = self.tables.get(item.name, _UNKNOWN)
-        else:
-            inner = _query(item, self.tables, [*self.outer, self.sources])
+        is_table, outer = isinstance(item, exp.Table), [*self.outer, self.sources]
+        inner = self.tables.get(item.name, _UNKNOWN) if is_table else _query(item, self.tables, outer)
         return _renamed(inner, item.args.get("alias"))
 
     def _join(self, join: exp.Join, before: list[str], name: str) -> bool:
@@ -297,6 +286,7 @@ class _Select:
         settled = settled and self._form_of([*([on] if on is not None else []), *using]) is Form.EXACT
         self.mixed = self.mixed or level >= Level.EMPTY
         self.rows = max(self.rows, level)
+        self._pair([*conjuncts(on), *using])
         for part in on.flatten() if isinstance(on, exp.And) else [on]:
             ends = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
             if len(ends) == 2 and all(isinstance(end, exp.Column) and end.table for end in ends):
@@ -311,10 +301,20 @@ class _Select:
             self.sources[alias] = replace(optional, columns=columns)
         return settled
 
+    def _pair(self, conditions: Iterable[exp.Expr]) -> None:
+        """Record conditions. What stands beside a row of another source has the level of the condition, as of equal ranks."""
+        for part in conditions:
+            level, read = self._level(part), {column.table.lower() for column in part.find_all(exp.Column)}
+            paired = [alias for alias in self.sources if alias in read or "" in read]
+            for alias in paired if level >= Level.NEIGHBOURS and len(paired) > 1 else ():
+                columns = [replace(c, level=max(c.level, level)) if c.level else c for c in self.sources[alias].columns]
+                self.sources[alias] = replace(self.sources[alias], columns=tuple(columns))
+
     def _filter(self, clause: exp.Expr | None, level: Level | None = None) -> None:
         """Record a condition. If it is true for no group without rows, the remaining groups are groups of the data."""
         if clause is None:
             return
+        self._pair(conjuncts(clause.this) if level is None else ())
         level = self._level(clause) if level is None else level
         if self.rows is Level.EMPTY and excludes_empty(clause, self._empty):
             self.rows = Level.NOISE

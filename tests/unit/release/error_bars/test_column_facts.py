@@ -102,6 +102,7 @@ OF_GROUPS = (  # the last column depends on which groups exist
     "SELECT k0, (SELECT count(*) FROM dp_0 AS b WHERE b.k1 = a.k1) FROM dp_0 AS a",
 )
 
+RANKED = "(SELECT k0, k1, m0, rank() OVER (ORDER BY k0) AS r FROM dp_0)"
 BESIDE = (  # the last column is arithmetic over groups that stand beside it in the order of an exact key
     "SELECT k0, m0 - lag(m0) OVER (ORDER BY k0) FROM dp_0",
     "SELECT k0, m2 - lead(m2) OVER (ORDER BY k1, k0 DESC) FROM dp_0",
@@ -109,6 +110,8 @@ BESIDE = (  # the last column is arithmetic over groups that stand beside it in 
     "SELECT k0, sum(m0) OVER (ORDER BY k0 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM dp_0",
     "SELECT k0, avg(m2) OVER (PARTITION BY k1 ORDER BY k0 ROWS 2 PRECEDING) FROM dp_0",
     "SELECT k0, round(100 * (m0 - p) / p, 1) FROM (SELECT k0, m0, lag(m0) OVER (ORDER BY k0) AS p FROM dp_0) WHERE p IS NOT NULL",
+    f"SELECT a.k0, b.m0 FROM {RANKED} AS a JOIN {RANKED} AS b ON a.k1 = b.k1 AND a.r = b.r + 1",
+    f"SELECT a.k0, a.m0 - m FROM {RANKED} AS a, (SELECT m0 AS m, r + 1 AS s FROM {RANKED}) AS b WHERE r = s",
 )
 
 
