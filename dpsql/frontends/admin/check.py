@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from dpsql.engine.structure import Broken
 
 
+_BROKEN = {
+    "wrong_width": "lines with more or fewer cells than the header, which are dropped",
+    "too_long": "lines with more than 1 MiB, which are dropped",
+    "open_quote": "lines with a quote that is never closed and ends with the line (if cells hold line breaks: csv: "
+    "{multiline: true})",
+    "inner_return": "carriage returns that end no line (after a first line feed, only line feeds end lines)",
+    "not_text": "lines with bytes that are no UTF-8 text; such cells count as NULL",
+}
+"""What is wrong with lines of a CSV file, by the field of `Broken` that counts them."""
 _MOST_NAMED = 8
 _MOST_REASON_LINES = 12
 _STACK_FRAME = re.compile(r"(at )?[\w$./<>]+\([\w.: ]*\)?")
@@ -59,21 +68,12 @@ class _Reasons(logging.Handler):
         return [line for line in lines if line and not _STACK_FRAME.fullmatch(line)][:_MOST_REASON_LINES]
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Collect messages of the custodian's log while the context is open."""
-        logger = logging.getLogger("dpsql.custodian")
-        logger.addHandler(self)
-        try:
-            yield
-        finally:
-            logger.removeHandler(self)
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Collect messages that reach no log, while the context is open: a scan meets the same value again and again."""
+    def listening(self, *, alone: bool = False) -> Iterator[None]:
+        """Collect messages of the custodian's log while the context is open; `alone`: they reach no log, because a scan meets the
+        same value again and again."""
         logger = logging.getLogger("dpsql.custodian")
         handlers, propagate = logger.handlers, logger.propagate
-        logger.handlers, logger.propagate = [self], False
+        logger.handlers, logger.propagate = [*([] if alone else handlers), self], propagate and not alone
         try:
             yield
         finally:
@@ -96,6 +96,11 @@ class Findings:
             self.problems.append("\n  ".join(lines))
         self.status = error.exit_status
 
+    def refuse(self, *sentences: str) -> None:
+        """Record problems of the policy."""
+        self.problems += sentences
+        self.status = Exit.REFUSAL if sentences else self.status
+
 
 def check_policy_file(
     file: Path,
@@ -117,9 +122,8 @@ def check_policy_file(
     findings = Findings()
     wrong = policy_problems(policy_text(file), add_row_filter_problems)
     if wrong:
-        findings.problems = [_located(file, path, sentence) for path, sentence in wrong]
-        findings.problems.append(f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in {file}")
-        findings.status = Exit.REFUSAL
+        findings.refuse(*(_located(file, path, sentence) for path, sentence in wrong))
+        findings.refuse(f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in {file}")
         return findings
     policy = load_policy(file)
     findings.notes.append(_summary(file, policy))
@@ -156,11 +160,10 @@ def _check_limits(policy: Policy, findings: Findings) -> None:
     for count in budget_of_everybody(policy, {}).questions(question_price(policy)):
         if not count.in_all:
             allowed = f"epsilon {plain_decimal(count.scope.accountant.epsilon)} allows under {policy.budget.accountant}"
-            findings.problems.append(
+            findings.refuse(
                 f"{count.scope.label} cannot ask one question: what {allowed} is less than {question} costs; raise the one, or "
                 "lower the other"
             )
-            findings.status = Exit.REFUSAL
 
 
 def _dropped_rows(policy: Policy) -> list[str]:
@@ -278,10 +281,9 @@ def _scan(policy: Policy, engine: Engine, findings: Findings) -> None:
     """Read every row of every table, and record where that fails, with the engine's reason."""
     from dpsql.disclosure.scan import failures
 
-    with findings.reasons.alone():
+    with findings.reasons.listening(alone=True):
         for failure in failures(policy, engine):
-            findings.problems.append("\n  ".join([str(failure), *findings.reasons.taken()[:1]]))
-            findings.status = Exit.REFUSAL
+            findings.refuse("\n  ".join([str(failure), *findings.reasons.taken()[:1]]))
     if findings.status is Exit.DONE:
         findings.notes.append("scan: every value of every table can be read")
 
@@ -326,9 +328,7 @@ def _check_further_people(policy: Policy, likely: Mapping[str, str], findings: F
         findings.fail(error)
         return
     findings.notes += [sentence for column, sentence in likely.items() if column not in further]
-    if further:
-        findings.problems += further.values()
-        findings.status = Exit.REFUSAL
+    findings.refuse(*further.values())
 
 
 def _further_people(policy: Policy) -> dict[str, str]:
@@ -401,7 +401,7 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
 
     kept_elsewhere = source_kind(policy.source).is_server
     losses: list[tuple[str, bool]] = []
-    with findings.reasons.alone():
+    with findings.reasons.listening(alone=True):
         for table, about in policy.tables.items():
             said: dict[str, list[Loss]] = {}
             for file, part in parts(engine, table) if scan or not kept_elsewhere else ():
@@ -423,12 +423,10 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
             if (scan or not kept_elsewhere) and policy.unit_column(table) is not None:
                 losses += _rows_left_out(policy, engine, table)
         findings.reasons.taken()
-    findings.problems += [sentence for sentence, lost in losses if lost]
+    findings.refuse(*(sentence for sentence, lost in losses if lost))
     findings.notes += [f"note: {sentence}" for sentence, lost in losses if not lost]
     if losses:
         findings.notes.append("note: these counts are exact, and for the custodian alone: do not pass them on")
-    if findings.problems:
-        findings.status = Exit.REFUSAL
 
 
 def _rows_left_out(policy: Policy, engine: Engine, table: str) -> Iterator[tuple[str, bool]]:
@@ -468,25 +466,11 @@ def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
     """Return the kinds of malformed lines of a file of which `rows` lines are records, with their numbers, and whether most lines
     are lost by that; and that a file has no records."""
     dropped = broken.wrong_width + broken.too_long > rows
-    kinds = (
-        ("lines with more or fewer cells than the header, which are dropped", broken.wrong_width, dropped),
-        ("lines with more than 1 MiB, which are dropped", broken.too_long, dropped),
-        (
-            "lines with a quote that is never closed and ends with the line (if cells hold line breaks: csv: {multiline: true})",
-            broken.open_quote,
-            2 * broken.open_quote > rows,
-        ),
-        (
-            "carriage returns that end no line (after a first line feed, only line feeds end lines)",
-            broken.inner_return,
-            broken.inner_return > rows,
-        ),
-        (
-            "lines with bytes that are no UTF-8 text; such cells count as NULL",
-            broken.not_text,
-            2 * broken.not_text > rows,
-        ),
-    )
+    is_lost = {
+        "wrong_width": dropped, "too_long": dropped, "open_quote": 2 * broken.open_quote > rows,
+        "inner_return": broken.inner_return > rows, "not_text": 2 * broken.not_text > rows,
+    }  # fmt: skip
+    kinds = [(words, getattr(broken, kind), is_lost[kind]) for kind, words in _BROKEN.items()]
     empty = [] if rows else [("files without a row that can be read", 1, False)]
     return [kind for kind in kinds if kind[1]] + empty
 
@@ -517,14 +501,9 @@ def _check_ledger(
     source = source_fingerprint(policy)
     try:
         with open_ledger(
-            policy.ledger_url(),
-            policy.dataset,
-            create=create,
-            source=source,
-            first=True,
-            second_budget=second_budget,
+            policy.ledger_url(), policy.dataset, create=create, source=source, first=True, second_budget=second_budget,
             witness=policy.witness,
-        ) as ledger:
+        ) as ledger:  # fmt: skip
             ledger.hold_unit(policy.unit_words, change=change_unit)
             verdict, accounts = ledger.verify(), ledger.accounts()
             if not ledger.store.may_charge():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
@@ -23,12 +23,14 @@ from dpsql.frontends.batch.statements import (
     SummaryObject,
     asked_questions,
     error_object,
+    statement_with_result,
     walk,
 )
 from dpsql.frontends.batch.together import QuestionPlans
 from dpsql.frontends.files import replace_file, writing
 from dpsql.frontends.interruptible import ask, charge_text
 from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_file
+from dpsql.frontends.rendering.terminal import Progress
 from dpsql.ledger import DECIMALS
 from dpsql.ledger.records import charge_id, readable_text
 from dpsql.media.text import json_text
@@ -42,19 +44,6 @@ from dpsql.storage.files import open_lock, try_lock
 Units = dict[str, int]
 
 
-class Watcher(Protocol):
-    """The observer of a run's progress."""
-
-    def say(self, text: str) -> None:
-        """Show one or more lines of text."""
-
-    def begin(self, total: int) -> None:
-        """Announce how many statements will be answered."""
-
-    def done(self, name: str) -> None:
-        """Announce that a statement was answered; `name`: the file of its result."""
-
-
 @dataclass(frozen=True)
 class Step:
     """One statement that returns rows. `state`: ask, done (by an earlier run), lost (charged, and the answer is gone).
@@ -64,16 +53,12 @@ class Step:
     blocks of its plan, if it is in one.
     """
 
-    place: str
-    sql: str
-    name: str
+    report: StatementReport
     options: Options
-    facts: dict[str, Any]
     request: str
     receipt: str
     state: str
     cost: Units
-    report: StatementReport
     planned: Planned | None = None
 
 
@@ -110,13 +95,13 @@ class Batch:
         self._used: set[str] = set()
         self._repeats: Counter[str] = Counter()
 
-    def price(self, watcher: Watcher) -> int:
+    def price(self, progress: Progress) -> int:
         """Show the price of the set; nothing is charged or written. Returns the exit status."""
         record = RunRecord(self.out, self.session.policy.dataset, create=False)
-        steps = self._steps(record, watcher)
+        steps = self._steps(record, progress)
         if steps is None:
             return Exit.REFUSAL
-        self._tell(steps, watcher)
+        self._tell(steps, progress)
         self._require_fit(steps)
         return Exit.REFUSAL if self._refused else Exit.DONE
 
@@ -135,20 +120,20 @@ class Batch:
         """Return the measurement plans as lines of text; no lines for a run without plans."""
         return [] if self._plans is None else self._plans.lines()
 
-    def run(self, watcher: Watcher) -> int:
+    def run(self, progress: Progress) -> int:
         """Price the set, refuse it as a whole if it does not fit, then answer the statements without results.
 
         Returns the exit status. Raises BudgetRefusal (batch_budget), the error `stopped`, and faults of the folder.
         """
         record = RunRecord(self.out, self.session.policy.dataset, create=True)
         try:
-            steps = self._steps(record, watcher)
+            steps = self._steps(record, progress)
             if steps is None:
                 return Exit.REFUSAL
-            self._tell(steps, watcher)
+            self._tell(steps, progress)
             self._require_fit(steps)
             record.save()
-            return self._answer_all(record, steps, watcher)
+            return self._answer_all(record, steps, progress)
         finally:
             for report in self.reports if self.keep_notes else ():
                 if report.result and report.state in ("answered", "earlier"):
@@ -157,7 +142,7 @@ class Batch:
 
     # --- before anything is charged -----------------------------------------------------------------------------------
 
-    def _steps(self, record: RunRecord, watcher: Watcher) -> list[Step] | None:
+    def _steps(self, record: RunRecord, progress: Progress) -> list[Step] | None:
         """Return every statement that returns rows; None if one is refused (all refusals are shown).
 
         With `keep_going`, return those that can be answered, even if others are refused.
@@ -175,28 +160,26 @@ class Batch:
             return step is not None
 
         def refused(place: str, sql: str, error: Error) -> None:
-            watcher.say(f"{place}: {error.text()}")
+            progress.say(f"{place}: {error.text()}")
             self._refused += 1
             self.reports.append(StatementReport(place, sql, "refused", error=error))
 
         def left_out(path: Path, line: int) -> None:
-            watcher.say(f"{path}: what follows is not asked, as it may depend on line {line}")
+            progress.say(f"{path}: what follows is not asked, as it may depend on line {line}")
 
         walk(self.session, self.scripts, use, refused, left_out if self.keep_going else None)
         if not self._refused:
             return steps
         outcome = "the others are asked" if self.keep_going else "nothing was run"
-        watcher.say(f"{self._refused} of the statements cannot be answered; {outcome}")
+        progress.say(f"{self._refused} of the statements cannot be answered; {outcome}")
         return steps if self.keep_going else None
 
     def _step(self, record: RunRecord, from_file: FileStatement) -> Step | None:
         """Return the step of one statement, None for SET and RESET, which affect the statements after them in the file."""
-        session, place, piece = self.session, from_file.place, from_file.piece
-        statement = session.parse(piece, None)
-        if statement.kind in ("set", "reset", "transaction"):
-            session.execute(piece)
+        session, piece = self.session, from_file.piece
+        statement = statement_with_result(session, from_file, self._names)
+        if statement is None:
             return None
-        self._names.take(from_file.stem)
         name = f"{from_file.stem}.{self.format}"
         options = session.options
         view = None if self._plans is None else self._plans.view(from_file.stem)
@@ -210,15 +193,12 @@ class Batch:
         self._repeats[repr(facts)] += 1
         facts["time"] = self._repeats[repr(facts)]
         request = record.request(facts)
-        report = StatementReport(place, piece.sql, "priced", name)
-        step = Step(place, piece.sql, name, options, facts, request, request, "ask", {}, report, view)
+        report = StatementReport(from_file.place, piece.sql, "priced", name)
+        step = Step(report, options, request, request, "ask", {}, view)
         if record.is_done(name, request, bars=self.bars, for_spreadsheet=self.for_spreadsheet):
             return replace(step, state="done")
         if statement.kind != "query":
-            session.describe(piece)
             return step
-        if options.threshold is not None:
-            raise refuse("batch_watch")
         planned = session.plan(statement) if view is None else view
         cost, keys = self._blocks(planned)
         receipt = self._anew.get(repr(paid_by)) or record.request(paid_by)
@@ -275,14 +255,14 @@ class Batch:
                 loss, charged = loss + priced.loss, True
         return session.planner.accountant.units(loss) if charged else {}, list(planned.keys) if reuse else []
 
-    def _tell(self, steps: Sequence[Step], watcher: Watcher) -> None:
+    def _tell(self, steps: Sequence[Step], progress: Progress) -> None:
         for line in self.plan_lines():
-            watcher.say(line)
+            progress.say(line)
         states = {"done": "earlier", "lost": "lost"}
         for step in steps:
             outcomes = {"done": "answered by an earlier run", "lost": "charged by an earlier run, its answer is lost"}
             price = charge_text(step.cost)
-            watcher.say(f"{step.place}  {step.name}  {outcomes.get(step.state) or price}")
+            progress.say(f"{step.report.place}  {step.report.result}  {outcomes.get(step.state) or price}")
             state = states.get(step.state, "priced")
             step.report.state, step.report.price = state, price if state == "priced" else None
         self._price = charge_text(_total(steps))
@@ -290,7 +270,7 @@ class Batch:
         self._share = None if part is None else part.share
         self._left = self.session.budget().remaining
         share = f", {self._share}" if self._share else ""
-        watcher.say(f"the whole set: {self._price}{share}; left: {left_text(self.session)}")
+        progress.say(f"the whole set: {self._price}{share}; left: {left_text(self.session)}")
 
     def _require_fit(self, steps: Sequence[Step]) -> None:
         """Raise BudgetRefusal if the set as a whole does not fit every scope."""
@@ -313,30 +293,30 @@ class Batch:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _answer_all(self, record: RunRecord, steps: Sequence[Step], watcher: Watcher) -> int:
+    def _answer_all(self, record: RunRecord, steps: Sequence[Step], progress: Progress) -> int:
         """Answer the open steps. After a refusal the run continues; a fault or an exhausted budget ends it."""
         open_steps = [step for step in steps if step.state == "ask"]
         status = int(Exit.REFUSAL if self._refused else Exit.DONE)
-        watcher.begin(len(open_steps))
+        progress.begin(len(open_steps))
         for step in open_steps:
             try:
                 self._answer(record, step)
             except Error as error:
                 if error.slug == "stopped":
                     raise
-                watcher.say(f"{step.place}: {error.text()}")
+                progress.say(f"{step.report.place}: {error.text()}")
                 step.report.state, step.report.error = "failed", error
                 status = max(status, int(error.exit_status))
                 if error.exit_status not in (Exit.REFUSAL, Exit.USAGE):
-                    watcher.say("the run ends here; run it again to go on")
+                    progress.say("the run ends here; run it again to go on")
                     return status
-            watcher.done(step.name)
+            progress.done(str(step.report.result))
         for step in steps:
             if step.state == "lost":
-                watcher.say(f"{step.place}: {refuse('batch_lost', receipt=step.receipt, charged=True).text()}")
+                progress.say(f"{step.report.place}: {refuse('batch_lost', receipt=step.receipt, charged=True).text()}")
                 status = max(status, int(Exit.FAULT))
         self._left = self._still_left()
-        watcher.say(f"results are in {self.out}; left: {left_text(self.session)}")
+        progress.say(f"results are in {self.out}; left: {left_text(self.session)}")
         return status
 
     def _still_left(self) -> Mapping[str, Mapping[str, str]]:
@@ -349,13 +329,13 @@ class Batch:
 
     def _answer(self, record: RunRecord, step: Step) -> None:
         """Answer one step and write its result. Raises Error, and OSError (a closed output ends the command)."""
-        self.session.options = step.options
+        self.session.options, report = step.options, step.report
         with registering(passing=OSError):
-            release = ask(self.session, step.sql if step.planned is None else step.planned, request_id=step.receipt)
+            release = ask(self.session, report.sql if step.planned is None else step.planned, request_id=step.receipt)
         with registering(charged=release.receipt.is_paid, passing=OSError):
             note = {
-                "statement": step.sql,
-                "place": step.place,
+                "statement": report.sql,
+                "place": report.place,
                 "request": step.request,
                 "options": step.options.show(),
                 "dataset": self.session.policy.dataset,
@@ -369,8 +349,8 @@ class Batch:
             write = partial(
                 write_file, release, format=self.format, bars=self.bars, for_spreadsheet=self.for_spreadsheet
             )
-            record.keep(step.name, write, note)
-        step.report.state, step.report.receipt = "answered", release.receipt_id
+            record.keep(str(report.result), write, note)
+        report.state, report.receipt = "answered", release.receipt_id
 
 
 def _total(steps: Sequence[Step]) -> Units:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.batch.statements import StatementReport
 from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.formats import unique_names
-from dpsql.frontends.rendering.plots import check_columns, release_chart, svg
+from dpsql.frontends.rendering.plots import StoredAnswer, check_columns, check_plot, release_chart, svg
 from dpsql.media.text import Markup, joined, markup, source_markup
 from dpsql.plan.intervals import Type
 from dpsql.release.release import OutputColumn
@@ -47,24 +46,8 @@ img { max-width: 100%; display: block; margin: .6rem 0; } p { margin: .3rem 0; }
 """)
 
 
-@dataclass(frozen=True)
-class StoredAnswer:
-    """An answer as stored in the folder of a run, with everything that its picture needs."""
-
-    columns: tuple[OutputColumn, ...]
-    table: pa.Table
-    low: pa.Table
-    high: pa.Table
-    confidence: float
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
-
-
 def require_report_place(path: Path) -> None:
     """Check that a report can be written, before anything is charged. Raises plot_ending, plot_missing, file_write."""
-    from dpsql.frontends.rendering.plots import check_plot
-
     if path.suffix.lower() != ".html":
         raise refuse("plot_ending", place=str(path), endings=".html")
     check_plot(path)

@@ -17,6 +17,7 @@ from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import exact_number
 from dpsql.session.session import Session
 from dpsql.sql.lexer import Piece
+from dpsql.sql.parse import Statement
 from dpsql.sql.split import split_file
 
 _READS = re.compile(r"\(|(select|with|from|values|table|explain|show|describe)\b", re.I)
@@ -120,6 +121,21 @@ def _walk_file(
         name, number, weighed = "", number + 1, end
 
 
+def statement_with_result(session: Session, from_file: FileStatement, names: ResultNames) -> Statement | None:
+    """Return a statement that has a result, whose name is taken; None for SET and RESET, which affect those after them in the
+    file. Raises refusals, of a statement that is no question and of a comparison of `dpsql watch`, too."""
+    statement = session.parse(from_file.piece, None)
+    if statement.kind in ("set", "reset", "transaction"):
+        session.execute(from_file.piece)
+        return None
+    names.take(from_file.stem)
+    if statement.kind != "query":
+        session.describe(from_file.piece)
+    elif session.options.threshold is not None:
+        raise refuse("batch_watch")
+    return statement
+
+
 def asked_questions(
     session: Session,
     scripts: Scripts,
@@ -131,16 +147,9 @@ def asked_questions(
     names = ResultNames()
 
     def use(from_file: FileStatement) -> bool:
-        statement = session.parse(from_file.piece, None)
-        if statement.kind in ("set", "reset", "transaction"):
-            session.execute(from_file.piece)
-            return False
-        names.take(from_file.stem)
-        if statement.kind != "query":
-            session.describe(from_file.piece)
-            return True
-        if session.options.threshold is not None:
-            raise refuse("batch_watch")
+        statement = statement_with_result(session, from_file, names)
+        if statement is None or statement.kind != "query":
+            return statement is not None
         planned = session.plan(statement)
         session.explain_planned(planned)
         questions.append(AskedQuestion(from_file.place, from_file.piece.sql, from_file.stem, planned, from_file.weight))

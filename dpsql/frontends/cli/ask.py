@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,13 +32,10 @@ from dpsql.frontends.cli import (
     session_options,
 )
 from dpsql.frontends.files import read_text
-from dpsql.frontends.rendering.terminal import say, say_json, say_line, standard_output, waiting
-from dpsql.media.text import terminal, terminal_lines
+from dpsql.frontends.rendering.terminal import Progress, say, say_json, say_line, standard_output, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from rich.progress import TaskID
 
     from dpsql.frontends.watch import Comparison, Watch
     from dpsql.release.release import Receipt
@@ -282,61 +278,6 @@ def _statement(sql: str | None) -> str:
     if sql is None and sys.stdin.isatty():
         raise click.UsageError('no SQL: dpsql query -p POLICY "SELECT ..."')
     return sys.stdin.read() if sql in (None, "-") else str(sql)
-
-
-# --- progress of a batch run on standard error: a bar on a terminal, plain lines elsewhere ----------------------------
-
-
-class Progress:
-    """The watcher of `dpsql.frontends.batch.Batch`; a context manager."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
-
-        self._terminal = sys.stderr.isatty()
-        self._total = self._count = 0
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-        )
-        self._bar = Bar(*columns, console=Console(stderr=True, highlight=False, markup=False), transient=True)
-        self._task: TaskID | None = None
-
-    def say(self, text: str) -> None:
-        """Show one or more lines above the bar."""
-        if self._task is not None:
-            self._bar.console.print(terminal_lines(text), soft_wrap=True)
-        else:
-            say(text, err=True)
-
-    def begin(self, total: int) -> None:
-        """Show the bar for the first time."""
-        self._total = total
-        if self._terminal and total:
-            self._bar.start()
-            self._task = self._bar.add_task("answering", total=total)
-
-    def done(self, name: str) -> None:
-        """Advance the bar; `name`: the file of the result."""
-        self._count += 1
-        if self._task is not None:
-            self._bar.update(self._task, advance=1, description=terminal(name))
-        else:
-            self.say(f"[{self._count}/{self._total}] {name}")
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._task is not None:
-            self._bar.stop()
-            self._task = None
 
 
 # --- a stream of counts or sums against a threshold; only what is above it is paid for --------------------------------

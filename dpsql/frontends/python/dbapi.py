@@ -6,7 +6,6 @@ nothing. Connections may be shared between threads, cursors may not.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -428,8 +427,10 @@ async def aconnect(
     create_ledger: bool = False,
 ) -> AsyncConnection:
     """Open a policy as `connect` does, without blocking the event loop. Raises what `connect` raises."""
+    from asyncio import to_thread  # a program that awaits has loaded it
+
     opened = partial(connect, policy, analyst, source, project=project, create_ledger=create_ledger)
-    return AsyncConnection(await asyncio.to_thread(opened))
+    return AsyncConnection(await to_thread(opened))
 
 
 class AsyncConnection:
@@ -453,7 +454,9 @@ class AsyncConnection:
 
     async def close(self) -> None:
         """Close the connection. Closing again does nothing."""
-        await asyncio.to_thread(self.connection.close)
+        from asyncio import to_thread
+
+        await to_thread(self.connection.close)
 
     async def __aenter__(self) -> AsyncConnection:
         return self
@@ -465,8 +468,10 @@ class AsyncConnection:
 
     async def _in_thread(self, work: Callable[[], _Value]) -> _Value:
         """Run `work` in a thread. If the wait is cancelled, interrupt the session, because nobody reads the answer any more."""
+        from asyncio import CancelledError, to_thread
+
         try:
-            return await asyncio.to_thread(work)
-        except asyncio.CancelledError:
+            return await to_thread(work)
+        except CancelledError:
             self.connection.interrupt()
             raise

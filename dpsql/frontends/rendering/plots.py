@@ -14,10 +14,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
@@ -46,32 +47,18 @@ _EXACT_COLOUR = "#d62728"
 Chart = Any
 
 
-class Drawable(Protocol):
-    """An answer that can be drawn: a release, or one read from a file. It has tables of the values and of the ends of their
-    bars."""
+@dataclass(frozen=True)
+class StoredAnswer:
+    """An answer as stored in the folder of a run, with everything that its picture needs, as `Release` has it."""
 
-    @property
-    def columns(self) -> tuple[OutputColumn, ...]:
-        """Name, type and noisiness of each column."""
-
-    @property
-    def table(self) -> pa.Table:
-        """Return the values as a table."""
-
-    @property
-    def low(self) -> pa.Table:
-        """Lower ends of the bars, in the columns of `table`."""
-
-    @property
-    def high(self) -> pa.Table:
-        """Upper ends of the bars, in the columns of `table`."""
-
-    @property
-    def confidence(self) -> float:
-        """The probability with which a bar holds."""
+    columns: tuple[OutputColumn, ...]
+    table: pa.Table
+    low: pa.Table
+    high: pa.Table
+    confidence: float
 
     def __len__(self) -> int:
-        """Return the number of rows."""
+        return int(self.table.num_rows)
 
 
 def check_plot(path: Path) -> None:
@@ -125,7 +112,7 @@ def draw_release(release: Release, path: Path) -> None:
 
 
 def release_chart(
-    release: Drawable, title: str = "", exact: Mapping[tuple[Any, ...], Sequence[Any]] | None = None
+    release: Release | StoredAnswer, title: str = "", exact: Mapping[tuple[Any, ...], Sequence[Any]] | None = None
 ) -> Chart:
     """Return a chart of an answer: a panel for each noisy number with its error bars, over up to two columns of keys.
 
@@ -162,7 +149,10 @@ def release_chart(
 
 
 def _of_rows(
-    release: Drawable, keys: Sequence[int], count: int, exact: Mapping[tuple[Any, ...], Sequence[Any]] | None
+    release: Release | StoredAnswer,
+    keys: Sequence[int],
+    count: int,
+    exact: Mapping[tuple[Any, ...], Sequence[Any]] | None,
 ) -> list[Sequence[Any]]:
     """Return the exact columns of the first `count` rows, with NULL where the exact answer lacks the keys of a row."""
     columns = [_values(release.table, index, count) for index in keys]

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from importlib import resources
 from io import StringIO
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
 from dpsql.errors.exceptions import REGISTER, nearest, refuse, suggestion
 from dpsql.media.text import json_text, terminal, terminal_lines
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 
 class _Cleaned:
@@ -86,6 +89,58 @@ def spinner() -> AbstractContextManager[object]:
 def waiting() -> Callable[[], AbstractContextManager[object]] | None:
     """Return `spinner` if there is a terminal to show it on."""
     return spinner if sys.stderr.isatty() else None
+
+
+# --- progress of a batch run on standard error: a bar on a terminal, plain lines elsewhere ----------------------------
+
+
+class Progress:
+    """The progress of a run; a context manager."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        self._total = self._count = 0
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        self._bar = Bar(*columns, console=Console(stderr=True, highlight=False, markup=False), transient=True)
+        self._task: TaskID | None = None
+
+    def say(self, text: str) -> None:
+        """Show one or more lines above the bar."""
+        if self._task is not None:
+            self._bar.console.print(terminal_lines(text), soft_wrap=True)
+        else:
+            say(text, err=True)
+
+    def begin(self, total: int) -> None:
+        """Announce how many statements will be answered, and show the bar for the first time."""
+        self._total = total
+        if sys.stderr.isatty() and total:
+            self._bar.start()
+            self._task = self._bar.add_task("answering", total=total)
+
+    def done(self, name: str) -> None:
+        """Advance the bar; `name`: the file of the result."""
+        self._count += 1
+        if self._task is not None:
+            self._bar.update(self._task, advance=1, description=terminal(name))
+        else:
+            self.say(f"[{self._count}/{self._total}] {name}")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._task is not None:
+            self._bar.stop()
+            self._task = None
 
 
 # --- the documentation in the installed package, for `dpsql help`: each page of docs/ is a topic, and each error has a slug
