@@ -23,7 +23,6 @@ import yaml
 from dpsql.engine.registry import structure_of
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
-from dpsql.frontends.admin.answers import WrongAnswer
 from dpsql.policy import COLUMN_TYPES, parse_policy, policy_problems
 from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
@@ -55,6 +54,10 @@ Unit = tuple[str, str] | None
 """Table and column of the privacy unit, None if each row is one."""
 Remarks = Mapping[tuple[str, ...], str]
 """What a policy says behind an entry or, of what is left out, instead of it, by the keys from its root."""
+
+
+class WrongAnswer(ValueError):
+    """An answer that is invalid for its question; the message says why, and what would be valid."""
 
 
 # --- choices, and the text of the policy ------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpsql.disclosure import Generalisation, RiskReport
     from dpsql.disclosure.report import Exact
     from dpsql.engine.contribution_index import ContributionIndex
-    from dpsql.frontends.admin.answers import Answers
+    from dpsql.frontends.admin.wizard import Answers
     from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
     from dpsql.session.session import Session
@@ -121,7 +121,7 @@ def _with_answers(
     use: Callable[[Answers], Answered], path: Path, written: dict[str, str], answers_file: Path | None
 ) -> Answered:
     """Return what `use` makes of answers in a file, or typed. Typed answers are kept in a file next to `path` until then."""
-    from dpsql.frontends.admin.answers import Answers, read_answers
+    from dpsql.frontends.admin.wizard import Answers, read_answers
 
     if answers_file is not None:
         written |= read_answers(read_text(answers_file), str(answers_file))

@@ -29,7 +29,7 @@ from dpsql.engine.contribution_index import (
 )
 from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.errors.exceptions import Fault
-from dpsql.frontends.cli.erase import erase
+from dpsql.frontends.cli.budget import erase
 from dpsql.frontends.cli.owner import prepare
 from dpsql.policy import load_policy
 

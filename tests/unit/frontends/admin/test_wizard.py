@@ -13,9 +13,9 @@ from support.clinic_folder import Clinic, Outcome
 from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.admin.answers import Answers, WrongAnswer, read_answers
 from dpsql.frontends.admin.policy_text import ColumnChoice, column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
+from dpsql.frontends.admin.wizard import Answers, WrongAnswer, read_answers
 from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line
 from dpsql.session.session import open_session

@@ -16,7 +16,7 @@ from support.ledger_homes import Home, home, postgres, postgres_home, sqlite_hom
 from dpsql.errors.custodian_log import AuditLog
 from dpsql.errors.exceptions import Refusal
 from dpsql.frontends.cli import status_of
-from dpsql.frontends.cli.erase import erased_lines
+from dpsql.frontends.cli.budget import erased_lines
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session.session import open_session
