@@ -153,9 +153,7 @@ def test_a_terminal_is_written_to_in_one_place() -> None:
 def test_rich_writes_what_was_cleaned() -> None:
     """Consoles of rich draw spinners, bars and pages of documentation. `say` and `done` clean what they are given."""
     users = {name(file) for file in FILES if any(called == "Console" for called, _ in calls(file))}
-    assert users == {
-        "frontends/cli/ask.py", "frontends/cli/owner.py", "frontends/rendering/terminal.py",
-    }  # fmt: skip
+    assert users == {"frontends/cli/owner.py", "frontends/rendering/terminal.py"}
 
 
 def test_json_for_a_door_is_written_by_the_media() -> None:

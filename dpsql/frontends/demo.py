@@ -18,7 +18,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import left_text, say_price
 from dpsql.frontends.rendering.tables import write_table
-from dpsql.frontends.rendering.terminal import say, standard_output, waiting
+from dpsql.frontends.rendering.terminal import notify, standard_output, waiting
 from dpsql.policy.yaml_text import schema_line
 from dpsql.session.session import Session, open_session
 
@@ -196,17 +196,17 @@ def run_demo(folder: Path) -> None:
     Raises Fault (demo_missing, demo_write) and what opening and asking raise: a lost ledger is not created again.
     """
     again = (folder / "nafld.yaml").exists()
-    say(f"{'Going on' if again else 'Building the demo'} in {folder}: a cohort of 17,549 adults, half a million "
-               "laboratory values and diagnoses", err=True)  # fmt: skip
+    notify(f"{'Going on' if again else 'Building the demo'} in {folder}: a cohort of 17,549 adults, half a million "
+               "laboratory values and diagnoses")  # fmt: skip
     policy = build_demo("nafld", folder)
     rows = folder / "nafld_rows.yaml"
     if not rows.exists():
         rows.write_text(ROW_POLICY, encoding="utf-8")
     with open_session(policy, analyst=ANALYST, create_ledger=True) as session:
         if again:
-            _say("The ledger has been here before: what was asked already is answered from its stored releases,")
-            _say(f"the same numbers again, and nothing is charged. left: {left_text(session)}")
-        _say("One person is the privacy unit: whatever is known of a patient, in all three tables, stays hidden.")
+            notify("The ledger has been here before: what was asked already is answered from its stored releases,")
+            notify(f"the same numbers again, and nothing is charged. left: {left_text(session)}")
+        notify("One person is the privacy unit: whatever is known of a patient, in all three tables, stays hidden.")
         _ask_all(session, PATIENT_QUESTIONS)
     with open_session(rows, create_ledger=True) as session:
         _ask_all(session, (ROW_QUESTION,))
@@ -215,8 +215,8 @@ def run_demo(folder: Path) -> None:
 
 def _ask_all(session: Session, questions: Sequence[DemoQuestion]) -> None:
     for question in questions:
-        _say(f"\n{question.words}", bold=True)
-        _say(question.sql, dim=True)
+        notify(f"\n{question.words}", bold=True)
+        notify(question.sql, dim=True)
         release = ask(session, question.sql, waiting=waiting())
         write_table(release, standard_output())
         sys.stdout.flush()
@@ -224,14 +224,10 @@ def _ask_all(session: Session, questions: Sequence[DemoQuestion]) -> None:
 
 
 def _next(policy: Path) -> None:
-    _say("\nTry next", bold=True)
-    _say(f"""\
+    notify("\nTry next", bold=True)
+    notify(f"""\
   dpsql repl -p {policy} --analyst research               a prompt; \\d shows the tables
   dpsql explain -p {policy} "SELECT AVG(bmi) FROM patients"   the price before you pay
   dpsql query -p {policy} "SELECT * FROM patients"        refused, and why
   dpsql budget show -p {policy}                           what is spent and left
   dpsql demo {policy.parent}                                    again: answered from the store, nothing charged""")
-
-
-def _say(text: str, *, bold: bool = False, dim: bool = False) -> None:
-    say(text, err=True, bold=bold, dim=dim)

@@ -25,7 +25,7 @@ from click.core import ParameterSource
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.rendering.terminal import say
+from dpsql.frontends.rendering.terminal import notify
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger
@@ -279,20 +279,20 @@ def status_of(arguments: list[str]) -> int:
     except click.ClickException as error:
         usage = StringIO()
         error.show(file=usage)  # click quotes arguments as they are
-        say(usage.getvalue(), err=True, nl=False)
+        notify(usage.getvalue(), nl=False)
         return Exit.USAGE
     except Error as error:
-        say(error.text(), err=True)
+        notify(error.text())
         return exit_status(error)
     except (KeyboardInterrupt, click.Abort):
-        say("stopped", err=True)
+        notify("stopped")
         return STOPPED
     except SystemExit:  # so click ends when standard output is closed
         return NO_READER
     except OSError as error:
         return _unwritten(error)
     except Exception as error:
-        say(unexpected_text(error), err=True)
+        notify(unexpected_text(error))
         return Exit.FAULT
 
 
@@ -301,5 +301,5 @@ def _unwritten(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return NO_READER
-    say(unexpected_text(error), err=True)
+    notify(unexpected_text(error))
     return Exit.FAULT

@@ -32,7 +32,7 @@ from dpsql.frontends.cli import (
     session_options,
 )
 from dpsql.frontends.files import read_text
-from dpsql.frontends.rendering.terminal import Progress, say, say_json, say_line, standard_output, waiting
+from dpsql.frontends.rendering.terminal import Progress, notify, say, say_json, say_line, standard_output, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -228,10 +228,10 @@ def plan(*, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[
     def refused(path: str, sql: str, error: Error) -> None:
         nonlocal count
         count += 1
-        say(f"{path}: {error.text()}", err=True)
+        notify(f"{path}: {error.text()}")
 
     def left_out(path: Path, line: int) -> None:
-        say(f"{path}: what follows is not planned, as it may depend on line {line}", err=True)
+        notify(f"{path}: what follows is not planned, as it may depend on line {line}")
 
     with chosen.open() as session:
         questions = asked_questions(session, scripts, refused, left_out)
@@ -314,7 +314,7 @@ def watch(
             return Exit.REFUSAL
         watching.expect(pieces)
         plan = watching.explain(pieces[0])
-        say(f"a run costs {plan.price}; at most {hits} in all; {plan.notes[-1]}", err=True)
+        notify(f"a run costs {plan.price}; at most {hits} in all; {plan.notes[-1]}")
         while True:
             for piece in pieces:
                 comparison = watching.ask(piece)
@@ -334,10 +334,10 @@ def _are_comparable(watching: Watch, pieces: Sequence[Piece], file: Path) -> boo
         try:
             watching.explain(piece)
         except Error as error:
-            say(f"{file}:{piece.line}: {error.text()}", err=True)
+            notify(f"{file}:{piece.line}: {error.text()}")
             refused += 1
     if refused:
-        say(f"{refused} of the statements cannot be compared; nothing was run", err=True)
+        notify(f"{refused} of the statements cannot be compared; nothing was run")
     return not refused
 
 
@@ -345,7 +345,7 @@ def _tell_charge(receipt: Receipt, under_way: bool) -> None:
     """Print what was charged, and the state of the watch if it has changed."""
     if receipt.charged != "nothing" or not under_way:
         for line in (f"charged: {receipt.charged}", *receipt.notices):
-            say(line, err=True)
+            notify(line)
 
 
 def _name_of(file: Path) -> str:
@@ -417,20 +417,20 @@ def export(
         planned = RowExport(session, table, names, epsilon, count_epsilon)
         plan = planned.plan
         for name, mechanism, error in expected_errors(plan):
-            say(f"{name}: {mechanism}; {error}", err=True)
+            notify(f"{name}: {mechanism}; {error}")
         if plan.count_noise is not None:
             off = plan.count_noise.half_width(0.95)
-            say(f"number of rows: +/- {off:,.0f} (95 %) by padding rows, or rows left out", err=True)
-        say(f"price: {planned.price}, for up to {plan.rows_per_unit} row(s) of one privacy unit", err=True)
+            notify(f"number of rows: +/- {off:,.0f} (95 %) by padding rows, or rows left out")
+        notify(f"price: {planned.price}, for up to {plan.rows_per_unit} row(s) of one privacy unit")
         if only_explain:
             return
         path = out or Path(f"{plan.table}.parquet")
         receipt = planned.write(path)
-    say(f"{path}: {receipt.rows:,} rows", err=True)
-    say(f"charged: {receipt.charged}; receipt {receipt.id}", err=True)
+    notify(f"{path}: {receipt.rows:,} rows")
+    notify(f"charged: {receipt.charged}; receipt {receipt.id}")
     for scope, left in receipt.remaining.items():
-        say(f"remaining ({scope}): {left}", err=True)
-    say(f'next: dpsql estimate {path} "SELECT ..., COUNT(*) FROM {plan.table} GROUP BY ..."', err=True)
+        notify(f"remaining ({scope}): {left}")
+    notify(f'next: dpsql estimate {path} "SELECT ..., COUNT(*) FROM {plan.table} GROUP BY ..."')
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Commands on the ledger, and erase for what is kept beside it. Only copies are made anew from the data; nothing else reads it."""
+"""Commands on the ledger, and erase for what is kept beside it. Of data, they touch prepared copies alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import click
 from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli import COUNT, PATH, open_owners_ledger, option, policy_option
-from dpsql.frontends.rendering.terminal import say, standard_output
+from dpsql.frontends.rendering.terminal import notify, say, standard_output
 from dpsql.privacy.loss import plain_decimal
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def show(
         names, rows = account_rows(policy, ledger)
     else:
         names, rows = question_rows(policy, ledger)
-        say(f"questions of epsilon {plain_decimal(policy.per_query.epsilon)}", err=True)
+        notify(f"questions of epsilon {plain_decimal(policy.per_query.epsilon)}")
     write_rows(names, rows, standard_output(), format)
     if not accountant and policy.budget.every is not None:
-        say(windows_in_words(policy.budget), err=True)
+        notify(windows_in_words(policy.budget))
     for sentence in policy.unprotected.values():
-        say(sentence, err=True)
+        notify(sentence)
 
 
 @_on_ledger
@@ -147,7 +147,7 @@ def verify(policy: Policy, ledger: Ledger, head: str | None) -> int:
     if verdict.sound:
         say(f"the ledger holds: {verdict.entries} entries")
         return Exit.DONE
-    say(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}", err=True)
+    notify(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}")
     return Exit.FAULT
 
 

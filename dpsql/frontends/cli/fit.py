@@ -18,7 +18,7 @@ from dpsql.frontends.cli import (
     policy_option,
     settings_of,
 )
-from dpsql.frontends.rendering.terminal import say, say_json, say_line
+from dpsql.frontends.rendering.terminal import notify, say, say_json, say_line
 
 if TYPE_CHECKING:
     from dpsql.session.explanation import PrivacyPlan
@@ -72,11 +72,11 @@ def fit(
 
 def _is_confirmed(plan: PrivacyPlan, session: Session, epsilon: Fraction | None) -> bool:
     """Show the price, and return whether to measure: asked for unless the epsilon was stated."""
-    say(f"price of measuring: {plan.share}", err=True)
-    say(f"left: {session.left_text()}", err=True)
+    notify(f"price of measuring: {plan.share}")
+    notify(f"left: {session.left_text()}")
     if epsilon is not None or click.confirm("measure?", err=True, default=False):
         return True
-    say("nothing was measured, nothing was charged", err=True)
+    notify("nothing was measured, nothing was charged")
     return False
 
 
@@ -86,14 +86,14 @@ def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: 
     samples, nothing_else = free_advice(session, sql)
     if nothing_else:
         _write(Advice((), "nothing", "", 0.0, 0.0, (), samples), format)
-        say("nothing was measured, nothing was charged", err=True)
+        notify("nothing was measured, nothing was charged")
         return
     tuning = Tuning(session, sql, epsilon=epsilon, groups=groups)
     if not _is_confirmed(tuning.plan, session, epsilon):
         return
     advice = replace(tuning.measure(), samples=samples)
     _write(advice, format)
-    say(f"charged: {advice.price}; receipt {advice.receipt}; the same measurement again is free", err=True)
+    notify(f"charged: {advice.price}; receipt {advice.receipt}; the same measurement again is free")
 
 
 def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
@@ -124,15 +124,14 @@ def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], f
     else:
         write_policy_fit(fitted)
         say(f"\n{difference}" if difference else "nothing to propose")
-    say(f"charged: {fitted.price}; receipt {fitted.receipt}; the same measurement again is free", err=True)
+    notify(f"charged: {fitted.price}; receipt {fitted.receipt}; the same measurement again is free")
     if apply and difference:
         replace_policy(path, text)
         audit("owner", act="fit", changes=len(fitted.proposals))
-        say(f"{path} is changed; next: dpsql check -p {path}", err=True)
+        notify(f"{path} is changed; next: dpsql check -p {path}")
     elif difference:
-        say(
-            "read each change: a bound is what can be, and a code such as 999 is no value; --apply writes all of them",
-            err=True,
+        notify(
+            "read each change: a bound is what can be, and a code such as 999 is no value; --apply writes all of them"
         )
 
 

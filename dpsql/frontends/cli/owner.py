@@ -25,7 +25,7 @@ from dpsql.frontends.cli import (
     session_options,
 )
 from dpsql.frontends.files import read_text, require_replaceable
-from dpsql.frontends.rendering.terminal import say, say_json, say_styled
+from dpsql.frontends.rendering.terminal import notify, say, say_json, say_styled
 from dpsql.media.text import terminal
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def check(policy: Path | None, file: Path | None, **how: Any) -> int:
     for line in findings.notes:
         say(line)
     for line in findings.problems:
-        say(line, err=True)
+        notify(line)
     return findings.status
 
 
@@ -98,23 +98,23 @@ def init(
             raise click.UsageError("--add changes a policy that exists: dpsql init --add TABLE POLICY")
         file = Path(named)
         added = _with_answers(lambda answers: ask_for_table(file, add, answers), file, {}, answers_file)
-        _show(f"{file} has {'the table' if added else 'no table'} {add}.")
-        _show(f"next: dpsql check {file}")
+        notify(f"{file} has {'the table' if added else 'no table'} {add}.")
+        notify(f"next: dpsql check {file}")
         return
     if starter and answers_file is not None:
         raise click.UsageError("--starter asks nothing, so that --answers has no questions")
     file = out or Path(f"{data_set_name(origin)}.yaml")
     if isinstance(origin, str) and source_link(origin, file) != origin:
-        say("the password stays out of the policy: give it in PGPASSWORD or ~/.pgpass when dpsql runs", err=True)
+        notify("the password stays out of the policy: give it in PGPASSWORD or ~/.pgpass when dpsql runs")
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
         written = {} if unit is None else {"unit": unit}
         tables = _with_answers(lambda answers: ask_for_policy(origin, file, answers), file, written, answers_file)
-        _show(f"\n{file} is written, with {tables} table{'s' if tables > 1 else ''}.")
-        _show(f"next: dpsql check {file} --create-ledger")
+        notify(f"\n{file} is written, with {tables} table{'s' if tables > 1 else ''}.")
+        notify(f"next: dpsql check {file} --create-ledger")
         return
     open_places = write_starter(origin, file, unit)
-    say(f"{file} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
-    say(f"next: fill them in, then: dpsql check {file} --create-ledger", err=True)
+    notify(f"{file} is written; {open_places} places in it wait for the owner's word (marked with #?).")
+    notify(f"next: fill them in, then: dpsql check {file} --create-ledger")
 
 
 def _with_answers(
@@ -125,7 +125,7 @@ def _with_answers(
 
     if answers_file is not None:
         written |= read_answers(read_text(answers_file), str(answers_file))
-        return use(Answers(written, str(answers_file), _show))
+        return use(Answers(written, str(answers_file), notify))
     draft = path.with_suffix(".answers.yaml")
     introduction = [
         "Enter takes the default in brackets. `back` takes the last answer back, `again QUESTION` an earlier one."
@@ -138,21 +138,17 @@ def _with_answers(
     def show(text: str) -> None:
         """Show a text, the first one behind the introduction: a source that is refused needs none."""
         for line in (*introduction, text):
-            _show(line)
+            notify(line)
         introduction.clear()
 
     try:
         result = use(Answers(written, str(draft), show, _asker(), draft))
     except (KeyboardInterrupt, EOFError):
         if draft.exists():
-            _show(f"The answers are kept in {draft}; the same command goes on with them.")
+            notify(f"The answers are kept in {draft}; the same command goes on with them.")
         raise KeyboardInterrupt from None
     draft.unlink(missing_ok=True)
     return result
-
-
-def _show(text: str) -> None:
-    say(text, err=True)
 
 
 def _asker() -> Callable[[str, str], str]:
@@ -213,12 +209,11 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
             bars.update(tasks[table], description=f"{table}: {activity}", completed=share)
 
         for prepared in index.prepare(copy=copy, memory=memory, jobs=jobs, progress=report):
-            say(f"{prepared.table}: {prepared.state}{f', {prepared.why}' if prepared.why else ''}", err=True)
+            notify(f"{prepared.table}: {prepared.state}{f', {prepared.why}' if prepared.why else ''}")
         if count := index.copies_of_other_policies():
-            say(
+            notify(
                 f"{count} other prepared copies of this data set stay: other policies may read them, or earlier forms of "
-                "this one wrote them; `dpsql erase copies` removes all that are not of this policy",
-                err=True,
+                "this one wrote them; `dpsql erase copies` removes all that are not of this policy"
             )
 
 
@@ -301,8 +296,8 @@ def risk(
         if coarser is not None and k is not None:
             write_generalisations(coarser, k, report.persons)
     for sentence in filter(None, [loaded.unprotected.get(report.table)]):
-        say(sentence, err=True)
-    say(_RISK_WARNING, err=True)
+        notify(sentence)
+    notify(_RISK_WARNING)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -421,7 +416,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
             draw_release(release, out)
             return
     write_owners_plot(release_chart(release, exact=exact_rows), out, charged=release.receipt.is_paid)
-    say(_PICTURE_WARNING, err=True)
+    notify(_PICTURE_WARNING)
 
 
 def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:

@@ -19,7 +19,7 @@ from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.frontends.cli import PATH, FiniteRange, open_owners_ledger, option, policy_option
-from dpsql.frontends.rendering.terminal import say, standard_output
+from dpsql.frontends.rendering.terminal import notify, standard_output
 from dpsql.storage.memory import use_few_arenas
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _leave(state: ServerState, left: int) -> NoReturn:
     closing = threading.Thread(target=state.ledger.close, daemon=True)
     closing.start()
     closing.join(_CLOSING_SECONDS)
-    _say(
+    notify(
         f"left {left} threads that could not be stopped (a device that does not answer?); what was charged stays charged"
     )
     sys.stderr.flush()
@@ -185,17 +185,17 @@ async def _run(server: Server, path: Path, host: str, port: int, encrypted: bool
         loop.add_signal_handler(number, stop.set)
     reloads: set[asyncio.Task[None]] = set()
     loop.add_signal_handler(signal.SIGHUP, lambda: reloads.add(loop.create_task(_reload(server, path))))
-    _say(
+    notify(
         f"serving {server.policy.dataset} on {host}:{port}{' with TLS' if encrypted else ''}, {len(server.logins)} logins"
     )
     if not len(server.logins):
-        _say("nobody can log in yet: dpsql user add -p POLICY NAME")
-    _say(f'psql "host={host} port={port} dbname={server.policy.dataset} user=NAME"')
+        notify("nobody can log in yet: dpsql user add -p POLICY NAME")
+    notify(f'psql "host={host} port={port} dbname={server.policy.dataset} user=NAME"')
     pages = await _open_status(server, status)
     await stop.wait()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.remove_signal_handler(number)
-    _say("stopping: questions that run are answered first")
+    notify("stopping: questions that run are answered first")
     left = await server.drain()
     if pages is not None:
         pages.close()
@@ -210,10 +210,10 @@ async def _reload(server: Server, path: Path) -> None:
         server.reload(await asyncio.get_running_loop().run_in_executor(None, load_policy, path))
     except Error as error:
         audit("reload_refused", slug=error.slug, reason=error.message)
-        _say(f"the policy stays as it was: {error.message}")
+        notify(f"the policy stays as it was: {error.message}")
     else:
         audit("reload", policy=server.policy.version)
-        _say("the policy was read again")
+        notify("the policy was read again")
 
 
 async def _open_status(server: Server, address: str | None) -> StatusServer | None:
@@ -223,7 +223,7 @@ async def _open_status(server: Server, address: str | None) -> StatusServer | No
         return None
     pages = StatusServer(server.pages())
     host, port = await pages.start(*_address(address))
-    _say(f"status on http://{host}:{port}/readyz, /healthz, /metrics")
+    notify(f"status on http://{host}:{port}/readyz, /healthz, /metrics")
     return pages
 
 
@@ -233,10 +233,6 @@ def _address(text: str) -> tuple[str, int]:
     if not (colon and host and port.isdecimal() and int(port) < 65536):
         raise refuse("serve_address", address=text)
     return host, int(port)
-
-
-def _say(text: str) -> None:
-    say(text, err=True)
 
 
 @click.group()
@@ -262,7 +258,7 @@ def user_add(policy: Path, name: str) -> None:
             raise refuse("user_name", name=name, known=", ".join(logins.names()))
         logins.add(name, _password())
     _can_log_in(name)
-    _say(_questions_of(policy, name))
+    notify(_questions_of(policy, name))
 
 
 def _questions_of(policy: Path, name: str) -> str:
@@ -294,7 +290,7 @@ def _password() -> str:
 
 def _can_log_in(name: str) -> None:
     audit("owner", act="user add", user=name)
-    _say(f"{name} can log in")
+    notify(f"{name} can log in")
 
 
 @user.command("list")
@@ -318,7 +314,7 @@ def _changing(word: str, outcome: str, help: str) -> None:
         with _logins(policy) as logins:
             getattr(logins, word)(name)
         audit("owner", act=f"user {word}", user=name)
-        _say(f"{name} {outcome}")
+        notify(f"{name} {outcome}")
 
 
 _changing("remove", "has no login any more", "Remove the login of NAME; open connections end.")

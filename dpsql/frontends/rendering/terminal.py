@@ -52,6 +52,11 @@ def say(text: str, *, err: bool = False, nl: bool = True, **style: Any) -> None:
     _print(terminal_lines(text), err, nl, style)
 
 
+def notify(text: str, *, nl: bool = True, **style: Any) -> None:
+    """Print text as `say` does on standard error, where everything goes that is no data."""
+    _print(terminal_lines(text), True, nl, style)
+
+
 def say_line(text: str, *, err: bool = False, **style: Any) -> None:
     """Print one line that quotes data, names or SQL, with its line ends spelled out: none of it can pass for a line of ours."""
     _print(terminal(text), err, True, style)
@@ -117,7 +122,7 @@ class Progress:
         if self._task is not None:
             self._bar.console.print(terminal_lines(text), soft_wrap=True)
         else:
-            say(text, err=True)
+            notify(text)
 
     def begin(self, total: int) -> None:
         """Announce how many statements will be answered, and show the bar for the first time."""

@@ -12,7 +12,7 @@ from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.frontends.files import read_text
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import left_text, say_price
-from dpsql.frontends.rendering.terminal import say, say_line, waiting
+from dpsql.frontends.rendering.terminal import notify, say_line, waiting
 from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
 from dpsql.sql.split import read_script
 
@@ -36,7 +36,7 @@ def run_repl(session: Session) -> int:
             from dpsql.frontends.repl.prompt import typed
 
             tables = ", ".join(session.policy.visible)
-            say(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.", err=True)
+            notify(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.")
             talk.answer_texts(typed(session))
             return Exit.DONE
         return talk.answer_texts(_complete_texts(sys.stdin))
@@ -114,7 +114,7 @@ class _Talk:
         try:
             for text in _complete_texts(lines):
                 if self._answer_text(text):
-                    say(f"{place}: stopped at the first error", err=True, fg="red")
+                    notify(f"{place}: stopped at the first error", fg="red")
                     return
         finally:
             self._nested -= 1
@@ -131,9 +131,9 @@ def _guarded(work: Callable[[], None]) -> int:
     except (Leave, OSError):
         raise
     except Error as error:
-        say(error.text(), err=True, fg="red")
+        notify(error.text(), fg="red")
         return error.exit_status
     except Exception as error:
-        say(unexpected_text(error), err=True, fg="red")
+        notify(unexpected_text(error), fg="red")
         return Exit.FAULT
     return Exit.DONE

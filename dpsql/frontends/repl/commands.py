@@ -20,7 +20,7 @@ from dpsql.errors.exceptions import Error, did_you_mean, refuse
 from dpsql.frontends.files import require_writable, writing
 from dpsql.frontends.rendering.formats import FORMATS, write_file
 from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
-from dpsql.frontends.rendering.terminal import say, say_paged, say_styled, standard_output
+from dpsql.frontends.rendering.terminal import notify, say, say_paged, say_styled, standard_output
 from dpsql.media.text import json_text, terminal_lines
 from dpsql.storage.files import state_directory
 
@@ -102,7 +102,7 @@ class Screen:
         begun = time.monotonic()
         release = work()
         if self.timing:
-            say(f"time: {(time.monotonic() - begun) * 1000:.0f} ms", err=True, dim=True)
+            notify(f"time: {(time.monotonic() - begun) * 1000:.0f} ms", dim=True)
         return release
 
 
