@@ -37,13 +37,12 @@ from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_parts import noise_law
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.local_sensitivity import requested
-from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
 from dpsql.pricing.plan_check import check_plan
 from dpsql.pricing.pricing import Price, PricedBlock, price
 from dpsql.pricing.running_totals import RunningTable, is_better, lengths, levels, mean_variances, running_error
 from dpsql.pricing.sample_values import MeanRequest
-from dpsql.pricing.workloads import ADDING_UP, variance
+from dpsql.pricing.workloads import ADDING_UP, Objective, variance
 from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT

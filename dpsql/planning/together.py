@@ -16,10 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.planning.planner import Planned, Planner, release_key
-from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import AskedTogether, Price, PricedBlock, PriceTogether, price_together
-from dpsql.pricing.workloads import Wishes, Workload
+from dpsql.pricing.workloads import Objective, Wishes, Workload
 
 
 @dataclass(frozen=True, eq=False)

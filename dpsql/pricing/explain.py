@@ -24,7 +24,7 @@ from dpsql.plan.expression_text import column_texts, expression_text, with_filte
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Call, Expr, Literal, Measure, Plan, Relation, Term, TermKind, TotalCut
 from dpsql.plan.stability import tables
-from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.budget_parts import term_errors
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time

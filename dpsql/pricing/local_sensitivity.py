@@ -14,10 +14,9 @@ from dpsql.plan.expression_text import expression_text, with_filter
 from dpsql.plan.formulas import Formula, NoisyValue, greatest, least, null_if
 from dpsql.plan.measurements import LocalNumber
 from dpsql.plan.plan import Caps, Literal, Measure
-from dpsql.pricing.measurement_contract import ExplainedNumber, OneNumber, entered
 from dpsql.pricing.options import Options
 from dpsql.pricing.rank_histograms import cell_term
-from dpsql.pricing.sensitivity import rows_moved
+from dpsql.pricing.sensitivity import ExplainedNumber, OneNumber, entered, rows_moved
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import choice_for
 from dpsql.privacy.mechanisms.local_sensitivity import (

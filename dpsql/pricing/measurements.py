@@ -11,10 +11,10 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.measurements import Register
 from dpsql.pricing import sample_values
 from dpsql.pricing.local_sensitivity import LocalNumberPricing
-from dpsql.pricing.measurement_contract import MeasurementPricing, Request
 from dpsql.pricing.most_frequent import EndRowsPricing, MostFrequentPricing, requested_key, requested_mode
 from dpsql.pricing.rank_histograms import RankHistogramPricing
 from dpsql.pricing.sample_values import SampleMeanPricing, SampleValuesPricing
+from dpsql.pricing.sensitivity import MeasurementPricing, Request
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
 from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM

@@ -14,7 +14,6 @@ from dpsql.plan.formulas import Element, Formula, NoisyValue
 from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import EndRows, MostFrequentValue
 from dpsql.plan.plan import Caps, Expr, Measure, Term, TermKind, literal
-from dpsql.pricing.measurement_contract import ExplainedNumber, MeasuredBlock, OneNumber, entered
 from dpsql.pricing.rank_histograms import (
     LEAST_CELLS,
     MOST_CELLS,
@@ -24,7 +23,7 @@ from dpsql.pricing.rank_histograms import (
     released_values,
     steps_of,
 )
-from dpsql.pricing.sensitivity import rows_moved
+from dpsql.pricing.sensitivity import ExplainedNumber, MeasuredBlock, OneNumber, entered, rows_moved
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan
 from dpsql.privacy.mechanisms.exponential import epsilon_of_a_row, mechanism_for

@@ -12,7 +12,7 @@ from typing import Any
 from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.policy import Policy
 from dpsql.policy.types import BOUND_NAMES, UNBOUNDED, ContributionBounds
-from dpsql.pricing.marginals import Objective
+from dpsql.pricing.workloads import Objective
 from dpsql.privacy.loss import exact_number, plain_decimal
 from dpsql.privacy.mechanisms.local_sensitivity import PROPOSED, SMOOTH
 from dpsql.privacy.mechanisms.registry import askable

@@ -26,14 +26,13 @@ from dpsql.plan.plan import BoundedBlock, Key, Relation, Term, TermKind, group_c
 from dpsql.plan.stability import owned
 from dpsql.plan.unused_columns import identity
 from dpsql.policy import Policy
-from dpsql.pricing.budget_parts import BudgetParts, is_whole, recomputed_loss
-from dpsql.pricing.expected_error import measure_half_width, term_errors
-from dpsql.pricing.marginals import Objective
+from dpsql.pricing.budget_parts import BudgetParts, is_whole, measure_half_width, recomputed_loss, term_errors
 from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
 from dpsql.pricing.running_totals import RunningTable
 from dpsql.pricing.sensitivity import groups_per_unit
 from dpsql.pricing.workloads import (
+    Objective,
     Wishes,
     Workload,
     over_common_rows,

@@ -20,8 +20,7 @@ from dpsql.plan.formulas import Element, Formula, date, formula, greatest, least
 from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import Quantile, QuantileEnd, RankHistogram
 from dpsql.plan.plan import Call, Caps, Expr, Literal, Term, TermKind, literal
-from dpsql.pricing.measurement_contract import ExplainedNumber
-from dpsql.pricing.sensitivity import rows_moved
+from dpsql.pricing.sensitivity import ExplainedNumber, rows_moved
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Sensitivity

@@ -5,7 +5,7 @@ A running total over n values is a sum of up to n noisy sums, and its error grow
 squares; Chan, Shi and Song 2011 for running totals). Each of these tables is an ordinary block of integer sums with its own noise
 and price; together they have the budget that the table alone would have had, in the shares that minimize the error of running
 totals. The tables are a workload (`workloads`) whose keys are the digits of a value's place: a range of b**l values consists of
-the places with the same leading digits. So least squares is that of `marginals`; places beyond the last value have no rows and
+the places with the same leading digits. So least squares is that of `workloads`; places beyond the last value have no rows and
 are known to be 0.
 """
 
@@ -23,8 +23,18 @@ import numpy as np
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, BoundedBlock, Expr, Filter, Key, Term, literal
-from dpsql.pricing.marginals import MOST_KEYS, Floats, Marginals, in_steps
-from dpsql.pricing.workloads import ADDING_UP, Tile, Workload, adding_up, axes_of, variance
+from dpsql.pricing.workloads import (
+    ADDING_UP,
+    MOST_KEYS,
+    Floats,
+    Marginals,
+    Tile,
+    Workload,
+    adding_up,
+    axes_of,
+    in_steps,
+    variance,
+)
 from dpsql.privacy.mechanisms import gaussian, square_root
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, series_law

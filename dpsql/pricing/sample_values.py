@@ -15,9 +15,8 @@ from dpsql.plan.formulas import Formula, NoisyValue, greatest, least
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import RankHistogram, SampleMean, SampleValues
 from dpsql.plan.plan import Caps, Column, Measure, Term, TermKind
-from dpsql.pricing.measurement_contract import Ends, ExplainedNumber, MeasuredBlock, OneNumber, entered
 from dpsql.pricing.rank_histograms import MOST_CELLS, RankHistogramPricing, cell_value, chosen_of, end_values, with_ends
-from dpsql.pricing.sensitivity import sensitivity
+from dpsql.pricing.sensitivity import Ends, ExplainedNumber, MeasuredBlock, OneNumber, entered, sensitivity
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity

@@ -7,7 +7,7 @@ names the analyst chose.
 
 Tiles of a workload are made consistent, by least squares over released numbers and the laws of their noise.
 
-Every tile is answered from all measured tiles (`pricing.marginals`). This reads only released numbers and public laws, so it is
+Every tile is answered from all measured tiles (`pricing.workloads`). This reads only released numbers and public laws, so it is
 post-processing. A cell of the result has the error of a weighted sum of all measured cells, whose law is known. Cells are not
 independent of each other, so their replicates are drawn for measured cells and made consistent as well (`measured_again`)."""
 
@@ -39,8 +39,7 @@ from dpsql.plan.formulas import (
     whole,
 )
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
-from dpsql.pricing.marginals import Marginals
-from dpsql.pricing.workloads import Workload, laws_after, rounding
+from dpsql.pricing.workloads import Marginals, Workload, laws_after, rounding
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SeriesNoise, TermNoise
 from dpsql.privacy.mechanisms.registry import can_be_weighted
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum

@@ -30,9 +30,9 @@ from dpsql.pricing.explain import (
     tile_count,
     tile_lines,
 )
-from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import is_charged, price
+from dpsql.pricing.workloads import Objective
 from dpsql.privacy.accounting import Accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.registry import MECHANISMS

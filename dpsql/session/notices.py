@@ -29,9 +29,9 @@ from dpsql.plan.stability import parts, tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.explain import block_names, confidence_text, cut_text
-from dpsql.pricing.marginals import Objective
 from dpsql.pricing.pricing import shown_half_of_the_time
 from dpsql.pricing.sum_terms import EMPTY_CELLS, cut_at, units_above
+from dpsql.pricing.workloads import Objective
 from dpsql.privacy.loss import plain_decimal
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import REFUSED, LocalSensitivityPlan, ProposeTestRelease

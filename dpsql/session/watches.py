@@ -27,8 +27,8 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.planning.planner import Planned, read_tables
 from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, require_units, run_law
 from dpsql.pricing.explain import describe_loss, planned_outputs
-from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
+from dpsql.pricing.workloads import Objective
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.release.release import OutputColumn, Receipt, Release

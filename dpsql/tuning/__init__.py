@@ -19,7 +19,7 @@ from dpsql.plan.plan import Block, Column, Plan, Term, TermKind, group_count
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
-from dpsql.pricing.expected_error import expected_error
+from dpsql.pricing.budget_parts import expected_error
 from dpsql.pricing.explain import used_by
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.session.explanation import PrivacyPlan
@@ -390,7 +390,7 @@ def _noise_of(priced: PricedBlock, matches: Callable[[Term], bool]) -> tuple[Ter
 
 def _sums(term: Term) -> bool:
     """Return whether a term measures SUM; in a set of squares that share each row, that is the second term
-    (`pricing.expected_error`)."""
+    (`pricing.budget_parts`)."""
     return term.kind is TermKind.SUM or (term.kind is TermKind.SQUARE_PART and term.place == 1)
 
 

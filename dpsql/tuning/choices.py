@@ -37,7 +37,7 @@ from dpsql.plan.plan import (
     literal,
 )
 from dpsql.planning.planner import Planned, Planner
-from dpsql.pricing.expected_error import expected_error
+from dpsql.pricing.budget_parts import expected_error
 from dpsql.pricing.pricing import price
 from dpsql.pricing.sum_terms import EMPTY_CELLS, cut_at, is_share, last_cell, units_above
 from dpsql.privacy.mechanisms.contract import Noise, Norm

@@ -35,8 +35,8 @@ from dpsql.ledger import DECIMALS
 from dpsql.ledger.records import charge_id, readable_text
 from dpsql.media.text import json_text
 from dpsql.planning.planner import Planned
-from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
+from dpsql.pricing.workloads import Objective
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session
 from dpsql.storage.files import open_lock, try_lock

@@ -13,7 +13,7 @@ from dpsql.frontends.interruptible import charge_text
 from dpsql.planning.planner import Planned
 from dpsql.planning.together import NO_COMMON_TABLE, Goal, JointPlan, alone_because
 from dpsql.pricing.explain import PLUS_MINUS, tile_rows
-from dpsql.pricing.marginals import Objective, objective_of
+from dpsql.pricing.workloads import Objective, objective_of
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session
 

@@ -32,9 +32,9 @@ from dpsql.plan.measurements import Register
 from dpsql.plan.plan import Caps, Expr, Measure, Term
 from dpsql.policy import load_policy
 from dpsql.pricing import measurements as pricing
-from dpsql.pricing.measurement_contract import ExplainedNumber, MeasuredBlock
 from dpsql.pricing.most_frequent import MostFrequentPricing
 from dpsql.pricing.rank_histograms import listed_term, released_values
+from dpsql.pricing.sensitivity import ExplainedNumber, MeasuredBlock
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Sensitivity
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan

@@ -17,7 +17,7 @@ from dpsql.planning.planner import Planned
 from dpsql.planning.together import Goal, JointPlan, alone_because
 from dpsql.policy import load_policy
 from dpsql.pricing.explain import tile_rows
-from dpsql.pricing.marginals import Objective
+from dpsql.pricing.workloads import Objective
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session, open_session
 

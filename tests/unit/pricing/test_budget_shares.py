@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpsql.pricing.marginals import LEAST_SHARE, STEPS, Marginals, Objective, _value_and_slope, objective_of, shares
+from dpsql.pricing.workloads import LEAST_SHARE, STEPS, Marginals, Objective, _value_and_slope, objective_of, shares
 
 KEYS = (5, 10, 12)
 CUBE = Marginals(KEYS, tuple(tile for count in range(4) for tile in combinations(range(3), count)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsql.pricing.marginals import MOST_KEYS, Marginals
+from dpsql.pricing.workloads import MOST_KEYS, Marginals
 
 SHAPES = {
     "cube": Marginals((3, 4, 2), ((0, 1, 2), (1, 0), (2,), (), (2, 0))),

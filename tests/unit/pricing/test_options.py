@@ -11,8 +11,8 @@ import pytest
 from dpsql.errors.exceptions import Error
 from dpsql.policy import parse_policy
 from dpsql.policy.types import BOUND_NAMES
-from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Auto, Options, Reuse, Unknown
+from dpsql.pricing.workloads import Objective
 
 POLICY = parse_policy("""
 dataset: d

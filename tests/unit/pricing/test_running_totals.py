@@ -16,7 +16,6 @@ from support.released_blocks import Keyed
 
 from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
-from dpsql.pricing.marginals import Marginals
 from dpsql.pricing.pricing import Price
 from dpsql.pricing.running_totals import (
     best_shares,
@@ -25,7 +24,7 @@ from dpsql.pricing.running_totals import (
     mean_terms,
     mean_variances,
 )
-from dpsql.pricing.workloads import Tile, Workload
+from dpsql.pricing.workloads import Marginals, Tile, Workload
 from dpsql.session.session import Session
 
 POLICY = """

@@ -11,8 +11,7 @@ from support.released_blocks import T0, count_of, drawn, gaussian_noise, laplace
 
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.intervals import GroupFacts
-from dpsql.pricing.marginals import Marginals
-from dpsql.pricing.workloads import Tile, Workload
+from dpsql.pricing.workloads import Marginals, Tile, Workload
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.release.error_bars.answers import answer, bars
 from dpsql.release.error_bars.laws import replicates

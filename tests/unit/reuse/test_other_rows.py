@@ -11,7 +11,7 @@ import pytest
 from support.lost_releases import lose_releases
 
 from dpsql.errors.exceptions import Fault, InternalError
-from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.budget_parts import term_errors
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.registry import summed, to_json
