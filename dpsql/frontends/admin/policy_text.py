@@ -23,6 +23,7 @@ import yaml
 from dpsql.engine.registry import structure_of
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
+from dpsql.frontends.files import replace_file, writing
 from dpsql.policy import COLUMN_TYPES, parse_policy, policy_problems
 from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
@@ -199,13 +200,12 @@ def unit_text(unit: Unit) -> str:
 
 def write_policy(text: str, path: Path) -> None:
     """Write a new policy. Raises InterfaceError init_exists if the file exists, Fault file_write."""
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(f"{schema_line()}\n{text}")
-    except FileExistsError:
-        raise refuse("init_exists", place=str(path)) from None
-    except OSError as error:
-        raise refuse("file_write", place=str(path), problem=error.strerror or "it failed") from None
+    with writing(path):
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(f"{schema_line()}\n{text}")
+        except FileExistsError:
+            raise refuse("init_exists", place=str(path)) from None
 
 
 def yaml_scalar(text: str) -> str:
@@ -574,11 +574,10 @@ def policy_diff(path: Path, changes: Iterable[Change]) -> tuple[str, str]:
 
 
 def replace_policy(path: Path, text: str) -> None:
-    """Write a changed policy in the place of the old one, at once. Raises Fault file_write."""
-    draft = path.with_name(f".{path.name}.new")
-    try:
-        draft.write_text(text, encoding="utf-8", newline="")
-        draft.chmod(path.stat().st_mode & 0o777)
-        draft.replace(path)
-    except OSError as error:
-        raise refuse("file_write", place=str(path), problem=error.strerror or "it failed") from None
+    """Write a changed policy in the place of the old one, at once; who may read it stays. Raises Fault file_write."""
+
+    def write(part: Path) -> None:
+        part.write_text(text, encoding="utf-8", newline="")
+        part.chmod(path.stat().st_mode & 0o777)
+
+    replace_file(path, write)

@@ -46,16 +46,12 @@ img { max-width: 100%; display: block; margin: .6rem 0; } p { margin: .3rem 0; }
 """)
 
 
-def require_report_place(path: Path) -> None:
-    """Check that a report can be written, before anything is charged. Raises plot_ending, plot_missing, file_write."""
+def begin_report(path: Path) -> None:
+    """Check before anything is charged that a report can be written, and remove that of an earlier run, so that after a crash no
+    report of another run is there. Raises plot_ending, plot_missing, file_write."""
     if path.suffix.lower() != ".html":
         raise refuse("plot_ending", place=str(path), endings=".html")
     check_plot(path)
-
-
-def forget_report(path: Path) -> None:
-    """Remove the report of an earlier run, so that the place never shows a report of another run than this one. Raises Fault
-    file_write."""
     with writing(path):
         path.unlink(missing_ok=True)
 

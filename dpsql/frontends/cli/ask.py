@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import sys
 import time
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dpsql.frontends.watch import Comparison, Watch
-    from dpsql.release.release import Receipt
     from dpsql.sql.lexer import Piece
 
 
@@ -195,9 +195,8 @@ def run(
 
 
 def _begin_report(report: Path, out: Path, dry_run: bool, read: Iterable[Path]) -> None:
-    """Check the place of a report, and remove an earlier one, so that after a crash no report of another run is there. Refuse a
-    place that is a file which the run reads."""
-    from dpsql.frontends.batch.report_page import forget_report, require_report_place
+    """Prepare the place of a report. Refuse one that is a file which the run reads."""
+    from dpsql.frontends.batch.report_page import begin_report
 
     if dry_run:
         raise click.UsageError("--dry-run writes nothing: leave --report out")
@@ -205,8 +204,7 @@ def _begin_report(report: Path, out: Path, dry_run: bool, read: Iterable[Path]) 
         raise click.UsageError(f"{report} is read by this run: name another file with --report")
     if report.parent == out:
         out.mkdir(parents=True, exist_ok=True)  # which the run would do only after its prices
-    require_report_place(report)
-    forget_report(report)
+    begin_report(report)
 
 
 @click.command()
@@ -309,7 +307,8 @@ def watch(
     if not pieces:
         raise click.UsageError(f"{file} has no statement")
     with chosen.open() as session:
-        watching = Watch(session, threshold, hits, name or _name_of(file))
+        named = name or re.sub(r"[^A-Za-z0-9_.-]", "-", file.stem)[:40] or "default"
+        watching = Watch(session, threshold, hits, named)
         if not _are_comparable(watching, pieces, file):
             return Exit.REFUSAL
         watching.expect(pieces)
@@ -319,7 +318,10 @@ def watch(
             for piece in pieces:
                 comparison = watching.ask(piece)
                 _write_comparison(comparison, piece, f"{file}:{piece.line}", values, format)
-                _tell_charge(comparison.release.receipt, comparison.under_way)
+                receipt = comparison.release.receipt
+                if receipt.charged != "nothing" or not comparison.under_way:
+                    for line in (f"charged: {receipt.charged}", *receipt.notices):
+                        notify(line)
                 if comparison.is_last:
                     return Exit.DONE
             if every is None:
@@ -339,21 +341,6 @@ def _are_comparable(watching: Watch, pieces: Sequence[Piece], file: Path) -> boo
     if refused:
         notify(f"{refused} of the statements cannot be compared; nothing was run")
     return not refused
-
-
-def _tell_charge(receipt: Receipt, under_way: bool) -> None:
-    """Print what was charged, and the state of the watch if it has changed."""
-    if receipt.charged != "nothing" or not under_way:
-        for line in (f"charged: {receipt.charged}", *receipt.notices):
-            notify(line)
-
-
-def _name_of(file: Path) -> str:
-    """Return the name of a file, with only the characters that the name of a watch may have."""
-    letters = "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "_-.") else "-" for letter in file.stem
-    )
-    return letters[:40] or "default"
 
 
 def _write_comparison(comparison: Comparison, piece: Piece, path: str, values: bool, format: str) -> None:

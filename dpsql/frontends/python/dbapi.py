@@ -49,35 +49,11 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "BINARY",
-    "Binary",
-    "Connection",
-    "Cursor",
-    "DATETIME",
-    "DataError",
-    "DatabaseError",
-    "Date",
-    "DateFromTicks",
-    "Error",
-    "IntegrityError",
-    "InterfaceError",
-    "InternalError",
-    "NUMBER",
-    "NotSupportedError",
-    "OperationalError",
-    "ProgrammingError",
-    "ROWID",
-    "STRING",
-    "Time",
-    "TimeFromTicks",
-    "Timestamp",
-    "TimestampFromTicks",
-    "Warning",
-    "apilevel",
-    "connect",
-    "paramstyle",
-    "threadsafety",
-]
+    "BINARY", "Binary", "Connection", "Cursor", "DATETIME", "DataError", "DatabaseError", "Date",
+    "DateFromTicks", "Error", "IntegrityError", "InterfaceError", "InternalError", "NUMBER",
+    "NotSupportedError", "OperationalError", "ProgrammingError", "ROWID", "STRING", "Time", "TimeFromTicks",
+    "Timestamp", "TimestampFromTicks", "Warning", "apilevel", "connect", "paramstyle", "threadsafety",
+]  # fmt: skip
 """The names of PEP 249, which SQLAlchemy reads from this module."""
 
 apilevel = "2.0"

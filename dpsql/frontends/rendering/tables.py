@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from textwrap import wrap
@@ -180,10 +180,16 @@ def column_summary(columns: Sequence[Mapping[str, Any]], encoding: str) -> str:
         [_shortened(_values(column)) for column in columns],
         [_shortened("; ".join(filter(None, (column["keys"], column["description"])))) for column in columns],
     ]
-    drawn = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="\n")
-    draw(["column", "type", "values", "what it is"], cells, [False] * 4, drawn)
-    drawn.seek(0)
-    return drawn.read()
+    names = ["column", "type", "values", "what it is"]
+    return drawn(lambda out: draw(names, cells, [False] * 4, out), encoding)
+
+
+def drawn(write: Callable[[TextIO], None], encoding: str) -> str:
+    """Return what `write` writes to a terminal of an encoding."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="\n")
+    write(out)
+    out.seek(0)
+    return out.read()
 
 
 def _values(column: Mapping[str, Any]) -> str:

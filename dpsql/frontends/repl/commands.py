@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -17,9 +16,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error, did_you_mean, refuse
-from dpsql.frontends.files import require_writable, writing
+from dpsql.frontends.files import replace_file, require_writable, writing
 from dpsql.frontends.rendering.formats import FORMATS, write_file
-from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
+from dpsql.frontends.rendering.tables import Layout, column_summary, drawn, write_table
 from dpsql.frontends.rendering.terminal import notify, say, say_paged, say_styled, standard_output
 from dpsql.media.text import json_text, terminal_lines
 from dpsql.storage.files import state_directory
@@ -59,9 +58,8 @@ class Screen:
             sys.stdout.flush()
             return
         size = shutil.get_terminal_size()
-        drawn = io.TextIOWrapper(io.BytesIO(), encoding=sys.stdout.encoding or "utf-8", errors="replace", newline="\n")
-        write_table(release, drawn, size.columns, self.layout)
-        self.text(_written(drawn))
+        encoding = sys.stdout.encoding or "utf-8"
+        self.text(drawn(lambda out: write_table(release, out, size.columns, self.layout), encoding))
 
     def styled_page(self, text: str) -> None:
         """Write a page of the documentation, whose codes for bold and colour a terminal obeys."""
@@ -104,11 +102,6 @@ class Screen:
         if self.timing:
             notify(f"time: {(time.monotonic() - begun) * 1000:.0f} ms", dim=True)
         return release
-
-
-def _written(drawn: io.TextIOWrapper) -> str:
-    drawn.seek(0)
-    return drawn.read()
 
 
 # --- commands ----------------------------------------------------------------------------------------------------
@@ -385,11 +378,8 @@ def _queries_file() -> Path:
 
 
 def _write_queries(queries: dict[str, str]) -> None:
-    """Write the file under a temporary name, then rename it: a killed process leaves the old file or the new one."""
+    """Write the file: a killed process leaves the old one or the new one."""
     place = _queries_file()
     with writing(place):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = place.with_suffix(f".{os.getpid()}")
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(json_text(queries, indent=1))
-        new.replace(place)
+    replace_file(place, lambda part: part.write_text(json_text(queries, indent=1), encoding="utf-8"), private=True)
