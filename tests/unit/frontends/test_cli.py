@@ -45,7 +45,7 @@ def test_a_query_loads_what_it_needs(clinic: Clinic) -> None:
     """Each of these takes a noticeable part of the command's time, pandas (installed here) half of it."""
     unneeded = (
         "pandas", "asyncio", "sqlalchemy", "prompt_toolkit", "pyarrow.dataset", "pyarrow.parquet", "altair", "rich",
-        "dpsql_audit", "ssl", "xml", "http.client", "multiprocessing", "urllib.request", "pydantic",
+        "dpsql_audit", "ssl", "xml", "http.client", "multiprocessing", "urllib.request", "pydantic", "pydoc",
         "dpsql.frontends.cli.serve", "dpsql.frontends.pgwire", "dpsql.disclosure", "dpsql.tuning", "dpsql.exports",
     )  # fmt: skip
     script = ("import sys, atexit; from dpsql.frontends.cli import main; "
