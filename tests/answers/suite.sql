@@ -31,6 +31,7 @@ SELECT COUNT(*) AS n FROM a WHERE y < 'Infinity'::DOUBLE AND x <> TRY_CAST('4O' 
 SELECT kind, SUM(x / nullif(x - 5, 0)) AS m0, SUM(x // nullif(x - 4, 0)) AS m1 FROM a GROUP BY kind
 SELECT kind, COUNT(*) AS n FROM a WHERE x > '3' AND x IN ('4', '5', '+6') GROUP BY kind
 SELECT kind, COUNT(*) AS n FROM a WHERE kind <> '3' AND x >= ANY([7, 3]) AND x <> ALL([4]) GROUP BY kind
+SELECT kind, COUNT(*) AS n FROM a WHERE x < CAST('32767' AS SMALLINT) AND coalesce(TRY_CAST(32768 AS SMALLINT), 5) = x GROUP BY kind
 SELECT EXTRACT(decade FROM day) AS k, EXTRACT(isoyear FROM day) AS j, COUNT(*) AS n FROM a GROUP BY 1, 2
 SELECT date_part('century', day) AS k, date_part('millennium', day) AS j, COUNT(*) AS n FROM a GROUP BY 1, 2
 -- spellings of PostgreSQL, and differences of timestamps

@@ -234,8 +234,12 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
     name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
     if name == "DECIMAL" and len(node.to.expressions) == 2:
         digits = literal(int(node.to.expressions[1].name))
-        real = _to(self, node, self.bind(node.this), Type.REAL)
-        if isinstance(real, Literal) and (real.value * 10**digits.value).denominator == 1:
+        real = _within(
+            node,
+            _to(self, node, self.bind(node.this), Type.REAL),
+            10 ** (int(node.to.expressions[0].name) - digits.value),
+        )
+        if isinstance(real, Literal) and real.value is not None and (real.value * 10**digits.value).denominator == 1:
             return real
         return self.call("round", node, real, digits)
     target = next((type_ for type_, names in _TYPES.items() if name in names), None)
@@ -246,7 +250,20 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
     if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
         value = temporal(inner.value, target, node, name == "TIMESTAMPTZ")
         return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
-    return _to(self, node, inner, target)
+    return _within(node, _to(self, node, inner, target), _BEYOND.get(name))
+
+
+_BEYOND = {"INT": 2**31, "SMALLINT": 2**15, "TINYINT": 2**7}
+
+
+def _within(node: exp.Cast, bound: Expr, beyond: int | None) -> Expr:
+    """Return a number that is cast to a type of numbers below `beyond`; columns are read in 64 bits. A constant beyond it has no
+    value, and is NULL in a TRY_CAST."""
+    if beyond is None or not isinstance(bound, Literal) or bound.value is None or -beyond <= bound.value < beyond:
+        return bound
+    if not isinstance(node, exp.TryCast):
+        raise refuse("no_value", function=sql_word(node), position=place(node.this) or place(node))
+    return literal(None)
 
 
 def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:

@@ -22,3 +22,13 @@ SELECT COUNT(*) FROM visits WHERE nights < 9223372036854775807 + 1
 -- sqlstate: 22000
 -- at: 'NaN'
 SELECT COUNT(*) FROM visits WHERE nights = CAST('NaN'::DOUBLE AS INTEGER)
+
+-- query: more_than_32_bits
+-- sqlstate: 22000
+-- at: 3000000000
+SELECT COUNT(*) FROM visits WHERE nights < CAST(3000000000 AS INT)
+
+-- query: more_digits_than_the_type
+-- sqlstate: 22000
+-- at: '12345.5'
+SELECT COUNT(*) FROM visits WHERE cost < '12345.5'::DECIMAL(5, 2)
