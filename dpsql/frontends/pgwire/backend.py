@@ -20,6 +20,7 @@ from dpsql.errors.custodian_log import registered, registering
 from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
+from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.copying import copy_messages, read_options
 from dpsql.frontends.pgwire.encodings import read_parameter
 from dpsql.frontends.pgwire.parameters import declared_types, set_configs, values_in
@@ -516,6 +517,8 @@ class Backend:
         return StatementResult(command.tag)
 
     def _forgotten(self, command: Command) -> StatementResult:
+        if command.tag == "DISCARD ALL" and self._transaction.status != "I":
+            raise said("25001", "DISCARD ALL cannot run inside a transaction block")
         if command.kind == "deallocate" and command.name:
             self._statement(command.name)
             self._drop_statement(command.name)
@@ -572,9 +575,7 @@ def syntax_words(error: Error, sql: str) -> Error:
     if error.slug == "text_unfinished":
         opened = "quoted identifier" if sql[start] == '"' else "/* comment" if sql[start] == "/" else "quoted string"
         words, position = f'unterminated {opened} at or near "{sql[start:]}"', error.position
-    worded = refuse("postgresql", words=words, hint=error.message, position=position)
-    worded.sqlstate = error.sqlstate
-    return worded
+    return said(error.sqlstate, words, position, error.message)
 
 
 def error_bytes(error: Error, severity: str = "ERROR") -> bytes:

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.shape import quoted
+from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.sql.lexer import Piece
 
 MOST_COMMAND = 4_000
@@ -71,7 +72,7 @@ def read_command(piece: Piece) -> Command | None:
         if "FORMAT" in map(str.upper, words) and words[-1].upper() != "TEXT":
             raise refuse("explain_format", format=words[-1].upper())
     if first in _WRITES:
-        raise refuse("read_only", word=_write_words(words_of(piece, tokens[:2])))
+        raise refuse("read_only", word=_write_words(words_of(piece, tokens[:_MOST_HEAD])))
     if first not in _COMMANDS:
         return None
     if first == "DECLARE":
@@ -87,13 +88,30 @@ def read_command(piece: Piece) -> Command | None:
     try:
         return _plain(first, words, upper)
     except IndexError:
-        raise refuse("wire_syntax", word=first) from None
+        raise refuse("syntax", detail=f"{first} is not finished", position=len(piece.sql) + 1) from None
 
 
 def _write_words(words: list[str]) -> str:
     """Return the name of a write command as PostgreSQL's message has it, such as CREATE TABLE."""
-    first, *more = [word.upper() for word in words]
-    return f"{first} {more[0]}" if first in ("CREATE", "ALTER", "DROP") and more and more[0].isalpha() else first
+    first, *more = [upper for word in words if (upper := word.upper()) not in _MODIFIERS]
+    if first not in _NAMING:
+        return first
+    size = 2 if " ".join(more[:2]) in _OF_TWO_WORDS else 1
+    named = " ".join([first, *more[:size]]) if more and more[0].isalpha() else first
+    return f"{named} AS" if named == "CREATE TABLE" and "AS" in more else named
+
+
+_NAMING = {"CREATE", "ALTER", "DROP", "IMPORT", "REASSIGN", "SECURITY", "REFRESH"}
+_OF_TWO_WORDS = {
+    "MATERIALIZED VIEW",
+    "FOREIGN TABLE",
+    "FOREIGN SCHEMA",
+    "EVENT TRIGGER",
+    "DEFAULT PRIVILEGES",
+    "USER MAPPING",
+}
+_MODIFIERS = {"TEMP", "TEMPORARY", "LOCAL", "GLOBAL", "UNLOGGED", "OR", "REPLACE", "UNIQUE", "RECURSIVE"}
+"""Words that PostgreSQL's name of a statement lacks."""
 
 
 def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
@@ -119,7 +137,7 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
         every = upper[0] == "ALL"
         return Command("close", "CLOSE CURSOR ALL" if every else "CLOSE CURSOR", "" if every else unquoted(words[0]))
     if first in ("LISTEN", "UNLISTEN", "NOTIFY"):
-        return Command("listen", first)
+        return Command("listen", first, words[0])
     raise refuse("wire_syntax", word=first)
 
 
@@ -155,15 +173,14 @@ def _set(words: list[str], upper: list[str]) -> Command:
     else:
         equals = next((index for index, word in enumerate(upper) if word in ("=", "TO")), 0)
         if equals == 0:
-            raise refuse("wire_syntax", word="SET")
+            raise IndexError(words)
         name, values = "".join(map(unquoted, words[:equals])), words[equals + 1 :]
-    if not values:
-        raise refuse("wire_syntax", word="SET")
+    default_word = values[0].upper()
     value = "".join(", " if word == "," else unquoted(word) for word in values)
     if name == "search_path":
         value = ", ".join(quoted(unquoted(word)) for word in values if word != ",")
     words_for_default = ("DEFAULT", "LOCAL") if upper[:2] == ["TIME", "ZONE"] else ("DEFAULT",)
-    default = len(values) == 1 and values[0].upper() in words_for_default and name != "all"
+    default = len(values) == 1 and default_word in words_for_default and name != "all"
     return Command("reset" if default else "set", "SET", name, value, words=(scope,))
 
 
@@ -250,10 +267,19 @@ def _copy(piece: Piece) -> Command:
     end = _table_end(piece, tokens) if table else _closing(tokens, 1) + 1
     behind = words_of(piece, tokens[end:][:MOST_COMMAND])
     if [word.upper() for word in behind[:2]] != ["TO", "STDOUT"]:
-        raise refuse("copy_target")
+        raise _target_refused(behind)
     # COPY and FROM have four letters each, so the positions of names stay the same.
     query = Piece("FROM" + piece.sql[4 : tokens[end - 1].end + 1]) if table else piece.part(2, end - 1)
     return Command("copy", "COPY", query=query, words=tuple(behind[2:]))
+
+
+def _target_refused(behind: Sequence[str]) -> Error:
+    """Return PostgreSQL's refusal of COPY to a file or a program of the server."""
+    if len(behind) < 2 or behind[0].upper() != "TO":
+        return refuse("copy_target")
+    target = "or from an external program" if behind[1].upper() == "PROGRAM" else "a file"
+    hint = "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."
+    return said("42501", f"permission denied to COPY to {target}", hint=hint)
 
 
 def _table_end(piece: Piece, tokens: Sequence[Token]) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.commands import unquoted
+from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.messages import COPY_DONE, copy_data, copy_out
 from dpsql.frontends.pgwire.rows import Rows, data_row, writers
 
@@ -56,7 +57,7 @@ def _options(options: dict[str, str]) -> CopyOptions:
     quotes = options.get("QUOTE", '"') + options.get("ESCAPE", '"')
     encoding = options.get("ENCODING", "UTF8").upper()
     if form not in ("text", "csv", "binary"):
-        raise refuse("copy_option", option=f"format {form}")
+        raise said("22023", f'COPY format "{form}" not recognized')
     if len(delimiter) != 1 or quotes != '""' or encoding not in ("UTF8", "UTF-8"):
         raise refuse("copy_option", option="delimiter, quote or encoding")
     null = options.get("NULL", usual.null)

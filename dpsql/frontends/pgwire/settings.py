@@ -59,7 +59,8 @@ class Setting:
         if self.vartype == "integer" and abs(number) < 2**63:
             number = round(number)
         if not float(self.min_val or "-inf") <= number <= float(self.max_val or "inf"):
-            raise refuse("setting_range", name=self.name, value=value, low=self.min_val, high=self.max_val)
+            amount = value if match[2] is not None or self.unit is None else f"{value} {self.unit}"
+            raise refuse("setting_range", name=self.name, value=amount, low=self.min_val, high=self.max_val)
         return f"{number:g}" if isinstance(number, float) else str(number)
 
 

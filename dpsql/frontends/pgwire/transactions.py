@@ -156,7 +156,7 @@ class Transaction:
 
     def _savepoint(self, command: Command) -> None:
         if self.status == "I":
-            raise refuse("transaction_none", what=command.tag)
+            raise refuse("transaction_none", what=_SAVEPOINT_WORDS[command.kind])
         if command.kind == "savepoint":
             self._savepoints.pop(command.name, None)
             if len(self._savepoints) >= MOST_SAVEPOINTS:
@@ -234,6 +234,9 @@ class Transaction:
             rows = [(settings.get(command.name),)]
         columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
         return StatementResult("SHOW", fields, pa.Table.from_arrays(columns, names=[field.name for field in fields]))
+
+
+_SAVEPOINT_WORDS = {"savepoint": "SAVEPOINT", "release": "RELEASE SAVEPOINT", "rollback_to": "ROLLBACK TO SAVEPOINT"}
 
 
 def _level(words: Sequence[str]) -> str:

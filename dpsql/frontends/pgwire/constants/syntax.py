@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Token, said, tokenize
 
 MOST_DEPTH = 60
@@ -135,6 +136,8 @@ class Parser:
             read = Select([self._output()])
             while self.take(","):
                 read.outputs.append(self._output())
+            if self.word() == "into":
+                raise refuse("read_only", word="SELECT INTO")
             if self.take("from"):
                 read.source = self._source()
             if self.take("where"):
@@ -169,6 +172,8 @@ class Parser:
         start, rows = self.token.start, list[Any]()
         while True:
             self.expect("(")
+            if self.signs() == ")":
+                raise self.problem()
             rows.append(self._list(")"))
             if len(rows[-1]) != len(rows[0]):
                 raise said("42601", "VALUES lists must all be the same length", rows[-1][0].position)
@@ -634,15 +639,7 @@ class Parser:
             name = self._type_word(name)
         else:
             name = '"char"' if name == "char" else name
-        sizes = list[int]()
-        if self.signs() == "(":
-            self.index += 1
-            while self.token.kind == "number" or self.signs() == "-":
-                sign = -1 if self.take("-") else 1
-                sizes.append(sign * int(self.token.text[:9]))
-                self.index += 1
-                self.take(",")
-            self.expect(")")
+        sizes = self._sizes()
         if name in ("time", "timestamp"):
             if self.take("with", "time", "zone"):
                 name += "tz"
@@ -659,6 +656,20 @@ class Parser:
         if name in ("bpchar", "bit") and not sizes and token.text.lower() in ("char", "character", "nchar", "bit"):
             sizes = [1]
         return TypeName(name, token.start, tuple(sizes), fields, schema)
+
+    def _sizes(self) -> list[int]:
+        sizes = list[int]()
+        if self.signs() == "(":
+            self.index += 1
+            while self.token.kind == "number" or self.signs() == "-":
+                sign = -1 if self.take("-") else 1
+                if not self.token.text.isdecimal():
+                    raise self.problem()
+                sizes.append(sign * int(self.token.text[:9]))
+                self.index += 1
+                self.take(",")
+            self.expect(")")
+        return sizes
 
     def _type_word(self, name: str) -> str:
         if name == "double":
