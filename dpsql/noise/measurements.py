@@ -86,16 +86,10 @@ def _in_groups(histograms: Histograms, numbers: NDArray[np.int64]) -> NDArray[np
 # From exact histograms to the most frequent value of each group, or the key of most end rows, released as a number.
 
 
-def released_modes(
-    table: Any, plan: MostFrequentPlan, groups: Groups, gate: NumberGate
+def released_choice(
+    table: Any, plan: MostFrequentPlan | EndRowsPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the number of a cell for each group. Raises Fault noise_answer for a table of the wrong shape."""
-    histograms = laid_out(table, plan.cells, groups)
-    return {plan.name: gate.release_numbers(plan.name, histograms, plan.law, groups)}
-
-
-def released_end_keys(table: Any, plan: EndRowsPlan, groups: Groups, gate: NumberGate) -> dict[str, NDArray[np.int64]]:
-    """Return the number of a key for each group. Raises Fault noise_answer for a table of the wrong shape."""
+    """Return the number of a cell, or of a key, for each group. Raises Fault noise_answer for a table of the wrong shape."""
     histograms = laid_out(table, plan.cells, groups)
     return {plan.name: gate.release_numbers(plan.name, histograms, plan.law, groups)}
 
@@ -104,8 +98,8 @@ PARTS: Register[ReleaseNumbers] = Register(
     "noise",
     {
         RANK_HISTOGRAM: released_quantiles,
-        MOST_FREQUENT: released_modes,
-        END_ROWS: released_end_keys,
+        MOST_FREQUENT: released_choice,
+        END_ROWS: released_choice,
         LOCAL_SENSITIVITY: released_local,
         SAMPLE_VALUES: released_sample_values,
         SAMPLE_MEAN: released_sample_mean,

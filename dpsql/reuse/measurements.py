@@ -6,6 +6,7 @@ question about the same number of the same cells of the same rows; nothing else 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -163,15 +164,22 @@ def _read(kind: str, value: Any) -> Any:
     return noise
 
 
-class SampleMeanRecord:
-    """The stored form of the noisy mean of the values of samples, and of the ends of its error bar."""
+class LabelledRecord(ABC):
+    """The stored form of numbers that their labels tell apart, each with the law by which it was chosen."""
 
-    def written(self, measurement: SampleMean, plan: SampleMeanPlan) -> list[dict[str, Any]]:
+    def written(self, measurement: Any, plan: Any) -> list[dict[str, Any]]:
         labels, measure = self.labels(measurement), measure_of(measurement)
         return [
             {"name": name, "measure": measure, "what": labels[name], "mechanism": written_law(law)}
             for name, law in plan.laws
         ]
+
+    @abstractmethod
+    def labels(self, measurement: Any) -> dict[str, str]: ...
+
+
+class SampleMeanRecord(LabelledRecord):
+    """The stored form of the noisy mean of the values of samples, and of the ends of its error bar."""
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         return StoredNumber(
@@ -346,12 +354,8 @@ def _search(quantile: Fraction, facts: Mapping[str, Any] | None) -> Search:
     return Search(quantile, facts["level"], low, high)
 
 
-class MostFrequentRecord:
+class MostFrequentRecord(LabelledRecord):
     """The stored form of the most frequent value, with the mechanism that chose it."""
-
-    def written(self, measurement: MostFrequentValue, plan: MostFrequentPlan) -> list[dict[str, Any]]:
-        measure = measure_of(measurement)
-        return [{"name": plan.name, "measure": measure, "what": MOST_FREQUENT, "mechanism": written_law(plan.law)}]
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         if facts["what"] != MOST_FREQUENT:
@@ -367,13 +371,8 @@ class MostFrequentRecord:
         return MostFrequentPlan(number.name, measurement.cells, number.mechanism)
 
 
-class EndRowsRecord:
+class EndRowsRecord(LabelledRecord):
     """The stored form of the key of the first or last rows, with the mechanism that chose it."""
-
-    def written(self, measurement: EndRows, plan: EndRowsPlan) -> list[dict[str, Any]]:
-        law: Any = plan.law
-        side, mechanism = _side(law.last), written_law(law)
-        return [{"name": plan.name, "measure": measure_of(measurement), "what": side, "mechanism": mechanism}]
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         law = read_law(facts["mechanism"], EndKey)
@@ -393,15 +392,8 @@ def _side(last: bool) -> str:
     return "key of the last rows" if last else "key of the first rows"
 
 
-class LocalNumberRecord:
+class LocalNumberRecord(LabelledRecord):
     """The stored form of a median or mean with noise by local sensitivity, and of the ends of its error bar."""
-
-    def written(self, measurement: LocalNumber, plan: LocalSensitivityPlan) -> list[dict[str, Any]]:
-        labels, measure = self.labels(measurement), measure_of(measurement)
-        return [
-            {"name": name, "measure": measure, "what": labels[name], "mechanism": written_law(law)}
-            for name, law in plan.laws
-        ]
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
         law = read_law(facts["mechanism"], *_LOCAL)
