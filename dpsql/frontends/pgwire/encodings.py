@@ -24,7 +24,7 @@ from dpsql.sql.rewrites.comparisons import read_list
 BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 19, 20, 21, 22, 23, 25, 26, 30
 JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083
 TIMESTAMP, TIMESTAMPTZ, INTERVAL, NUMERIC, UUID, JSONB = 1114, 1184, 1186, 1700, 2950, 3802
-CHAR, RECORD = 18, 2249
+CHAR, XID, ACLITEM, RECORD = 18, 28, 1033, 2249
 NAMED = {
     "regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regproc": 24, "regprocedure": 2202, "regrole": 4096,
     "regoper": 2203, "regoperator": 2204, "regconfig": 3734, "regdictionary": 3769, "regcollation": 4191,
@@ -336,6 +336,7 @@ CODECS: dict[int, Codec] = {
     INT4: _integer("int4", 4, "!i"),
     TEXT: _text("text"),
     OID: _integer("oid", 4, "!I", unsigned=True),
+    XID: _integer("xid", 4, "!I", unsigned=True),
     OIDVECTOR: _vector("oidvector", OID),
     JSON: _text("json"),
     JSONB: Codec("jsonb", -1, str, lambda v: b"\1" + str(v).encode(), str, lambda b: _utf8(b[1:])),
@@ -366,6 +367,7 @@ CODECS: dict[int, Codec] = {
     NUMERIC: Codec("numeric", -1, _write_numeric, _send_numeric, lambda t: _sized(Decimal(t.strip())),
     _receive_numeric),
     **{oid: _named(name) for name, oid in NAMED.items()},
+    ACLITEM: _text("aclitem"),
     RECORD: Codec("record", -1, _write_record, _send_record, str, _utf8),
     UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
     lambda b: str(uuid.UUID(bytes=b))),
@@ -377,7 +379,7 @@ ARRAYS: dict[int, int] = {
     1185: TIMESTAMPTZ, 1187: INTERVAL, 1231: NUMERIC, 2951: UUID, 199: JSON, 3807: JSONB, 2287: RECORD,
     2210: NAMED["regclass"], 2211: NAMED["regtype"], 4090: NAMED["regnamespace"], 1008: NAMED["regproc"],
     2207: NAMED["regprocedure"], 4097: NAMED["regrole"], 2208: NAMED["regoper"], 2209: NAMED["regoperator"],
-    3735: NAMED["regconfig"], 3770: NAMED["regdictionary"], 4192: NAMED["regcollation"],
+    3735: NAMED["regconfig"], 3770: NAMED["regdictionary"], 4192: NAMED["regcollation"], 1034: ACLITEM,
 }  # fmt: skip
 """OIDs of array types and of their elements."""
 ARRAY_OF = {element: array for array, element in ARRAYS.items()}

@@ -380,7 +380,6 @@ SELECT table_name, table_type, is_insertable_into FROM information_schema.tables
 SELECT column_name, data_type, udt_name FROM information_schema.columns WHERE table_schema = 'pg_catalog' AND table_name = 'pg_am' ORDER BY ordinal_position
 SELECT domain_name, data_type FROM information_schema.domains WHERE domain_schema = 'information_schema' ORDER BY 1
 SELECT feature_id FROM information_schema.sql_features WHERE feature_id = 'B012'
--- differs: not answered as there yet
 SELECT constraint_name, table_name FROM information_schema.constraint_table_usage WHERE table_schema = 'public' ORDER BY 1
 SELECT relname, n.nspname FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IS NULL
 SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY 1

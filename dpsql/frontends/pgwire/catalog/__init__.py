@@ -10,9 +10,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.catalog.coercion import output_oids
 from dpsql.frontends.pgwire.catalog.database import image
 from dpsql.frontends.pgwire.catalog.engine_errors import our_refusal
-from dpsql.frontends.pgwire.catalog.naming import output_oids
 from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
 from dpsql.frontends.pgwire.constants.syntax import Select
 from dpsql.policy import Policy

@@ -31,6 +31,7 @@ _ROWS = {
         "pg_constraint": f"connamespace {_SYSTEM}",
         "pg_collation": "collname IN ('default', 'C', 'POSIX', 'ucs_basic')",
         "pg_namespace": "nspname IN ('pg_catalog', 'information_schema', 'pg_toast', 'public')",
+        **dict.fromkeys(("pg_available_extensions", "pg_available_extension_versions"), "name = 'plpgsql'"),
         "pg_group": "groname LIKE 'pg\\_%'",
         "pg_roles": "rolname LIKE 'pg\\_%'",
         "pg_shdescription": "classoid = 'pg_authid'::regclass",
@@ -39,7 +40,8 @@ _ROWS = {
     "information_schema": {
         **dict.fromkeys(("sql_features", "sql_implementation_info", "sql_sizing", "domains", "domain_constraints",
                          "domain_udt_usage", "element_types", "check_constraints"), "true"),
-        **dict.fromkeys(("tables", "columns", "views"), "table_schema IN ('pg_catalog', 'information_schema')"),
+        **dict.fromkeys(("tables", "columns", "views", "key_column_usage"),
+                        "table_schema IN ('pg_catalog', 'information_schema')"),
     },
 }  # fmt: skip
 _ORDERS = {"columns": "udt_name, domain_name, table_schema, table_name, ordinal_position"}

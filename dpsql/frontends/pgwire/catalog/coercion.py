@@ -14,7 +14,15 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.catalog.naming import called, column_types, internal_name, is_of
-from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES, type_names
+from dpsql.frontends.pgwire.catalog.shape import (
+    INFORMATION_SCHEMA,
+    PG_CATALOG,
+    SQL_NAMES,
+    quoted,
+    relations,
+    type_names,
+)
+from dpsql.frontends.pgwire.catalog.sources import relation_of
 from dpsql.sql.lexer import place
 
 _LITERAL = "unknown"
@@ -43,7 +51,7 @@ _RESULTS = {
                      "string_agg"), "text"),
     **dict.fromkeys(("bool_and", "bool_or", "every", "starts_with"), "bool"),
     **dict.fromkeys(("current_user", "session_user", "current_role", "user", "current_database", "current_catalog",
-                     "current_schema", "pg_get_userbyid"), "name"),
+                     "current_schema", "pg_get_userbyid", "pg_encoding_to_char"), "name"),
     **dict.fromkeys(("now", "current_timestamp", "clock_timestamp", "transaction_timestamp",
                      "statement_timestamp"), "timestamptz"),
     **dict.fromkeys(("json_build_object", "json_build_array", "json_agg", "to_json", "row_to_json", "json_object_agg"), "json"),
@@ -68,6 +76,8 @@ SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", ex
 def visible_type(node: exp.Expr) -> str:
     """Return the name of the type that a value visibly has; "" if none is visible."""
     node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        node = node.expression
     if isinstance(node, exp.Literal):
         return _LITERAL if node.is_string else _number_type(node.name)
     if isinstance(node, exp.Null):
@@ -209,6 +219,92 @@ def _typed(node: exp.Expr) -> exp.Expr | None:
     if value is None or value.find(exp.AggFunc) or not (type_ := visible_type(value)):
         return None
     bare = type_.removeprefix("_")
-    if type_ == _LITERAL or bare not in type_names() or type_ in _DOMAINS:
+    if type_ == _LITERAL or bare not in type_names():
         return None
-    return exp.cast(exp.Literal.string(type_), exp.DataType.build("regtype", dialect="postgres", udt=True))
+    name = f"{INFORMATION_SCHEMA}.{type_}" if type_ in _DOMAINS else quoted(type_)
+    return exp.cast(exp.Literal.string(name), exp.DataType.build("regtype", dialect="postgres", udt=True))
+
+
+_SENT = frozenset(
+    {
+        "name",
+        "char",
+        "varchar",
+        "bpchar",
+        "json",
+        "jsonb",
+        "xid",
+        "xml",
+        "pg_node_tree",
+        "_name",
+        "_aclitem",
+        "_char",
+        "_varchar",
+    }
+)
+"""Types that are texts or other numbers in the engine, and have an OID of their own beside their columns."""
+
+
+def output_oids(tree: exp.Query) -> dict[int, int]:
+    """Return the OIDs, by position, of outputs that visibly have a type which the engine does not tell."""
+    if isinstance(tree, exp.SetOperation):
+        sides = [output_oids(side) for side in (tree.left, tree.right) if isinstance(side, exp.Query)]
+        return dict(sides[0].items() & sides[-1].items())
+    oids: dict[int, int] = {}
+    position = 0
+    for output in tree.selects:
+        types = _starred(tree, output) if output.is_star else [_output_type(output.unalias())]
+        if types is None:
+            break  # it stands for any number of columns
+        for number, type_ in enumerate(types, position):
+            if (base := _DOMAINS.get(type_, type_)) in _SENT:
+                oids[number] = type_names()[base]
+        position += len(types)
+    return oids
+
+
+def _output_type(node: exp.Expr) -> str:
+    """Return the type that an output visibly has, also through an alias in a subquery; "" if none is visible."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Select):
+        return _output_type(inner.selects[0].unalias()) if inner.selects else ""
+    if isinstance(inner, exp.Array) and inner.expressions and isinstance(inner.expressions[0].unnest(), exp.Select):
+        inner = exp.ArrayAgg(this=inner.expressions[0].unnest().selects[0].unalias())
+        inner.parent = node.parent
+    if isinstance(inner, exp.ArrayAgg):
+        value = inner.this.find(exp.Column) if isinstance(inner.this, (exp.Order, exp.Distinct)) else inner.this
+        type_ = "" if value is None else _output_type(value)
+        return f"_{_DOMAINS.get(type_, type_)}" if type_ else ""
+    if isinstance(inner, (exp.JSONExtract, exp.JSONBExtract)):
+        return _output_type(inner.this)
+    if isinstance(inner, (exp.Max, exp.Min)):
+        type_ = _output_type(inner.this)
+        return "" if type_ == "name" else type_  # names have no such aggregate, they become texts
+    if isinstance(inner, (exp.Case, exp.Coalesce)):
+        types = {_output_type(value) for value in _results(inner)} - {_LITERAL}
+        return types.pop() if len(types) == 1 else ""
+    if isinstance(inner, exp.Column) and not visible_type(inner):
+        source = relation_of(inner)
+        columns = {} if source is None else relations()[source.db or PG_CATALOG, source.name].columns
+        if inner.name in columns:
+            return columns[inner.name][0]
+        named = [alias.this for alias in inner.root().find_all(exp.Alias) if alias.alias == inner.name]
+        if len(named) == 1 and inner.name not in {column.name for column in named[0].find_all(exp.Column)}:
+            return _output_type(named[0])
+    return visible_type(inner)
+
+
+def _starred(tree: exp.Query, star: exp.Expr) -> list[str] | None:
+    """Return the types of the columns of `*` or `x.*`, of relations of the catalogs; None of other sources."""
+    first = tree.args.get("from_")
+    joins = tree.args.get("joins") or []
+    sources = [] if first is None else [first.this, *(join.this for join in joins)]
+    label = star.table if isinstance(star, exp.Column) else ""
+    if label:
+        sources = [source for source in sources if source.alias_or_name == label]
+    elif any(join.args.get("using") or join.method for join in joins):
+        return None
+    keys = [(source.db or PG_CATALOG, source.name) if isinstance(source, exp.Table) else ("", "") for source in sources]
+    if not keys or any(key not in relations() for key in keys):
+        return None
+    return [type_ for key in keys for type_, _ in relations()[key].columns.values()]

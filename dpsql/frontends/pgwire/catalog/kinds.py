@@ -174,7 +174,8 @@ class ObjectNames:
         """Return the OID of a type, which may have sizes or be an array."""
         bare = _spelling(_SIZES.sub("", text))
         element, array = re.subn(r"(?:\s*\[\d*\])+$", "", bare)
-        oid = type_names().get(element.removeprefix(f"{PG_CATALOG}."))
+        plain = element.removeprefix(f"{PG_CATALOG}.").replace('"', "")
+        oid = type_names()["bpchar"] if element == "char" else type_names().get(plain)
         for name in (*(f"{quoted(schema)}.{element}" for schema in path), element):
             oid = self._oid_of("regtype", name) if oid is None else oid
         if oid is None or not array:

@@ -41,11 +41,11 @@ def _replaced_with_flags() -> str:
 def _formatted() -> str:
     """Return format_type with the sizes that a type's modifier holds."""
     sizes = (
-        "CASE WHEN _m < 0 AND _t = 1042 THEN 'bpchar' WHEN _m < 0 AND _t = 1560 THEN '\"bit\"' WHEN _m IS NULL OR _m < 0 THEN "
-        "_q.name WHEN _t IN (1560, 1562) THEN _q.name || '(' || _m || ')' WHEN _t IN (1042, 1043) THEN _q.name || '(' || "
-        "(_m - 4) || ')' "
-        "WHEN _t = 1700 "
-        "THEN _q.name || '(' || ((_m - 4) >> 16) || ',' || ((_m - 4) & 65535) || ')' WHEN _t IN (1083, 1114, 1184, 1266) THEN "
+        "CASE WHEN _m IS NULL THEN _q.name WHEN _m < 0 THEN CASE _t WHEN 1042 THEN 'bpchar' WHEN 1560 THEN '\"bit\"' ELSE "
+        "_q.name END WHEN _t IN (1560, 1561, 1562, 1563) THEN pgf_sized(_q.name, CAST(_m AS VARCHAR)) "
+        "WHEN _t IN (1014, 1015, 1042, 1043) THEN pgf_sized(_q.name, CAST(_m - 4 AS VARCHAR)) "
+        "WHEN _t IN (1231, 1700) THEN pgf_sized(_q.name, ((_m - 4) >> 16) || ',' || ((_m - 4) & 65535)) "
+        "WHEN _t IN (1083, 1114, 1115, 1182, 1183, 1184, 1185, 1266, 1270) THEN "
         "regexp_replace(_q.name, '^(\\w+)', '\\1(' || _m || ')') ELSE _q.name END"
     )
     named = f"(SELECT any_value({sizes}) FROM pgx.names _q WHERE _q.kind = 'DECIMAL(12,0)' AND _q.oid = CAST(_t AS UINTEGER))"
@@ -105,6 +105,7 @@ _ENCODINGS = (
 # name: one body for each number of arguments; (arguments, expression)
 MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     # types and names
+    "sized": (("_n, _s", "regexp_replace(_n, '(\\[\\])?$', '(' || _s || ')\\1')"),),
     "format_type": (("_t, _m", _formatted()),),
     "to_oid": (("_v, _k, _e", "CASE WHEN typeof(_v) <> 'VARCHAR' THEN TRY_CAST(CAST(_v AS VARCHAR) AS UINTEGER) ELSE coalesce("
     "TRY_CAST(CAST(_v AS VARCHAR) AS UINTEGER), (SELECT any_value(_q.oid) FROM pgx.spellings _q WHERE _q.kind = _k "
@@ -218,10 +219,12 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
         for name, rights in (
             ("has_sequence_privilege", "false"),
             ("has_function_privilege", "pgf_granted(_p, ['EXECUTE'], ['EXECUTE'])"), ("has_tablespace_privilege", "false"),
-            ("pg_has_role", "true"), ("has_language_privilege", "false"), ("has_type_privilege", "true"),
+            ("has_language_privilege", "pgf_granted(_p, ['USAGE'], ['USAGE'])"), ("has_type_privilege", "true"),
             ("has_foreign_data_wrapper_privilege", "false"), ("has_server_privilege", "false"),
         )
     },
+    "has_role": (("_u, _r", "(SELECT bool_or(_q.rolsuper OR CAST(_r AS VARCHAR) IN (_q.rolname, CAST(_q.oid AS VARCHAR))) FROM "
+    "pgc.pg_roles _q WHERE CAST(_u AS VARCHAR) IN (_q.rolname, CAST(_q.oid AS VARCHAR)))"),),
     "has_column_privilege": (("_t, _c, _p", _column_right()), ("_u, _t, _c, _p", _column_right())),
     **dict.fromkeys(("row_security_active", "pg_relation_is_publishable", "pg_is_other_temp_schema"), (("_o", "false"),)),
     "pg_relation_is_updatable": (("_o, _f", "0"),),

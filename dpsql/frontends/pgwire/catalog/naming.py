@@ -7,7 +7,6 @@ from functools import cache
 
 from sqlglot import exp
 
-from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES, relations
 from dpsql.sql.binder.sql_words import function_word
 
@@ -124,23 +123,3 @@ def is_of(node: exp.Expr, types: set[str]) -> bool:
         if not (isinstance(output.this, exp.Column) and output.this.name == output.alias)
     }
     return node.name not in aliases and column_types().get(node.name, {""}) <= types
-
-
-def output_oids(tree: exp.Query) -> dict[int, int]:
-    """Return the OIDs, by position, of outputs that are visibly names, arrays of names or JSON; nothing beside a star, which
-    stands for any number of columns."""
-    oids = dict[int, int]()
-    for position, select in enumerate(tree.selects):
-        value = select.unalias().unnest()
-        if select.is_star or isinstance(value, exp.Star):
-            return {}
-        if isinstance(value, exp.Column) and is_of(value, _NAMES):
-            oids[position] = e.NAME
-        elif isinstance(value, exp.ArrayAgg) and is_of(next(value.find_all(exp.Column), value), _NAMES):
-            oids[position] = e.ARRAY_OF[e.NAME]
-        elif called(value).startswith(("json_agg", "json_build", "json_object_agg", "to_json", "jsonb_")):
-            oids[position] = e.JSONB if "jsonb" in called(value) else e.JSON
-    return oids
-
-
-_NAMES = {"name", "sql_identifier"}

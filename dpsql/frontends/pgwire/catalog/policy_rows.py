@@ -123,10 +123,6 @@ class PolicyRows:
                 ),
             )
         yield _counters("stat_database", datid=DATABASE, datname=self._policy.dataset)
-        yield (
-            relation("pg_available_extensions"),
-            relation("pg_available_extensions").row(name="plpgsql", default_version="1.0", installed_version="1.0"),
-        )
         if self._policy.description:
             yield _description(DATABASE, 0, self._policy.description)
         for schema, oid in self._namespaces.items():

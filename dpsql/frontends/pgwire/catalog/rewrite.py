@@ -22,7 +22,7 @@ from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
-from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, denied, relations, type_names
+from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, denied, quoted, relations, type_names
 from dpsql.frontends.pgwire.catalog.sources import (
     RECORDS,
     call,
@@ -405,6 +405,9 @@ def _bracket(node: exp.Expr, context: CatalogContext) -> exp.Expr:
         return node
     array = node.this.unnest()
     types = column_types().get(array.name, {""}) if isinstance(array, exp.Column) else {""}
+    if types == {"name"}:
+        letter = exp.Add(this=exp.Paren(this=node.expressions[0].copy()), expression=exp.Literal.number(1))
+        return exp.Anonymous(this="substr", expressions=[array.copy(), letter, exp.Literal.number(1)])
     if isinstance(array, exp.Func) and not isinstance(array, exp.Cast):
         return node
     if types <= set(VECTORS) or types.isdisjoint({*VECTORS, ""}):
@@ -422,7 +425,7 @@ def _function(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     if name in _NAMED:
         return _NAMED[name](node, context)
     if name in _SESSION_NAMES:
-        return exp.Literal.string(context.value(_SESSION_NAMES[name]))
+        return _session(_SESSION_NAMES[name], context)
     if name in _OF_KIND and arguments:
         arguments = _with_objects(name, arguments, context)
     lists = lists_of(name, arguments)
@@ -438,6 +441,13 @@ def _function(node: exp.Expr, context: CatalogContext) -> exp.Expr:
     if name in type_names() and len(arguments) == 1:
         return _cast(exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="postgres", udt=True)), context)
     raise unknown_call(node, name)
+
+
+def _session(function: str, context: CatalogContext) -> exp.Expr:
+    """Return the value of a session function; there is no current schema where none is searched."""
+    if function == "schema" and not context.path:
+        return exp.cast(exp.Null(), "text")
+    return exp.Literal.string(context.value(function))
 
 
 def _with_objects(name: str, arguments: list[exp.Expr], context: CatalogContext) -> list[exp.Expr]:
@@ -478,8 +488,19 @@ def _to_kind(node: exp.Expr, context: CatalogContext) -> exp.Expr:
 
 def _check_role(role: exp.Expr, context: CatalogContext) -> None:
     """Raise PostgreSQL's refusal of a role, given as a literal, that does not exist."""
-    if _is_text(role) and role.name not in ("public", context.user):
-        raise refuse("catalog_role", name=role.name)
+    if _is_text(role) and role.name != "public":
+        context.names.oid("regrole", quoted(role.name), context.path)
+
+
+def _has_role(node: exp.Expr, context: CatalogContext) -> exp.Expr:
+    """Return pg_has_role([user, ]role, right): a role that is not the user's own is another's."""
+    user = [exp.Literal.string(context.user)] if len(node.expressions) == 2 else []
+    arguments = [*user, *node.expressions]
+    if len(arguments) != 3:
+        raise unknown_call(node, called(node))
+    for role in arguments[:2]:
+        _check_role(role, context)
+    return call("has_role", *arguments[:2])
 
 
 def _looked_up(text: exp.Expr, kind: str, context: CatalogContext) -> exp.Expr:
@@ -612,6 +633,7 @@ _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     "pg_backend_pid": lambda node, context: exp.Literal.number(context.process),
     "current_schemas": _searched,
     "pg_typeof": _typeof,
+    "pg_has_role": _has_role,
     "pg_table_is_visible": _visible,
     **{f"to_{kind}": _to_kind for kind in KINDS},
 }
@@ -631,7 +653,7 @@ _CLASSES: dict[type[exp.Expr], str] = {
 }
 
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
-    **dict.fromkeys(_SESSION, lambda node, context: exp.Literal.string(context.value(_SESSION[type(node)]))),
+    **dict.fromkeys(_SESSION, lambda node, context: _session(_SESSION[type(node)], context)),
     **dict.fromkeys(_CLASSES, _class_macro),
     **dict.fromkeys(_CLOCKS, _clock),
     exp.CurrentSchemas: _searched,

@@ -21,7 +21,7 @@ OWNER = 10
 _DUCKDB = {
     "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE",
     "oid": "UINTEGER", "xid": "UINTEGER", "bytea": "BLOB", "interval": "INTERVAL", "numeric": "DECIMAL(38, 6)",
-    "cardinal_number": "INTEGER", "timestamptz": "TIMESTAMP", "time_stamp": "TIMESTAMP",
+    "cardinal_number": "INTEGER", "timestamptz": "TIMESTAMP WITH TIME ZONE", "time_stamp": "TIMESTAMP WITH TIME ZONE",
     "int2vector": "USMALLINT[]", "oidvector": "UBIGINT[]", "regproc": "DECIMAL(14,0)", "regtype": "DECIMAL(12,0)",
 }  # fmt: skip
 """As `kinds`, which tells these types apart by what they are in DuckDB."""

@@ -141,7 +141,7 @@ def replace_system_columns(tree: exp.Expr) -> None:
     """Replace tableoid, xmin and the like of relations by their values: no row is ever changed here."""
     for column in list(tree.find_all(exp.Column)):
         if column.name in _SYSTEM and not column.this.quoted:
-            relation = _relation_of(column)
+            relation = relation_of(column)
             if relation is None:
                 continue
             oid = relations()[relation.db or PG_CATALOG, relation.name].oid
@@ -153,7 +153,7 @@ def replace_system_columns(tree: exp.Expr) -> None:
             column.replace(exp.alias_(constant, column.name, quoted=True) if is_output else constant)
 
 
-def _relation_of(column: exp.Column) -> exp.Table | None:
+def relation_of(column: exp.Column) -> exp.Table | None:
     """Return the catalog relation in whose scope a column stands, by its qualifier or as the first one; None if it is of another
     source."""
     select: exp.Expr | None = column.find_ancestor(exp.Select)
