@@ -95,7 +95,9 @@ def column_texts(relation: Relation) -> dict[str, str]:
         case UnitAggregate():
             inner = column_texts(relation.source)
             keys = {name: expression_text(value, inner) for name, value in relation.keys}
-            return keys | {name: _applied(word, value, inner) for name, word, value, _, _ in relation.columns}
+            texts = {name: _applied(word, value, inner) for name, word, value, _, _ in relation.columns}
+            single = {name: value for name in texts if (value := relation.value(name)) is not None}
+            return keys | texts | {name: expression_text(value, inner) for name, value in single.items()}
         case UnitWindow():
             inner = column_texts(relation.source)
             return inner | {window.name: _applied(window.word, window.argument, inner) for window in relation.windows}

@@ -227,6 +227,14 @@ class UnitAggregate:
     keys: tuple[tuple[str, Expr], ...]
     columns: tuple[tuple[str, str, Expr | None, Expr | None, Facts], ...]
 
+    def value(self, name: str) -> Expr | None:
+        """Return what the column `name` takes from a single row, which the filter chooses by a window, as in ARG_MAX; None for
+        the result of an aggregation."""
+        columns = ((argument, condition) for label, _, argument, condition, _ in self.columns if label == name)
+        argument, condition = next(columns, (None, None))
+        chosen = condition is not None and any(read.startswith("#w") for read in names_read(condition))
+        return argument if chosen else None
+
 
 @dataclass(frozen=True)
 class ReleasedRows:

@@ -255,6 +255,8 @@ def _of_unit(column: Column, relation: UnitAggregate, policy: Policy) -> Expr:
     keys = dict(relation.keys)
     if column.name in keys:
         return _stored(keys[column.name], relation.source, policy)
+    if (value := relation.value(column.name)) is not None:
+        return _stored(value, relation.source, policy)
     for name, word, argument, _, _ in relation.columns:
         if name == column.name:
             return _value_of_rows(column, word, argument, relation.source, policy)

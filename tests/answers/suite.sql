@@ -202,6 +202,11 @@ SELECT u % 3 AS k, COUNT(*) AS n FROM (SELECT uid + 1 AS u, MAX(x) AS m FROM a G
 SELECT COUNT(*) AS n, SUM(s) AS m0 FROM (SELECT CAST(uid AS VARCHAR) AS u, kind, SUM(x) AS s FROM a GROUP BY 1, 2) AS q WHERE s > 3
 SELECT first, COUNT(*) AS n FROM (SELECT uid, kind AS first, ROW_NUMBER() OVER (PARTITION BY uid ORDER BY big) AS r FROM a) AS q WHERE r = 1 GROUP BY first
 SELECT COUNT(*) AS n FROM (SELECT uid, x - LAG(x) OVER (PARTITION BY uid ORDER BY big) AS step FROM a) AS q WHERE step > 0
+SELECT SUM(m) AS m0, SUM(l) AS m1 FROM (SELECT uid, MAX_BY(x, big) AS m, ARG_MIN(x, big) FILTER (WHERE kind = 'p') AS l FROM a GROUP BY uid) AS q
+SELECT first, last, COUNT(*) AS n FROM (SELECT uid, FIRST(kind ORDER BY big) AS first, LAST(code ORDER BY big) AS last FROM a GROUP BY uid) AS q GROUP BY first, last
+SELECT kind, SUM(v) AS m0 FROM (SELECT uid, kind, FIRST(x ORDER BY y DESC, big) AS v FROM a GROUP BY uid, kind) AS q GROUP BY kind
+SELECT kind, COUNT(*) AS n, SUM(x) AS m0 FROM (SELECT DISTINCT ON (uid) uid, kind, x FROM a ORDER BY uid, big DESC) AS q GROUP BY kind
+WITH d AS (SELECT DISTINCT ON (1, 2) uid AS u, code AS c, x FROM a WHERE x > 2 ORDER BY u, c, y NULLS FIRST, big) SELECT c, SUM(x) AS m0 FROM d GROUP BY c
 SELECT size, SUM(n) AS m0, COUNT(*) AS n FROM b LEFT JOIN (SELECT uid, COUNT(*) AS n FROM a GROUP BY uid) AS q USING (uid) GROUP BY size
 -- order and limits
 SELECT word, COUNT(*) AS n FROM a GROUP BY word ORDER BY word DESC LIMIT 3

@@ -18,7 +18,7 @@ from support.neighbouring_hospitals import together
 BY_HASH = {
     "clipping-with_caps", "doors-bigquery_options", "group_bounds-fewer_groups", "private_keys-max_groups", "private_keys-max_groups_and_rows",
     "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",
-    "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "quantiles-capped_rows",
+    "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "windows-cost_of_the_longest_visit", "quantiles-capped_rows",
     "quantiles-capped_groups", "modes-mode_with_capped_rows_per_group", "min_units-an_option_of_the_select",
     *(case.id for case in ACCEPTED if case.group in ("samples", "value_places")),
 }  # fmt: skip

@@ -33,12 +33,14 @@ MOST_WINDOWS = 50
 class WindowScalars(Scalars):
     """Binder of row expressions that may contain windows: each becomes a column of the `UnitWindow` that `relation` returns."""
 
-    def __init__(self, scope: Scope, rows: int, outputs: Mapping[str, exp.Expr] = NO_OUTPUTS) -> None:
-        """Bind over `scope`. `rows`: rows_per_unit of the relation below."""
+    def __init__(
+        self, scope: Scope, rows: int, outputs: Mapping[str, exp.Expr] = NO_OUTPUTS, written: bool = True
+    ) -> None:
+        """Bind over `scope`. `rows`: rows_per_unit of the relation below; `written`: whether a query may write windows here."""
         super().__init__(scope, outputs)
         self.rows = rows
         self.windows: list[Window] = []
-        self._inside = False
+        self._inside = not written
 
     def relation(self, source: Relation) -> Relation:
         """Return the rows of `source`, with the windows that were bound."""
@@ -51,13 +53,21 @@ class WindowScalars(Scalars):
         self._inside = True
         window = self._window(node)
         self._inside = False
+        return self._entered(window, node)
+
+    def row_number(self, keys: tuple[Expr, ...], order: tuple[Sorting, ...], node: exp.Expr) -> Column:
+        """Return the number of a row among the unit's rows with equal `keys`. Refuses (many_measures) too many windows."""
+        facts = Facts(Type.INTEGER, Fraction(1), Fraction(self.rows), nullable=False)
+        return self._entered(Window("", "row_number", None, None, 0, keys, order, facts), node)
+
+    def _entered(self, window: Window, node: exp.Expr) -> Column:
         for entered in self.windows:
             if replace(window, name=entered.name) == entered:
                 return Column(entered.name, entered.facts)
         if len(self.windows) >= MOST_WINDOWS:
             raise refuse("many_measures", most=MOST_WINDOWS, position=place(node))
-        self.windows.append(window)
-        return Column(window.name, window.facts)
+        self.windows.append(replace(window, name=f"#w{len(self.windows)}"))
+        return Column(self.windows[-1].name, window.facts)
 
     def _window(self, node: exp.Window) -> Window:
         parts = [self.bind(part) for part in node.args.get("partition_by") or ()]
@@ -66,8 +76,8 @@ class WindowScalars(Scalars):
         only(node, "this", "partition_by", "order", "over")
         keys = tuple(part for part in parts if kind(part, self.scope) < Kind.IMAGE)
         order = node.args.get("order")
-        sortings = tuple(self._sorting(ordered) for ordered in (order.expressions if order is not None else ()))
-        window = Window(f"#w{len(self.windows)}", "", None, None, 0, keys, sortings, Facts(Type.NULL))
+        sortings = tuple(self.sorting(ordered) for ordered in (order.expressions if order is not None else ()))
+        window = Window("", "", None, None, 0, keys, sortings, Facts(Type.NULL))
         inner = node.this
         if type(inner) in _RANKS:
             only(inner)
@@ -96,7 +106,7 @@ class WindowScalars(Scalars):
         facts = replace(argument.facts, nullable=True, max_total=None)  # the value of one row may appear in many rows
         return replace(window, word=_NEIGHBOURS[type(node)], argument=argument, offset=steps, facts=facts)
 
-    def _sorting(self, ordered: exp.Expr) -> Sorting:
+    def sorting(self, ordered: exp.Expr) -> Sorting:
         only(ordered, "this", "desc", "nulls_first")
         if isinstance(ordered.this, exp.Literal):
             raise refuse("unknown_expression", what="ORDER BY a position in a window", position=place(ordered))

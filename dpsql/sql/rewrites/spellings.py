@@ -33,6 +33,8 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
     joins are made from left to right."""
     for select in list(tree.find_all(exp.Select)):
         _without_brackets(select)
+        if select is not tree:
+            _numbered(select)
     for fetch in list(tree.find_all(exp.Fetch)):
         _as_limit(fetch)
     for clause in list(tree.find_all(exp.Limit, exp.Offset)):
@@ -54,6 +56,40 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
         if respelt is not None:
             node.replace(respelt)
     return tree
+
+
+def _numbered(select: exp.Select) -> None:
+    """Write DISTINCT ON (a) ... ORDER BY a, b in a subquery as QUALIFY row_number() OVER (PARTITION BY a ORDER BY a, b) = 1,
+    which can be answered over protected rows where `a` is the unit's key."""
+    distinct, order = select.args.get("distinct"), select.args.get("order")
+    on = distinct.args.get("on") if distinct is not None else None
+    clauses = ("group", "having", "qualify", "limit", "offset")
+    if on is None or any(select.args.get(clause) is not None for clause in clauses):
+        return
+    if any(item.find(exp.AggFunc) for item in select.expressions):
+        return
+    outputs = {item.alias.lower(): item.unalias() for item in select.expressions if item.alias}
+
+    def written(node: exp.Expr) -> exp.Expr:
+        number = int(node.name) if isinstance(node, exp.Literal) and node.name.isdecimal() else 0
+        named: exp.Expr | None = None
+        if 1 <= number <= len(select.expressions):
+            named = select.expressions[number - 1].unalias()
+        elif isinstance(node, exp.Column) and not node.table:
+            named = outputs.get(node.name.lower())
+        return (node if named is None else named).copy()
+
+    keys = [written(key) for key in (on.expressions if isinstance(on, exp.Tuple) else [on])]
+    sorted_by = [
+        exp.Ordered(**{**item.args, "this": written(item.this)})
+        for item in (order.expressions if order is not None else ())
+    ]
+    window = exp.Window(this=exp.RowNumber(), partition_by=keys, over="OVER")
+    if sorted_by:
+        window.set("order", exp.Order(expressions=sorted_by))
+    select.set("distinct", None)
+    select.set("order", None)
+    select.set("qualify", exp.Qualify(this=exp.EQ(this=window, expression=exp.Literal.number(1))))
 
 
 _RENAMED = {

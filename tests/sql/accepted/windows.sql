@@ -66,3 +66,21 @@ SELECT SUM(f), SUM(l) FROM (SELECT first_value(nights) OVER (PARTITION BY patien
 -- rows: refused window_over_rows
 -- loose: 0.5 (running counts grow from 1 to 20)
 SELECT SUM(c), SUM(m) FROM (SELECT count(*) OVER (PARTITION BY patient_id ORDER BY day) AS c, max(nights) OVER (PARTITION BY patient_id) AS m FROM visits) AS t
+
+-- query: last_ward
+-- keys: public
+-- l1: 1
+-- rows: refused row_list
+SELECT last, COUNT(*) FROM (SELECT patient_id, LAST(ward ORDER BY day, visit_id) AS last FROM visits GROUP BY patient_id) AS t GROUP BY last
+
+-- query: cost_of_the_longest_visit
+-- keys: none
+-- l1: 1000
+-- rows: refused not_listed
+SELECT SUM(c) FROM (SELECT patient_id, MAX_BY(cost, nights) FILTER (WHERE ward <> 'x') AS c FROM visits GROUP BY patient_id) AS t
+
+-- query: first_visit_by_distinct_on
+-- keys: public
+-- l1: 1
+-- rows: refused window_over_rows
+SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (patient_id) patient_id, ward FROM visits ORDER BY patient_id, day, visit_id) AS t GROUP BY ward
