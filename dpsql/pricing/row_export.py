@@ -123,7 +123,7 @@ def plan_export(
         )  # fmt: skip
     source = _source(policy, declared.name, row_filters)
     rows = rows_per_unit(source, policy)
-    exported = tuple(_exported(declared.columns[name], declared, part) for name in names)
+    exported = tuple(_exported(declared.columns[name], part) for name in names)
     loss = PrivacyLoss.nothing()
     for column in exported:
         _require_ratio(column)
@@ -206,7 +206,7 @@ def _names(policy: Policy, table: Table, columns: Sequence[str]) -> list[str]:
     return names
 
 
-def _exported(declared: PolicyColumn, table: Table, epsilon: Fraction) -> ExportedColumn:
+def _exported(declared: PolicyColumn, epsilon: Fraction) -> ExportedColumn:
     """Return one column with its law: a category if it has a list of values, a number if it has bounds."""
     column = Column(declared.name, facts_of(declared))
     if declared.domain is None and column.facts.type.numeric:

@@ -226,7 +226,7 @@ def covers(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) ->
     """Return whether every row that satisfies `conditions` (on the key alone) has one of the key's stored `values`."""
     nulls = key.nulls or any(evaluate(condition, {key.name: None}) is not True for condition in conditions)
     listed = key.complete or any(_pins(condition, key, values) for condition in conditions)
-    return nulls and (listed or _lie_between(key, values, conditions))
+    return nulls and (listed or _lie_between(values, conditions))
 
 
 def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:
@@ -243,7 +243,7 @@ def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:
     return all(any(evaluate(test, {key.name: value}) is True for value in values) for test in tests)
 
 
-def _lie_between(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
+def _lie_between(values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
     """Return whether the conditions bound the key from both sides, and all days or whole numbers in between are stored."""
     stored = {_place(value) for value in values}
     least: list[int] = []
