@@ -159,6 +159,8 @@ def with_reports(query: exp.Query, confidence: Fraction) -> exp.Query:
             continue
         whole = node.parent if isinstance(node.parent, exp.Filter) else node
         value = node.expressions[0]
+        if isinstance(whole.parent, exp.Window):
+            raise refuse("report_format", position=place(node))
         if whole is not node:
             value = exp.Filter(this=value, expression=whole.expression)
         low, high = (exp.Anonymous(this=f"dp_interval_{end}", expressions=[value.copy()]) for end in ("low", "high"))

@@ -129,7 +129,7 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
     else:
         form = node.args.get("format")
         letters = of_words(form.name) if isinstance(form, exp.Literal) and form.is_string else None
-        if letters is None:
+        if letters is None or "%" not in letters:
             words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, FMMonth, FMDay"
             reason, position = f"takes a literal format of words such as {words}", place(form) or place(node)
             raise refuse("wrong_arguments", function="TO_CHAR", reason=reason, position=position)

@@ -12,3 +12,8 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, report_format = 'PROTO') 
 -- sqlstate: 0A000
 -- at: WITH REPORT
 SELECT ANON_COUNT(cost WITH REPORT) FROM visits
+
+-- query: of_a_window
+-- sqlstate: 0A000
+-- at: SUM
+SELECT ward, SUM(cost, report_format => 'JSON') OVER () FROM visits GROUP BY ward

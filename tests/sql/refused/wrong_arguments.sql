@@ -222,3 +222,8 @@ SELECT COUNT(*) FROM patients WHERE to_timestamp(region) > '2024-01-01'
 -- sqlstate: 42883
 -- at: NULL
 SELECT SUM(NULL) FROM visits
+
+-- query: number_as_text
+-- sqlstate: 42883
+-- at: '999'
+SELECT to_char(COUNT(*), '999') FROM visits
