@@ -7,7 +7,7 @@ from collections.abc import Container
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
+from dpsql.frontends.pgwire.catalog.engine_errors import absent_call
 from dpsql.frontends.pgwire.catalog.naming import called
 from dpsql.functions.text_values import MOST_TEXT
 from dpsql.sql.binder.allow_list import NODES as RESULT_NODES
@@ -61,7 +61,7 @@ def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
             raise refuse("clause", what="FETCH FIRST with PERCENT or WITH TIES", position=place(node.parent))
         if type(node) not in _NODES and type(node) not in rewritten:
             if isinstance(node, exp.Func):
-                raise unknown_call(node, called(node))
+                raise absent_call(node, called(node))
             raise refuse("clause", what=sql_word(node), position=place(node))
         if isinstance(node, (exp.Pad, exp.Repeat)):
             size = node.expression if isinstance(node, exp.Pad) else node.args.get("times")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -12,7 +13,7 @@ from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire.catalog.coercion import SIGNS, sql_name, visible_type
 from dpsql.frontends.pgwire.catalog.macros import PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called
-from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES
+from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES, static
 from dpsql.sql.lexer import place
 
 _TYPES = {
@@ -79,7 +80,7 @@ def our_refusal(error: Exception, tree: exp.Expr) -> Error:
         return unknown_call(tree, name) if name.isidentifier() else unknown_operator(tree, name)
     function = _FUNCTION.search(text)
     if function is not None and "does not exist" in text:
-        return unknown_call(tree, (function.group(1) or function.group(2)).removeprefix(PREFIX))
+        return absent_call(tree, (function.group(1) or function.group(2)).removeprefix(PREFIX))
     column = _COLUMN.search(text)
     if kind == "Binder" and column is not None:
         return unknown_column(tree, column.group(1))
@@ -106,6 +107,18 @@ def unknown_operator(tree: exp.Expr, sign: str) -> Error:
         left, right = (sql_name(visible_type(side) or "unknown") for side in (node.this, node.expression))
         return refuse("catalog_operator", name=f"{left} {sign} {right}")
     return refuse("catalog_operator", name=sign)
+
+
+def absent_call(tree: exp.Expr, name: str) -> Error:
+    """Return the refusal of a function that is not computed here: only of one that PostgreSQL lacks it is said not to exist."""
+    if name.lower() in _functions() or not any(node.meta.get("word") for node in tree.find_all(exp.Func)):
+        return refuse("catalog_query", hint=f"{name.lower()} is not computed here")
+    return unknown_call(tree, name)
+
+
+@cache
+def _functions() -> frozenset[str]:
+    return frozenset(static("pg_proc")["proname"])
 
 
 def unknown_call(tree: exp.Expr, name: str) -> Error:

@@ -18,7 +18,7 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
 from dpsql.frontends.pgwire.catalog.coercion import coerce
-from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
+from dpsql.frontends.pgwire.catalog.engine_errors import absent_call, unknown_call
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
@@ -440,7 +440,7 @@ def _function(node: exp.Expr, context: CatalogContext) -> exp.Expr:
         return node
     if name in type_names() and len(arguments) == 1:
         return _cast(exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="postgres", udt=True)), context)
-    raise unknown_call(node, name)
+    raise absent_call(node, name)
 
 
 def _session(function: str, context: CatalogContext) -> exp.Expr:

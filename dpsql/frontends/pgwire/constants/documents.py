@@ -228,6 +228,9 @@ def _built(prefix: str) -> None:
             pairs.append(f"{key} : {to_json(context, values[k + 1], types[k + 1])}")
         return wrapped("{" + ", ".join(pairs) + "}")
 
+    function(f"{prefix}_build_array() {prefix}", typed=True)(array)
+    function(f"{prefix}_build_object() {prefix}", typed=True)(objects)
+
     @function(f"{prefix}_object(_text) {prefix}; {prefix}_object(_text, _text) {prefix}")
     def paired(keys: list[Any], values: list[Any] | None = None) -> Any:
         if keys and isinstance(keys[0], list):
