@@ -298,9 +298,8 @@ def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> 
     """Return the tables of the policy before their columns are chosen, with their path to the unit and the rows that count."""
     about = {name: _about(answers, name, tables, unit) for name in tables}
     included = {name: tables[name] for name, word in about.items() if word != LEFT_OUT}
-    included = dict(
-        sorted(included.items(), key=lambda entry: unit is not None and entry[0] != unit[0])
-    )  # the unit's own first
+    # The unit's own table comes first.
+    included = dict(sorted(included.items(), key=lambda entry: unit is not None and entry[0] != unit[0]))
     return {name: _draft(answers, name, included, unit, about[name] == "public") for name in included}
 
 

@@ -18,6 +18,7 @@ from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.statements import (
     FileStatement,
+    QuestionPlans,
     ResultNames,
     StatementReport,
     SummaryObject,
@@ -26,7 +27,6 @@ from dpsql.frontends.batch.statements import (
     statement_with_result,
     walk,
 )
-from dpsql.frontends.batch.together import QuestionPlans
 from dpsql.frontends.files import replace_file, writing
 from dpsql.frontends.interruptible import ask, charge_text
 from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_file

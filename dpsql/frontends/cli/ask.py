@@ -158,7 +158,7 @@ def run(
     A folder stands for its .sql files. `-- name: NAME` before a statement names its result; `dpsql help run` has more.
     """
     from dpsql.frontends.batch import Batch
-    from dpsql.frontends.batch.together import OBJECTIVES
+    from dpsql.frontends.batch.statements import OBJECTIVES
 
     scripts = [(file, read_text(file)) for file in sql_files(files)]
     if report is not None:
@@ -217,8 +217,7 @@ def plan(*, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[
 
     `dpsql run --workload` then answers them in this way. `-- weight: 3` before a statement makes its errors count three times.
     """
-    from dpsql.frontends.batch.statements import asked_questions
-    from dpsql.frontends.batch.together import OBJECTIVES, QuestionPlans
+    from dpsql.frontends.batch.statements import OBJECTIVES, QuestionPlans, asked_questions
 
     scripts = [(file, read_text(file)) for file in sql_files(files)]
     count = 0

@@ -17,8 +17,7 @@ import pytest
 from support.clinic_folder import Clinic, Outcome, process
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.batch.statements import asked_questions
-from dpsql.frontends.batch.together import OBJECTIVES, QuestionPlans
+from dpsql.frontends.batch.statements import OBJECTIVES, QuestionPlans, asked_questions
 from dpsql.session.session import Session, open_session
 from unit.frontends.batch.test_batch import KILLED
 
