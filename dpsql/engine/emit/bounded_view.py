@@ -140,8 +140,10 @@ class BoundedView:
 def rank(
     dialect: Dialect, key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number"
 ) -> str:
-    """Return a window rank within `partition`, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
-    return _row_number(partition, [keyed_order(dialect, key, content), *content], function)
+    """Return a window rank within `partition`, in keyed-hash order of `content`; the content itself breaks ties of the hash,
+    without the columns of the partition, which are equal in it."""
+    ties = [column for column in content if column not in partition]
+    return _row_number(partition, [keyed_order(dialect, key, content), *ties], function)
 
 
 def _row_number(partition: list[str], order: list[str], function: str = "row_number") -> str:

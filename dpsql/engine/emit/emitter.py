@@ -395,7 +395,8 @@ class Emitter(RelationText):
         return kept_integer(self.policy, block.source, term, lambda table: self.view(table).sql is not None)
 
     def _capped(self, block: BoundedBlock, rows: str, names: list[str]) -> str:
-        """Keep at most max_rows_per_group rows of each unit in each group, then max_groups groups of each unit.
+        """Keep max_groups groups of each unit, then at most max_rows_per_group of its rows in each. The other order would keep
+        the same rows, because no group loses all of its rows, but would sort those of groups that are left out.
 
         Both ranks are over the rows of one unit only, in the order of a keyed hash of the unit and the content, with the
         content as tie-breaker: the rows that one unit keeps do not depend on other units, and units keep different groups.
@@ -410,14 +411,14 @@ class Emitter(RelationText):
         if not bounds.drops_rows_by_group:
             return rows
         unit, order = self._name(UNIT), self._order_key(block.source)
-        if bounds.max_rows_per_group is not None:
-            row = rank(self.dialect, order, [unit, *keys], tuple(names) or (unit,))
-            ranked = f'SELECT *, {row} AS "#row" FROM {self.dialect.derived(rows)}'
-            rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#row" <= {bounds.max_rows_per_group}'
         if bounds.max_groups is not None:
             group = rank(self.dialect, order, [unit], tuple(keys), "dense_rank")
             ranked = f'SELECT *, {group} AS "#group" FROM {self.dialect.derived(rows)}'
             rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#group" <= {bounds.max_groups}'
+        if bounds.max_rows_per_group is not None:
+            row = rank(self.dialect, order, [unit, *keys], tuple(names) or (unit,))
+            ranked = f'SELECT *, {row} AS "#row" FROM {self.dialect.derived(rows)}'
+            rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#row" <= {bounds.max_rows_per_group}'
         return rows
 
     def _weighed(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
