@@ -913,7 +913,7 @@ SELECT trim(both 'x' from 'xax'), trim(leading from ' a'), ltrim('xxa', 'x'), bt
 SELECT regexp_match('foobar', 'o(b)(a)'), regexp_matches('a1b2', '\d', 'g'), regexp_replace('aXbX', 'x', '-', 'gi'), regexp_split_to_array('a b  c', '\s+'), regexp_count('aaa', 'a'), regexp_like('abc', 'B', 'i'), regexp_substr('abc123', '\d+'), regexp_instr('abc', 'c')
 SELECT 'abc' LIKE 'a%', 'abc' ILIKE 'A_C', 'abc' NOT LIKE '%z', 'a_c' LIKE 'a\_c', 'abc' SIMILAR TO '(a|b)%', 'abc' ~ '^a', 'abc' !~* 'B', 'abc' ~~ 'a%', 'abc' ^@ 'ab'
 SELECT encode('\x6162'::bytea, 'base64'), decode('YWI=', 'base64'), '\x4142'::bytea, length('\x4142'::bytea), convert_from('\x61'::bytea, 'UTF8'), md5('a'), sha256('a'::bytea), get_byte('\x41'::bytea, 0)
-SELECT E'a\tb', 'it''s', $$dollar$$, $t$x$t$, U&'\0041', B'101', X'1F', 'a' 'b'
+SELECT E'a\tb', 'it''s', $$dollar$$, $t$x$t$, U&'\0041', B'101', X'1F'
 SELECT 1::bit(3), B'101'::int, '101'::bit(3), B'1' || B'0'
 SELECT chr(65), ascii('A'), to_hex(255), quote_literal('a''b'), quote_ident('A b'), quote_nullable(NULL), format('%s-%I-%L-%%', 'a', 'B', 'c'), format('%1$s %1$s %2$s', 'a', 'b'), format('%5s|%-5s|', 'a', 'b')
 SELECT true AND NULL, NOT NULL::bool, 1 IS DISTINCT FROM NULL, 1 IS NOT DISTINCT FROM 1, NULL IS NULL, (1 > 0) IS TRUE, (NULL::bool) IS UNKNOWN, 1 BETWEEN SYMMETRIC 2 AND 0, bool 'yes', 'off'::bool
@@ -1153,3 +1153,33 @@ SELECT lanname, obj_description(oid, 'pg_language') FROM pg_language ORDER BY 1
 SELECT typname, obj_description(oid, 'pg_type') FROM pg_type WHERE typname IN ('int4', 'text') ORDER BY 1
 SELECT regexp_replace('aBab', 'b', 'x', 'gi'), regexp_replace('abab', 'b', 'x'), regexp_replace('abab', 'b', 'x', 'g')
 SELECT count(*), 1, 'x'::text, max(oid) > 0, CASE WHEN true THEN 1 END, relname::text, now() IS NULL FROM pg_class WHERE relname = 'orders' GROUP BY relname
+-- rows of PostgreSQL's own, and names of functions, operators and types
+SELECT p.oid::regprocedure::text, l.lanname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE l.lanname = 'sql' ORDER BY p.oid LIMIT 12
+SELECT c.castfunc::regproc, c.castcontext FROM pg_cast c WHERE c.casttarget = 'bool'::regtype ORDER BY c.castsource
+SELECT oc.opcname, oc.opcdefault, f.opfname FROM pg_opclass oc JOIN pg_opfamily f ON f.oid = oc.opcfamily WHERE oc.opcintype = 'int8'::regtype ORDER BY oc.opcmethod, 1
+SELECT feature_id, sub_feature_id, feature_name, is_supported FROM information_schema.sql_features WHERE feature_id = 'F031' ORDER BY 2
+SELECT domain_name, constraint_name FROM information_schema.domain_constraints ORDER BY 1
+SELECT table_name, constraint_name, ordinal_position FROM information_schema.key_column_usage WHERE table_name = 'pg_database' ORDER BY 2, 3
+SELECT name, abbrev FROM pg_timezone_names WHERE name LIKE 'Etc/UTC%' OR name = 'Africa/Cairo' ORDER BY 1
+SELECT abbrev, is_dst FROM pg_timezone_abbrevs WHERE abbrev IN ('GMT','CEST','JST') ORDER BY 1
+SELECT 'upper(text)'::regprocedure, 'upper(anyrange)'::regprocedure::oid
+SELECT 'now()'::regprocedure, 'current_database()'::regprocedure, 'array_in(cstring, oid, integer)'::regprocedure
+SELECT 'nothing(integer, text)'::regprocedure
+SELECT '*(int4,int4)'::regoperator, '-(NONE,int4)'::regoperator
+SELECT '~~*(text,text)'::regoperator::oid, '<<(inet,inet)'::regoperator::oid
+SELECT '***'::regoper
+SELECT '***(int4,int4)'::regoperator
+SELECT to_regoper('='), to_regoperator('=(int4,int4)'), to_regproc('sqrt')
+SELECT 'spanish'::regconfig, 'spanish_stem'::regdictionary, '"POSIX"'::regcollation
+SELECT 'posix'::regcollation
+SELECT typname, typtype, typelem::regtype, typarray::regtype FROM pg_type WHERE typname IN ('events','_events') ORDER BY 1
+SELECT pg_typeof(typinput), pg_typeof(typname), pg_typeof(typtype), pg_typeof(typlen) FROM pg_type WHERE oid = 16
+SELECT * FROM pg_shadow
+SELECT usename, passwd FROM pg_shadow
+SELECT * FROM pg_statistic LIMIT 1
+SELECT pg_has_role(current_user, 'USAGE'), pg_has_role('pg_monitor', 'USAGE')
+SELECT pg_has_role('nobody_here', 'USAGE')
+SELECT pg_type_is_visible('information_schema.yes_or_no'::regtype), pg_type_is_visible('int4'::regtype), pg_table_is_visible('users'::regclass)
+SELECT pg_function_is_visible(oid) FROM pg_proc WHERE proname = '_pg_expandarray'
+SELECT pg_encoding_to_char(n) FROM generate_series(0, 12) AS n
+SELECT pg_char_to_encoding('SQL_ASCII'), pg_char_to_encoding('win1252'), pg_char_to_encoding('nope')
