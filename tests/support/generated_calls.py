@@ -38,7 +38,7 @@ _PRESENT = {
     "now", "current_timestamp", "transaction_timestamp", "statement_timestamp", "clock_timestamp", "timeofday", "current_date",
     "localtimestamp", "localtime", "current_time", "random", "gen_random_uuid", "pg_backend_pid", "version", "pg_postmaster_start_time",
     "pg_conf_load_time", "age", "inet_client_addr", "inet_server_addr", "inet_client_port", "inet_server_port", "current_database",
-    "generate_series", "to_date", "to_timestamp", "to_number", "regexp_instr", "regexp_substr", "regexp_replace", "set_bit", "pg_column_size", "pg_jit_available", "overlaps", "like_compare",
+    "generate_series", "to_date", "to_timestamp", "to_number", "regexp_instr", "regexp_substr", "regexp_replace", "set_bit", "pg_column_size", "pg_jit_available", "overlaps",
 }  # fmt: skip
 """Functions whose results differ from one server and moment to another, and what is no function in the text."""
 

@@ -183,7 +183,8 @@ class _Question:
                 return list(call.run(()))
         else:
             gathered = [(_RESULT_NAMES.get(named(inner)[0], label), "text" if call.type == "unknown" else call.type)]
-            self._require_scalar(gathered[0][1])
+            if call.type == "record":
+                raise Elsewhere
 
             def rows() -> list[Any]:
                 value = call.run(())
@@ -202,11 +203,6 @@ class _Question:
             (name, type_) for name, (_, type_) in itertools.zip_longest(names, gathered) if name
         ] + gathered[len(names) :]
         return (lambda: [(*row, k) for k, row in enumerate(rows(), 1)]) if ordinality else rows
-
-    @staticmethod
-    def _require_scalar(type_: str) -> None:
-        if type_ == "record":
-            raise Elsewhere
 
     def _values(self, node: Node, alias: str, names: list[str]) -> Callable[[], Any]:
         rows = [[self.compiler.value(item) for item in row] for row in node.items]

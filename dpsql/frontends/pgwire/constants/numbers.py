@@ -420,7 +420,6 @@ for _sign, _compare in _COMPARED.items():
         lambda a, b, compare=_compare: compare(_key(a), _key(b))
     )
     function(f"{_sign}(name, text) bool; {_sign}(text, name) bool")(_compare)
-function("like_compare(int4, int4) bool")(lambda a, b: a == b)
 
 
 # --- bits -------------------------------------------------------------------------------------------------------------

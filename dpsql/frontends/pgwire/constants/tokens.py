@@ -52,7 +52,7 @@ class Token:
 
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of a statement and an end. Raises what PostgreSQL says of what does not end."""
-    tokens, position = list[Token](), 0
+    tokens, position, last = list[Token](), 0, 0
     while position < len(text):
         match = _TOKENS.match(text, position)
         if match is None:
@@ -77,7 +77,11 @@ def tokenize(text: str) -> list[Token]:
             end += len(value)
         if kind not in ("blank", "comment"):
             kind = {"escape": "string", "dollar": "string", "unicode": "string"}.get(kind, kind)
-            tokens.append(Token(kind, value, start + 1, text[start:end]))
+            if kind == "string" and tokens and tokens[-1].kind == "string" and "\n" in text[last:start]:
+                tokens[-1].text += value  # strings on two lines are one
+            else:
+                tokens.append(Token(kind, value, start + 1, text[start:end]))
+            last = end
         position = end
     tokens.append(Token("end", "", len(text) + 1, ""))
     return tokens
