@@ -306,12 +306,10 @@ COPY (SELECT 1, 'a,b', NULL) TO STDOUT CSV
 -- differs: COPY writes whole results to STDOUT with the usual delimiters
 COPY (SELECT 1 AS x) TO STDOUT (FORMAT csv, HEADER true, DELIMITER ';', QUOTE '''', NULL 'n')
 COPY (SELECT 1) TO STDOUT WITH DELIMITER ','
--- differs: COPY writes whole results to STDOUT with the usual delimiters
 COPY (SELECT 1) TO '/tmp/x'
 COPY nosuch TO STDOUT
 -- differs: COPY writes whole results to STDOUT with the usual delimiters
 COPY pg_am (amname) TO STDOUT
--- differs: COPY writes whole results to STDOUT with the usual delimiters
 COPY (SELECT 1) TO STDOUT (FORMAT nosuch)
 EXPLAIN SELECT * FROM nosuch
 EXPLAIN nonsense
