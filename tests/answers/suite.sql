@@ -22,7 +22,7 @@ SELECT k, COUNT(*) AS n FROM a JOIN generate_series(DATE '2024-01-01', DATE '202
 SELECT k FROM generate_series(DATE '2024-01-31', TIMESTAMP '2024-06-30 12:00:00', INTERVAL '1 month') AS g(k) ORDER BY k
 SELECT k FROM range(9, 1, -3) AS g(k) ORDER BY k
 SELECT * FROM (SELECT code, kind, x FROM a) PIVOT (SUM(x) FOR kind IN ('p' AS m0, 'q' AS m1)) AS t
-PIVOT (SELECT code AS c, kind AS n FROM a WHERE kind IN ('p', 'q')) ON n USING COUNT(*) AS m0 GROUP BY c
+PIVOT (SELECT town AS c, size AS n FROM b) ON n USING COUNT(*) AS m0 GROUP BY c
 SELECT * FROM a PIVOT (COUNT(*) AS n, COUNT(x) AS m FOR kind IN ('p', 'q', 'none') GROUP BY code)
 SELECT * FROM (SELECT code, kind, COUNT(*) AS c FROM a GROUP BY code, kind) PIVOT (SUM(c) FOR kind IN ('p' AS m0, 'q' AS m1))
 SELECT k, COUNT(v) AS n FROM (SELECT x AS "Left", y AS "Right" FROM a) UNPIVOT (v FOR k IN ("left", "Right")) AS t GROUP BY k
@@ -207,6 +207,7 @@ SELECT first, last, COUNT(*) AS n FROM (SELECT uid, FIRST(kind ORDER BY big) AS 
 SELECT kind, SUM(v) AS m0 FROM (SELECT uid, kind, FIRST(x ORDER BY y DESC, big) AS v FROM a GROUP BY uid, kind) AS q GROUP BY kind
 SELECT kind, COUNT(*) AS n, SUM(x) AS m0 FROM (SELECT DISTINCT ON (uid) uid, kind, x FROM a ORDER BY uid, big DESC) AS q GROUP BY kind
 WITH d AS (SELECT DISTINCT ON (1, 2) uid AS u, code AS c, x FROM a WHERE x > 2 ORDER BY u, c, y NULLS FIRST, big) SELECT c, SUM(x) AS m0 FROM d GROUP BY c
+SELECT t.k, COUNT(a.x) AS n FROM (SELECT DISTINCT ON (2) * FROM (VALUES ('p', 1, 2), ('q', 1, 1), ('p', 2, 3)) AS v(k, g, o) ORDER BY 3, 1) AS t JOIN a ON a.kind = t.k GROUP BY t.k
 SELECT size, SUM(n) AS m0, COUNT(*) AS n FROM b LEFT JOIN (SELECT uid, COUNT(*) AS n FROM a GROUP BY uid) AS q USING (uid) GROUP BY size
 -- order and limits
 SELECT word, COUNT(*) AS n FROM a GROUP BY word ORDER BY word DESC LIMIT 3

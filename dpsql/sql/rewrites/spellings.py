@@ -68,21 +68,17 @@ def _numbered(select: exp.Select) -> None:
         return
     if any(item.find(exp.AggFunc) for item in select.expressions):
         return
-    outputs = {item.alias.lower(): item.unalias() for item in select.expressions if item.alias}
-
-    def written(node: exp.Expr) -> exp.Expr:
-        number = int(node.name) if isinstance(node, exp.Literal) and node.name.isdecimal() else 0
-        named: exp.Expr | None = None
-        if 1 <= number <= len(select.expressions):
-            named = select.expressions[number - 1].unalias()
-        elif isinstance(node, exp.Column) and not node.table:
-            named = outputs.get(node.name.lower())
-        return (node if named is None else named).copy()
-
-    keys = [written(key) for key in (on.expressions if isinstance(on, exp.Tuple) else [on])]
+    keys = on.expressions if isinstance(on, exp.Tuple) else [on]
+    ordered = order.expressions if order is not None else []
+    outputs = _outputs(select)
+    nodes = [*keys, *(item.this for item in ordered)]
+    if any(
+        isinstance(node, exp.Var) or (isinstance(node, exp.Literal) and _output(node) not in outputs) for node in nodes
+    ):
+        return  # ORDER BY ALL, or a position that only the engine can count
+    keys = [outputs.get(_output(key), key).copy() for key in keys]
     sorted_by = [
-        exp.Ordered(**{**item.args, "this": written(item.this)})
-        for item in (order.expressions if order is not None else ())
+        exp.Ordered(**{**item.args, "this": outputs.get(_output(item.this), item.this).copy()}) for item in ordered
     ]
     window = exp.Window(this=exp.RowNumber(), partition_by=keys, over="OVER")
     if sorted_by:
@@ -90,6 +86,21 @@ def _numbered(select: exp.Select) -> None:
     select.set("distinct", None)
     select.set("order", None)
     select.set("qualify", exp.Qualify(this=exp.EQ(this=window, expression=exp.Literal.number(1))))
+
+
+def _outputs(select: exp.Select) -> dict[str | int | None, exp.Expr]:
+    """Return what the names and the positions of a SELECT's columns stand for; no positions beside *."""
+    items = select.expressions
+    outputs: dict[str | int | None, exp.Expr] = {item.alias.lower(): item.unalias() for item in items if item.alias}
+    starred = any(item.find(exp.Star, exp.Columns) for item in items)
+    return outputs | {number: item.unalias() for number, item in enumerate(() if starred else items, 1)}
+
+
+def _output(node: exp.Expr) -> str | int | None:
+    """Return the name or the position of a column in ORDER BY; None for an expression."""
+    if isinstance(node, exp.Literal):
+        return int(node.name) if node.is_int else None
+    return node.name.lower() if isinstance(node, exp.Column) and not node.table else None
 
 
 _RENAMED = {

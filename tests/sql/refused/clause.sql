@@ -42,3 +42,8 @@ SELECT COUNT(x) FROM c9
 -- sqlstate: 0A000
 -- at: v.nights AS d
 SELECT COUNT(*) FROM visits AS v, LATERAL (SELECT v.nights AS d, v.patient_id AS p) AS x WHERE x.d < (SELECT MAX(v.nights) FROM visits AS v WHERE v.patient_id = x.p)
+
+-- query: position_beside_a_star_in_distinct_on
+-- sqlstate: 0A000
+-- at: patient_id) *
+SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (patient_id) *, -nights AS q FROM visits ORDER BY patient_id, 2) AS t GROUP BY ward
