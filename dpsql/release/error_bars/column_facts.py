@@ -232,13 +232,15 @@ class _Select:
         self.forms: dict[int, Form] = {}
         self.mixed = False
         """True if rows depend on groups of several relations or on a condition about groups: then no column identifies them."""
+        self.selected = False  # whether noise may decide which rows windows read
 
     def facts(self) -> RelationFacts:
         node = self.node
         settled = has_only(node, *_LISTED) and self._read()
         self._filter(node.args.get("where"))
-        if (group := node.args.get("group")) is not None:
-            self.rows = max(self.rows, self._group(group))
+        keys = self._group(group) if (group := node.args.get("group")) is not None else Level.EXACT
+        self.rows = max(self.rows, keys)
+        self.selected = not settled or max(keys, self._any(map(node.args.get, ("where", "having")))) > Level.EXACT
         self.named.clear()
         columns = [column for item in node.expressions for column in self._item(item)]
         selections = [
@@ -403,9 +405,8 @@ class _Select:
         name, table = node.name.lower(), node.table.lower()
         if name == ROW:
             return [ColumnFacts(ROW, Level.EXACT)]
-        inside = (
-            self.plain if name in self.merged and not table else self.sources
-        )  # USING shows the side that is present
+        # USING shows the side that is present.
+        inside = self.plain if name in self.merged and not table else self.sources
         for sources in (inside, None, *(reversed(self.outer) if correlated else ())):
             if sources is None:
                 columns = [] if table else self._outputs(name)
@@ -457,11 +458,11 @@ class _Select:
         return Level.NEIGHBOURS if isinstance(node, exp.Window) and self._neighbours(node) else self.rows
 
     def _neighbours(self, node: exp.Window) -> bool:
-        """Return whether a window reads groups before or beside its own in the order of exact keys, not all of them."""
+        """Return whether a window reads groups beside its own in the order of exact keys, not all, nor rows selected by noise."""
         order, spec = node.args.get("order"), node.args.get("spec")
         keys = [*(node.args.get("partition_by") or ()), *(order.expressions if order is not None else ())]
         last = str(spec.args.get("end") or "").upper() if spec is not None else ""
-        return order is not None and last != "UNBOUNDED" and self._any(keys) is Level.EXACT
+        return order is not None and last != "UNBOUNDED" and not self.selected and self._any(keys) is Level.EXACT
 
     def _one_value(self, node: exp.Coalesce) -> bool:
         """Return whether `node` is COALESCE(a.k, b.k) of exact columns that a join compares: the key of either side."""
@@ -593,9 +594,8 @@ def kind(node: exp.Expr, kind_of_column: Lookup) -> Empty:
         both = min(kind(node.this, kind_of_column), kind(node.expression, kind_of_column))
         return both if isinstance(node, exp.Add) else min(both, Empty.ZERO)
     if isinstance(node, exp.Coalesce):
-        return (
-            kind(node.this, kind_of_column) if all(_number(other) == 0 for other in node.expressions) else Empty.OTHER
-        )
+        zero = all(_number(other) == 0 for other in node.expressions)
+        return kind(node.this, kind_of_column) if zero else Empty.OTHER
     if isinstance(node, exp.Case):
         return _case(node, kind_of_column)
     return Empty.COUNT if _number(node) == 0 or isinstance(node, exp.Null) else Empty.OTHER
