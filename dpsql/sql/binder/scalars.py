@@ -182,7 +182,7 @@ def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr,
         return tuple(_as_truth(argument) for argument in arguments)
     numbers = types & {Type.INTEGER, Type.REAL}
     if numbers and Type.TEXT in types and name in _COMPARING:
-        return tuple(_as_number(argument, Type.REAL in numbers) for argument in arguments)
+        return tuple(_as_number(argument, Type.REAL in numbers, node) for argument in arguments)
     target = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
     if name not in _MEETING and name not in date_arguments:
@@ -204,14 +204,14 @@ def _as_truth(argument: Expr) -> Expr:
 _NUMBERS = {False: re.compile(r"\s*[+-]?[0-9]+\s*"), True: re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*")}
 
 
-def _as_number(argument: Expr, real: bool) -> Expr:
-    """Return a literal text as the number that it names, as engines read `nights = '3'`; anything else unchanged."""
+def _as_number(argument: Expr, real: bool, node: exp.Expr) -> Expr:
+    """Return a literal text as the number that it names (`nights = '3'`), if engines hold it (bad_number); others unchanged."""
     if not isinstance(argument, Literal) or not isinstance(argument.value, str):
         return argument
     if not _NUMBERS[real].fullmatch(argument.value):
         return argument
-    number = Fraction(argument.value.strip())
-    return literal(number if real else int(number))
+    number = _number(argument.value.strip(), node)
+    return literal(Fraction(number) if real else number)
 
 
 def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:
@@ -300,18 +300,18 @@ def literal_value(node: exp.Literal) -> Any:
     """Return the text, int or Fraction of a literal node. Refuses numbers beyond what the engine can hold."""
     if node.is_string:
         return str(node.this)
-    text = str(node.this).replace("_", "")
+    return _number(str(node.this).replace("_", ""), node)
+
+
+def _number(text: str, node: exp.Expr) -> int | Fraction:
     try:
         number = exact_number(text)
     except ValueError:
         raise refuse("bad_number", text=text, position=place(node)) from None
-    if text.isdecimal():
-        if number >= 2**63:
-            raise refuse("bad_number", text=text, position=place(node))
-        return int(number)
-    if abs(number) > Fraction(10) ** 300:
+    whole = text.lstrip("+-").isdecimal()
+    if abs(number) >= 2**63 if whole else abs(number) > Fraction(10) ** 300:
         raise refuse("bad_number", text=text, position=place(node))
-    return number
+    return int(number) if whole else number
 
 
 @handles(exp.Boolean)

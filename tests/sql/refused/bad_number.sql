@@ -3,6 +3,11 @@
 -- at: 99999999999999999999
 SELECT COUNT(*) FROM visits WHERE code = 99999999999999999999
 
+-- query: text_beyond_64_bits
+-- sqlstate: 22003
+-- at: nights IN
+SELECT COUNT(*) FROM visits WHERE nights IN ('-9223372036854775808', '1')
+
 -- query: huge
 -- sqlstate: 22003
 -- at: 1e305
