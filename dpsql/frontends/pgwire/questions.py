@@ -187,7 +187,7 @@ class Questions:
             typed = read_postgres(piece, DIALECT) if tree is None else tree
             return kind, parameter_types(typed, declared, self.session.policy), tree
 
-        kind, oids, tree = self._catalog.parsed.get((piece.sql, tuple(declared)), parsed, len(piece.sql))
+        kind, oids, tree = self._catalog.understood(piece.sql, tuple(declared), parsed)
         return PreparedStatement(piece, kind, oids, tree=tree)
 
     def _kind(self, tree: exp.Expr | None, about_data: bool) -> str:
@@ -352,8 +352,9 @@ class Questions:
             return pa.table(list(map(within_calendar, answer.columns)), schema=answer.schema)
 
         settings = tuple(self.settings.snapshot().items())
-        state = ask.__name__, repr(values), prepared.oids, settings, self.session.options
-        return self._catalog.repeated(prepared.piece.sql, state, ask_anew)
+        state = ask.__name__, (parameters := repr(values)), prepared.oids, settings, self.session.options
+        size = len(parameters) + sum(len(name) + len(value) for name, value in settings)
+        return self._catalog.repeated(prepared.piece.sql, state, ask_anew, size)
 
     def _in_catalog(self, ask: Callable[[Callable[[Callable[[], None]], None]], pa.Table]) -> pa.Table:
         """Return the result of `ask`, which is called with a function that registers how to interrupt the query. Raises

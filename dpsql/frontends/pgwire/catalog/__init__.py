@@ -50,11 +50,12 @@ class Catalog:
         self.selects: RecentValues[Select | None] = RecentValues(_MOST_REPEATED, _MOST_TEXT)
         self._answers: RecentValues[pa.Table | None] = RecentValues(_MOST_REPEATED, _MOST_ANSWERS_BYTES)
 
-    def repeated(self, text: str, state: Hashable, ask: Callable[[], pa.Table]) -> pa.Table:
+    def repeated(self, text: str, state: Hashable, ask: Callable[[], pa.Table], size: int = 0) -> pa.Table:
         """Return what `ask` returns, which is kept for the next time unless it is large: the rows of the catalog never change,
         and clients read the same ones at each connection, or ask for a constant to see whether the server is there. `state`:
-        everything but its text that the answer depends on."""
-        if CHANGING.search(text):
+        everything but its text that the answer depends on; `size`: its characters."""
+        size += len(text)
+        if size > _MOST_TEXT or CHANGING.search(text):
             return ask()
         computed = list[pa.Table]()
 
@@ -63,9 +64,15 @@ class Catalog:
             return computed[0] if computed[0].get_total_buffer_size() <= _MOST_ANSWER_BYTES else None
 
         rows = self._answers.get(
-            (text, state), small, lambda rows: len(text) + int(rows.get_total_buffer_size() if rows is not None else 0)
+            (text, state), small, lambda rows: size + int(rows.get_total_buffer_size() if rows is not None else 0)
         )
         return rows if rows is not None else computed[0] if computed else ask()
+
+    def understood(
+        self, text: str, declared: tuple[int, ...], parse: Callable[[], tuple[str, tuple[int, ...], exp.Expr | None]]
+    ) -> tuple[str, tuple[int, ...], exp.Expr | None]:
+        """Return what `parse` returns, which is kept for the next time unless the text is long."""
+        return parse() if len(text) > _MOST_TEXT else self.parsed.get((text, declared), parse, len(text))
 
     def load(self) -> None:
         """Load the catalog before the first query."""

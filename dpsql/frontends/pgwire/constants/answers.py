@@ -62,7 +62,7 @@ def parsed(text: str) -> Select | None:
         return None
     try:
         return Parser(text).select()
-    except (Elsewhere, RecursionError):
+    except (Elsewhere, *_GAPS):
         return None
 
 

@@ -35,6 +35,7 @@ def _sizes(values: list[Any]) -> list[int]:
 
 
 def _same(a: Any, b: Any) -> bool:
+    t.step()
     return (a is None) == (b is None) and (a is None or bool(key(a) == key(b)))
 
 
@@ -217,12 +218,14 @@ def _holds(value: Range, item: Any) -> bool:
 
 
 def _covers(outer: Range, inner: Range) -> bool:
+    t.step()
     return inner.empty or (
         not outer.empty and t.low_key(outer) <= t.low_key(inner) and t.high_key(inner) <= t.high_key(outer)
     )
 
 
 def _common(a: Range, b: Range) -> Range:
+    t.step()
     if a.empty or b.empty:
         return _EMPTY
     low, high = max(a, b, key=t.low_key), min(a, b, key=t.high_key)

@@ -41,6 +41,7 @@ class Compiler:
 
     def compile(self, node: Node) -> Compiled:
         """Return an expression compiled. Raises PostgreSQL's errors, and `Elsewhere`."""
+        t.step()
         compiled: Compiled = getattr(self, "_" + node.kind)(node)
         return compiled
 

@@ -260,6 +260,7 @@ _built("jsonb")
 
 
 def _contains(outer: Any, inner: Any, top: bool = True) -> bool:
+    t.step()
     if isinstance(outer, dict) and isinstance(inner, dict):
         return all(key in outer and _contains(outer[key], value, False) for key, value in inner.items())
     if isinstance(outer, list) and isinstance(inner, list):

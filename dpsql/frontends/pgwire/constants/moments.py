@@ -102,6 +102,10 @@ _OFFSET = re.compile(r"\s*([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?\s*$")
 _NAMED_ZONE = re.compile(r"\s*([A-Za-z]+(?:/[A-Za-z_]+)+|Z|UTC|GMT|[A-Z]{3,4}|zulu|z|utc)\s*$")
 
 
+_MOST_MOMENT = 153
+"""Limit on the length of a date or time, as PostgreSQL has it (MAXDATELEN + MAXDATEFIELDS)."""
+
+
 def read_moment(text: str, type_: str, position: int | None, context: Any) -> Any:
     """Return the date, time or timestamp that a text means. Raises 22007 and 22008 in PostgreSQL's words."""
     names = {"timestamptz": "timestamp with time zone", "timetz": "time with time zone"}
@@ -111,7 +115,7 @@ def read_moment(text: str, type_: str, position: int | None, context: Any) -> An
     special = _special(rest.lower(), type_, context)
     if special is not None:
         return special
-    if not rest:
+    if not rest or len(rest) > _MOST_MOMENT:
         raise invalid
     rest, offset = _zone_of(rest, type_)
     match = _CLOCK.search(rest) or (_RUN_CLOCK.search(rest) if type_ in ("time", "timetz") or "T" in rest else None)

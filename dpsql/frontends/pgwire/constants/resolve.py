@@ -258,4 +258,5 @@ def common_type(types: Sequence[str]) -> str | None:
 
 def first_misfit(types: Sequence[str]) -> int:
     """Return the index of the first type that has no common type with those before it."""
-    return next(index for index in range(1, len(types)) if common_type(types[: index + 1]) is None)
+    firsts = {type_: index for index, type_ in reversed(list(enumerate(types)))}  # where each type stands first
+    return next(index for index in sorted(firsts.values()) if common_type(types[: index + 1]) is None)

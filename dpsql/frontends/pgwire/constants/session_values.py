@@ -78,7 +78,7 @@ def _pretty_exact(size: Decimal) -> str:
 
 @function("pg_size_bytes(text) int8")
 def _size_bytes(text: str) -> int:
-    match = re.fullmatch(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*([A-Za-z]*)\s*", text)
+    match = re.fullmatch(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*([A-Za-z]*)\s*", text)
     if match is None:
         raise said("22023", f'invalid size: "{text}"')
     units = {"": 0, "b": 0, "bytes": 0, "kb": 1, "mb": 2, "gb": 3, "tb": 4, "pb": 5}

@@ -14,10 +14,12 @@ import pyarrow.compute as pc
 from dpsql.frontends.pgwire.constants import conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import each, function
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, sign_of
 from dpsql.functions.text_values import MOST_TEXT
 
 MOST_MATCHES = 1_000
+MOST_FORM, MOST_REGULAR = 2_000, 10_000_000
+"""Limits on the length of a regular expression, and on this times the length of the text."""
 _QUOTED = re.compile(r"[a-z_][a-z0-9_$]*")
 
 
@@ -288,7 +290,7 @@ def _parse_ident(text: str, strict: bool = True) -> list[str]:
 def _unistr(text: str) -> str:
     def sign(match: re.Match[str]) -> str:
         code = match[1] or match[2] or match[3] or match[4]
-        return chr(int(code, 16)) if code else "\\"
+        return sign_of(int(code, 16)) if code else "\\"
 
     return re.sub(r"\\(?:([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|\\)", sign, text)
 
@@ -422,13 +424,12 @@ def _re2(form: str, options: str, text: str) -> str:
 
 def _search(form: str, text: str, options: str, whole: bool = False, prefix: bool = False) -> bool:
     form = f"^(?:{form})" + "$" * (not prefix) if whole else form
-    return bool(_computed(pc.match_substring_regex, text, _re2(_posix(form), "s" + options, text)))
+    return bool(_computed(pc.match_substring_regex, text, _re2(_posix(form, text), "s" + options, text)))
 
 
 def _computed(compute: Any, text: str, form: str, **options: Any) -> Any:
     """Return what RE2 computes, in time that grows with the text alone. Raises 2201B for what is no regular expression."""
-    if len(form) > 2_000 or len(text) > t.MOST_CHARACTERS:
-        raise Elsewhere
+    t.step()
     try:
         return compute(pa.array([text]), pattern=form, **options)[0].as_py()
     except pa.ArrowInvalid as error:
@@ -451,8 +452,13 @@ def _regular_problem(words: str) -> str:
     raise Elsewhere
 
 
-def _posix(form: str) -> str:
-    """Return PostgreSQL's regular expression for RE2, unless it has what RE2 lacks."""
+def _posix(form: str, text: str) -> str:
+    """Return PostgreSQL's regular expression for RE2, unless it has what RE2 lacks, or is too long with its repetitions."""
+    size = len(form) * len(text)
+    for most in re.findall(r"[{,](\d+)\}", form[:MOST_FORM]):
+        size *= max(int(most[:4]), 1)
+    if len(form) > MOST_FORM or len(text) > t.MOST_CHARACTERS or size > MOST_REGULAR:
+        raise Elsewhere
     if re.search(r"\\[1-9]|\(\?[=!<]|\\[mMyYAZ]|\[\[[:.=][<>]|\(\*", form) or form.startswith("***"):
         raise Elsewhere
     return form
@@ -532,15 +538,12 @@ def _matches(
     text: str, form: str, options: str, most: int = 1, start: int = 0
 ) -> list[tuple[int, int, list[str | None]]]:
     """Return the start and end of matches, and their groups."""
+    form = _posix(form, text)
     groups = re.compile(r"(?<!\\)\((?!\?)").findall(re.sub(r"\\.|\[[^\]]*\]", "", form))
     if "?P<" in form:
         raise Elsewhere
     counter = iter(range(1000))
-    labelled = (
-        _GROUP.sub(lambda m: m[0] if m[1] is None else f"(?P<g{next(counter)}>", _posix(form))
-        if groups
-        else _posix(form)
-    )
+    labelled = _GROUP.sub(lambda m: m[0] if m[1] is None else f"(?P<g{next(counter)}>", form) if groups else form
     whole = _re2(
         f"^(?P<before>(?s:.{{0,1000}}?))(?P<all>{labelled})"
         if start == 0

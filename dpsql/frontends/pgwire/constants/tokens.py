@@ -35,7 +35,14 @@ def _unescaped(match: re.Match[str]) -> str:
     if plain is not None:
         return _ESCAPES.get(plain, plain)
     code = int(octal, 8) & 255 if octal else int(hexadecimal or short or long, 16)
-    if code == 0 or code > 0x10FFFF or 0xD800 <= code < 0xE000 or (not (short or long) and code > 127):
+    if not (short or long) and code > 127:
+        raise Elsewhere
+    return sign_of(code)
+
+
+def sign_of(code: int) -> str:
+    """Return the character of a number. Raises `Elsewhere` for zero, halves of pairs and what is beyond Unicode."""
+    if code == 0 or code > 0x10FFFF or 0xD800 <= code < 0xE000:
         raise Elsewhere
     return chr(code)
 
@@ -107,7 +114,7 @@ def _delimited(text: str, start: int, end: int, kind: str) -> tuple[str, int]:
         if quote == '"':
             raise Elsewhere
         value = re.sub(
-            r"\\(?:\\|([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6}))", lambda m: chr(int(m[1] or m[2] or "5c", 16)), value
+            r"\\(?:\\|([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6}))", lambda m: sign_of(int(m[1] or m[2] or "5c", 16)), value
         )
     if kind == "quoted" and not value:
         raise said("42601", 'zero-length delimited identifier at or near """"', start + 1)
@@ -120,6 +127,9 @@ def _operator(signs: str) -> str:
     """Return the operator with which a run of signs begins: it ends before a comment, and with + or - only if another sign in it
     is none of the standard's."""
     signs = re.split(r"--|/\*", signs)[0]
-    while len(signs) > 1 and signs[-1] in "+-" and not re.search(r"[~!@#%^&|`?]", signs[:-1]):
-        signs = signs[:-1]
-    return signs
+    if len(signs) > _MOST_SIGNS:
+        raise Elsewhere  # such a run would be read anew for each of its signs
+    return signs if re.search(r"[~!@#%^&|`?]", signs) else signs.rstrip("+-") or signs[0]
+
+
+_MOST_SIGNS = 63

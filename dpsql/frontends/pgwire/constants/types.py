@@ -12,6 +12,8 @@ import ipaddress
 import json
 import math
 import re
+import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +42,8 @@ MOST_DIGITS = 1000
 MOST_CHARACTERS = 100_000
 MOST_WORK = 1_000_000
 """Limit on the characters, elements and calls of one answer."""
+MOST_SECONDS = 0.5
+"""Limit on the processor time of one answer, which holds up every connection of the server."""
 WHOLE = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
 NUMBERS = ("int2", "int4", "int8", "numeric", "float4", "float8")
 TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "unknown"})
@@ -75,6 +79,32 @@ class Record:
     types: tuple[str, ...]
 
 
+class _Clock(threading.local):
+    """The processor time of a thread at which its statement ends."""
+
+    until = math.inf
+
+
+_CLOCK = _Clock()
+
+
+def step() -> None:
+    """Count a step of a statement. Raises sandbox_time beyond `MOST_SECONDS`: the statement runs in the server itself."""
+    if time.thread_time() > _CLOCK.until:
+        raise refuse("sandbox_time")
+
+
+def _weight(value: Any) -> int:
+    """Return the characters and elements of a value."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    if isinstance(value, Json):
+        return _weight(value.value)
+    if isinstance(value, dict):
+        return _weight(list(value)) + _weight(list(value.values()))
+    return len(value) + sum(map(_weight, value)) if isinstance(value, (list, tuple)) else 0
+
+
 @dataclass
 class Context:
     """What values depend on beside the text: the connection, and the time of the statement."""
@@ -84,9 +114,13 @@ class Context:
     work: int = 0
     """What has been computed: characters and elements of values, and calls."""
 
+    def __post_init__(self) -> None:
+        _CLOCK.until = time.thread_time() + MOST_SECONDS
+
     def spent(self, value: Any) -> Any:
-        """Return a value that was computed. Raises sandbox_memory beyond `MOST_WORK`, as this runs in the server itself."""
-        self.work += 1 + (len(value) if isinstance(value, (str, bytes, list, tuple)) else 0)
+        """Return a value that was computed. Raises sandbox_memory beyond `MOST_WORK`, and sandbox_time."""
+        step()
+        self.work += 1 + _weight(value)
         if self.work > MOST_WORK:
             raise refuse("sandbox_memory")
         return value
@@ -243,7 +277,7 @@ def _whole(bits: int, low: int | None = None) -> Callable[[str], int]:
     return read_whole
 
 
-_FLOAT_FORM = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
+_FLOAT_FORM = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 _SPECIAL = {"nan": math.nan, "infinity": math.inf, "inf": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
             "-inf": -math.inf, "+inf": math.inf}  # fmt: skip
 
@@ -315,10 +349,18 @@ def read_json(text: str) -> Any:
     def refused(word: str) -> Any:
         raise ValueError(word)
 
+    if any(_JSON_ESCAPES.findall(text)):
+        raise Elsewhere
     try:
         return json.loads(text, parse_float=read_numeric, parse_int=read_numeric, parse_constant=refused)
     except (ValueError, RecursionError) as error:
         raise _BadJson from error
+
+
+_JSON_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u(?:[dD][89a-fA-F]|0000))|.)", re.DOTALL
+)
+"""Escapes; those of no character, half of a pair or zero, are captured."""
 
 
 def _read_json_text(text: str) -> str:
@@ -394,7 +436,7 @@ def single(value: float) -> float:
 def _read_array(text: str, element: str, context: Context, position: int | None) -> list[Any]:
     malformed = said("22P02", f'malformed array literal: "{text}"', position)
     stripped = text.strip()
-    if stripped.startswith("["):
+    if stripped.startswith("[") or re.match(r"(?:\{\s*){7}", stripped):
         raise Elsewhere
     if not stripped.startswith("{"):
         raise malformed
@@ -436,7 +478,7 @@ def _nested(text: str) -> list[str] | None:
     return None
 
 
-_BOUND = r'((?:[^\[\](),"\\]|"(?:[^"\\]|\\.|"")*"|\\.)*)'
+_BOUND = r'((?:[^\[\](),"\\]|"(?:[^"\\]|\\.|"")*+"|\\.)*+)'
 _RANGE_FORM = re.compile(rf"\s*([\[(]){_BOUND},{_BOUND}([\])])\s*")
 
 
@@ -447,7 +489,7 @@ def _read_range(text: str, type_: str, context: Context, position: int | None) -
     if match is None:
         raise said("22P02", f'malformed range literal: "{text}"', position)
     low, high = (
-        re.sub(r'"((?:[^"\\]|\\.|"")*)"', lambda m: re.sub(r"\\(.)", r"\1", m[1].replace('""', '"')), bound)
+        re.sub(r'"((?:[^"\\]|\\.|"")*+)"', lambda m: re.sub(r"\\(.)", r"\1", m[1].replace('""', '"')), bound)
         for bound in match.groups()[1:3]
     )
     bounds = [None if bound == "" else read(bound, RANGES[type_], context, position) for bound in (low, high)]
@@ -478,7 +520,7 @@ def _read_multirange(text: str, type_: str, context: Context, position: int | No
     inner = text.strip()
     if not (inner.startswith("{") and inner.endswith("}")):
         raise said("22P02", f'malformed multirange literal: "{text}"', position)
-    pieces = re.findall(r"\s*(empty|[\[(][^\])]*[\])])\s*,?", inner[1:-1])
+    pieces = re.findall(r"empty|[\[(][^\[\]()]*+[\])]", inner[1:-1])
     return united([_read_range(piece, type_, context, position) for piece in pieces])
 
 

@@ -7,11 +7,20 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
+from support.places import CLINIC
 from support.raw_client import Client, error_of, free_port, kinds
 from support.served_clinic import Served, build_clinic
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
+from dpsql.frontends.pgwire.constants.answers import answerable, parsed
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere
+from dpsql.frontends.pgwire.settings import Settings
+from dpsql.policy import parse_policy
+from dpsql.release.confinement import ConfinedPool
 
 LONGEST_SECONDS = 10.0
 """Most that another client may wait on a machine with other work: one such text held up everybody for 70 seconds, and one more
@@ -26,9 +35,34 @@ WORST = (
 )
 
 
+CONSTANTS = (
+    "SELECT " + "+" * 3_000 + "1",
+    "SELECT '[" + '""' * 26 + "x'::int4range",
+    "SELECT sqrt(x::numeric / 3) FROM generate_series(1, 100000) x",
+    "SELECT regexp_count(repeat('a', 1000), 'a') FROM generate_series(1, 1000)",
+    "SELECT repeat('a', 10000) ~ '(" + "a?" * 900 + "){1,100}b'",
+    "SELECT (array_fill(1, ARRAY[9999]) || 2) @> array_fill(2, ARRAY[10000])",
+    "SELECT '[" + "1," * 4_900 + "2]'::jsonb @> '[" + "2," * 4_900 + "2]'",
+    "SELECT array_fill(repeat('x', 10000), ARRAY[10000])",
+    "SELECT ARRAY[" + "1," * 9_000 + "true]",
+    "SELECT 1 IN (" + "2," * 9_000 + "3)",
+    "SELECT '2000-01-01 00:00:00" + " " * 9_000 + "x'::timestamptz",
+    "SELECT '" + "{" * 4_900 + "1" + "}" * 4_900 + "'::int[]",
+    "SELECT U&'\\D800'", "SELECT U&'\\+FFFFFF'", "SELECT unistr('\\D800')", "SELECT unistr('\\D800')::int",
+    "SELECT jsonb '\"\\ud800\"'", "SELECT (json '[\"\\ud800\"]' ->> 0)::int", "SELECT jsonb '\"\\u0000\"' #>> '{}'",
+)  # fmt: skip
+"""Statements without tables, which the server itself computes, of up to 20,000 characters."""
+
+
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
     return build_clinic(tmp_path_factory.mktemp("slow_texts"))
+
+
+@pytest.fixture(scope="module")
+def context() -> CatalogContext:
+    catalog = Catalog(parse_policy(CLINIC), "ann", ConfinedPool(1))
+    return CatalogContext("ann", catalog.database, Settings("ann"), 1, catalog.names, catalog.tables)
 
 
 @contextmanager
@@ -77,6 +111,17 @@ def test_nobody_waits_for_the_texts_of_another_client(clinic: Served) -> None:
         waits.append(seconds(lambda: clinic.client().close()))  # a login
         assert max(waits) < LONGEST_SECONDS
         assert seconds(lambda: clinic.stop(signal.SIGTERM)) < 60
+
+
+@pytest.mark.parametrize("sql", CONSTANTS, ids=lambda sql: sql[7:40])
+def test_a_constant_takes_the_server_two_seconds_at_most(sql: str, context: CatalogContext) -> None:
+    begun = time.thread_time()
+    with suppress(Error, Elsewhere):
+        select = parsed(sql)
+        constant = None if select is None else answerable(select, context)
+        texts = [] if constant is None else constant.table().to_pydict().values()
+        assert not any("\0" in str(text) for text in texts)
+    assert time.thread_time() - begun < 2
 
 
 def test_the_worst_texts_are_answered_or_refused(clinic: Served) -> None:

@@ -48,6 +48,9 @@ def test_the_same_question_in_the_same_state_is_asked_once() -> None:
     large = pa.table({"n": list(range(100_000))})
     assert all(catalog.repeated("SELECT 2", (), lambda: large) is large for _ in range(2))
     assert catalog.repeated("SELECT 2", (), lambda: pa.table({"n": [0]})).num_rows == 1, "a large answer is not kept"
+    answers = iter(pa.table({"n": [number]}) for number in range(2))
+    large_state = [catalog.repeated("SELECT 3", "x" * 200_000, lambda: next(answers), 200_000) for _ in range(2)]
+    assert [answer["n"][0].as_py() for answer in large_state] == [0, 1], "nor one with long parameters"
 
 
 @pytest.mark.parametrize(
