@@ -49,8 +49,8 @@ MOST = {
     # names of refused commands: 40
     # half the time of an import of pyarrow at each start: 13
     # columns of answers about the catalogs have the type that is seen in the question: 102
-    # time, repetitions and characters of constants: 73
-    "frontends": (24_011, 89),
+    # time, repetitions and characters of constants, and their binary forms: 84
+    "frontends": (24_023, 89),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     # quotients by integers, TRIM of given characters: 30

@@ -18,6 +18,7 @@ from typing import Any
 from numpy import float32
 
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.release.value_text import interval_parts, interval_text
 from dpsql.sql.rewrites.comparisons import read_list
 
@@ -207,7 +208,7 @@ def _write_interval(value: Any) -> str:
 
 
 def _send_interval(value: Any) -> bytes:
-    months, days, micros = interval_parts(value)
+    months, days, micros = read_interval(value, None) if isinstance(value, str) else interval_parts(value)
     return struct.pack("!qii", micros, days, months)
 
 

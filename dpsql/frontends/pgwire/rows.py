@@ -119,7 +119,18 @@ def _binary(oid: int, kind: e.Codec) -> Any:
     send, read = kind.send, kind.read
     if oid not in e.CODECS and oid not in e.ARRAYS:
         raise refuse("wire_binary", oid=oid)
-    return lambda value: send(read(value) if isinstance(value, str) else value)
+
+    def sent(value: Any) -> bytes:
+        if not isinstance(value, str):
+            return send(value)
+        if oid == e.RECORD:
+            raise refuse("wire_binary", oid=oid)
+        try:
+            return send(read(value))
+        except ValueError:  # infinity, and arrays of arrays
+            raise refuse("wire_binary", oid=oid) from None
+
+    return sent
 
 
 @dataclass

@@ -15,6 +15,7 @@ from psycopg.pq import Format
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.rows import ResultField, writers
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
 SCALARS: dict[int, st.SearchStrategy[Any]] = {
@@ -100,3 +101,18 @@ def test_a_sum_beyond_64_bits_does_not_wrap() -> None:
         with pytest.raises(Error) as caught:
             write(1e19)
         assert caught.value.sqlstate == "22003"
+
+
+@pytest.mark.parametrize("form", ["3 days", "1 year 2 mons -2 days +03:00:00.5", "-00:00:01"])
+def test_the_text_of_an_interval_is_sent_as_the_interval(form: str) -> None:
+    (send,) = writers([ResultField("i", e.INTERVAL)], [1])
+    assert e.codec(e.INTERVAL).receive(send(form)).replace("+", "") == form.replace("+", "")
+
+
+@pytest.mark.parametrize(
+    ("oid", "text"), [(e.DATE, "infinity"), (e.ARRAY_OF[e.INT4], "{{1},{2}}"), (e.RECORD, "(1,a)")]
+)
+def test_a_text_without_a_binary_form_is_refused(oid: int, text: str) -> None:
+    (send,) = writers([ResultField("x", oid)], [1])
+    with pytest.raises(Error, match="wire_binary"):
+        send(text)
