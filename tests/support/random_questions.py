@@ -249,6 +249,7 @@ STAGED = (
     ("visits AS v", "v.nights <= (SELECT COUNT(*) FROM labs) AND EXISTS (SELECT 1 FROM visits{where} HAVING COUNT(*) > {few})"),
     ("visits AS v", "(SELECT COUNT(*) FROM visits AS w WHERE w.ward = v.ward AND w.ward IN ('er', 'icu', 'day')) <= {few}"),
     ("visits AS v", "v.ward IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
+    ("visits AS v", "(v.ward, v.ward) IN (SELECT ward, ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
     ("visits AS v", "v.ward NOT IN (SELECT ward FROM visits{listed} GROUP BY ward HAVING COUNT(*) > {few})"),
     ("visits AS v", "EXISTS (SELECT 1 FROM (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t WHERE t.w = v.ward AND t.n > {few})"),
     ("visits AS v JOIN (SELECT ward AS w, COUNT(*) AS n FROM visits{listed} GROUP BY ward) AS t ON v.ward = t.w", "t.n > {few}"),

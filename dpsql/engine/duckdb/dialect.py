@@ -128,10 +128,10 @@ def _whole_division(operator: str) -> Template:
 
 def _place_in(node: Call, texts: list[str]) -> str:
     """Return the text of a value's position in a list; for texts by the hash of an enumeration, which takes as long for a
-    thousand values as for one."""
+    thousand values as for one. Labels of an enumeration are plain literals, without a NUL character."""
     value, *items = _TEXTS.comparable(node, texts)
     listed = {item.value for item in node.arguments[1:] if isinstance(item, Literal) and isinstance(item.value, str)}
-    if node.arguments[0].facts.type is Type.TEXT and len(listed) == len(items):
+    if node.arguments[0].facts.type is Type.TEXT and len(listed) == len(items) and "\0" not in "".join(listed):
         return f"CAST(enum_code(TRY_CAST({value} AS ENUM({', '.join(items)}))) AS BIGINT)"
     return f"CAST(list_position([{', '.join(items)}], {value}) - 1 AS BIGINT)"
 

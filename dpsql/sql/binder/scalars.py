@@ -134,9 +134,9 @@ def _fails(bound: Call) -> bool:
 
 def _is_constant(expression: Expr) -> bool:
     """Return whether an expression is a literal or a function of literals alone."""
-    return isinstance(expression, Literal) or (
-        isinstance(expression, Call) and all(isinstance(argument, Literal) for argument in expression.arguments)
-    )
+    if not isinstance(expression, Call):
+        return isinstance(expression, Literal)
+    return expression.function in REGISTRY and all(isinstance(argument, Literal) for argument in expression.arguments)
 
 
 def _word(name: str) -> str:

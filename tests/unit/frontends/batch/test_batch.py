@@ -27,7 +27,7 @@ UNIT = 10**18
 
 KILLED = """
 import os, signal, sys
-from dpsql.frontends.batch import checkpoint as run_record
+from dpsql.frontends import batch as run_record
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.ledger import Reservation
 calls = {name: 0 for name in ("reserve", "commit", "result", "note")}
