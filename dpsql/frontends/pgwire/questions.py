@@ -175,7 +175,7 @@ class Questions:
         if plain or not _is_query(piece):
             return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
         if not about_data and first_parameter(piece) is None:
-            select = self._catalog.selects.get(piece.sql, lambda: constant_select(piece.sql), len(piece.sql))
+            select = self._catalog.selects.get(piece.sql, lambda: _constant(piece, about_catalog), len(piece.sql))
             constant = None if select is None else answerable(select, self._place)
             if constant is not None:
                 fields = tuple(starmap(ResultField, constant.columns))
@@ -468,6 +468,17 @@ def _error_bars(release: Release) -> str:
             prefix = "at most " if min(widths) < max(widths) else ""
             parts.append(f"{name} \N{PLUS-MINUS SIGN} {prefix}{half_width_text(max(widths))}")
     return f"error bars ({release.confidence * 100:.4g} %): {', '.join(parts)}; " if parts else ""
+
+
+def _constant(piece: Piece, about_catalog: bool) -> Select | None:
+    """Return a question without tables as it is computed in this process; None for others. Raises PostgreSQL's syntax errors, but
+    for a question about catalogs only if the reader of catalogs finds one as well: it knows more of PostgreSQL."""
+    try:
+        return constant_select(piece.sql)
+    except Error:
+        if about_catalog and read_postgres(piece) is not None:
+            return None
+        raise
 
 
 def _words(piece: Piece) -> set[str]:

@@ -186,6 +186,8 @@ class Parser:
             self.index += 2
             source = self._values()
             self.expect(")")
+        elif self.signs() == "(":
+            raise Elsewhere  # a subquery, or joins in brackets
         else:
             source = self.primary()
             if source.kind not in ("call", "constant", "coalesce"):
