@@ -118,11 +118,12 @@ class Context:
         _CLOCK.until = time.thread_time() + MOST_SECONDS
 
     def spent(self, value: Any) -> Any:
-        """Return a value that was computed. Raises sandbox_memory beyond `MOST_WORK`, and sandbox_time."""
+        """Return a value that was computed. Raises sandbox_time, and Elsewhere beyond `MOST_WORK`: the confined process has the
+        memory for more."""
         step()
         self.work += 1 + _weight(value)
         if self.work > MOST_WORK:
-            raise refuse("sandbox_memory")
+            raise Elsewhere
         return value
 
     @cached_property
