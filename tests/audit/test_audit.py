@@ -200,9 +200,7 @@ def test_the_order_of_rows_must_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(
         bounded_view.BoundedView, "bounded", lambda view, key, hidden: view.within_max_rows(view.rows, key, hidden)
     )
-    monkeypatch.setattr(
-        bounded_view, "rank", lambda dialect, key, partition, content: as_they_come.format(partition[0])
-    )
+    monkeypatch.setattr(bounded_view, "_row_number", lambda partition, order: as_they_come.format(partition[0]))
     (finding,) = Replay(policy).replay(question, FAR_AWAY).findings
     assert "the same rows in another order" in finding.problem and finding.section == "2"
 

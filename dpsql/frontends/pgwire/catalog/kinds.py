@@ -94,7 +94,7 @@ def _listed(table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
     return zip(*(static(table)[name] for name in ("oid", *columns)), strict=True)
 
 
-def _spelt(kind: str, named: Named, database: str = "") -> dict[str, int]:
+def _spelt(kind: str, named: Named) -> dict[str, int]:
     """Return the OID of each spelling of the objects of a kind; those that hide others are last."""
     oids: dict[str, int] = {}
     if kind == "regtype":
@@ -107,8 +107,6 @@ def _spelt(kind: str, named: Named, database: str = "") -> dict[str, int]:
         oids[name] = oid
         if schema:
             oids[f"{quoted(schema)}.{name}"] = oid
-            if database:
-                oids[f"{quoted(database)}.{quoted(schema)}.{name}"] = oid
     return oids
 
 
@@ -133,11 +131,14 @@ class ObjectNames:
             self._of_policy["regtype"][row["oid"]] = (self._schemas[row["typnamespace"]], name)
         self._of_policy["regnamespace"] = {oid: ("", quoted(name)) for oid, name in schemas.items()}
         self._of_policy["regrole"] = {row["oid"]: ("", quoted(row["rolname"])) for row in rows["pg_roles"]}
-        self._oids = {kind: _spelt(kind, named, database) for kind, named in self._of_policy.items()}
+        self._database = f"{quoted(database)}."
+        self._oids = {kind: _spelt(kind, named) for kind, named in self._of_policy.items()}
 
     def _oid_of(self, kind: str, spelling: str) -> int | None:
         """Return the OID of an object that is spelt in full or with its schema searched."""
         everywhere = _spelt_everywhere()[kind]
+        within = spelling.removeprefix(self._database)
+        spelling = within if "." in within else spelling
         return everywhere[spelling] if spelling in everywhere else self._oids[kind].get(spelling)
 
     def spellings(self) -> Iterator[tuple[str, str, int]]:
@@ -145,6 +146,8 @@ class ObjectNames:
         for kind in _COMPUTED:
             for spelling, oid in {**self._oids[kind], **_spelt_everywhere()[kind]}.items():
                 yield physical(kind) or "", spelling, oid
+                if "." in spelling and kind != "regrole":
+                    yield physical(kind) or "", f"{self._database}{spelling}", oid
 
     def rows(self) -> Iterator[tuple[str, int, str, str]]:
         """Yield (DuckDB's type, OID, schema, name) of every object."""

@@ -13,6 +13,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.sql.lexer import POSTGRESQL, SqlText, as_piece
 from dpsql.sql.parse import MOST_BRACKETS, MOST_TOKENS
 from dpsql.sql.parser import parse_tokens
+from dpsql.sql.rewrites.postgresql import flattened
 
 _MOST_DEPTH = 150
 
@@ -32,7 +33,7 @@ def read_postgres(text: SqlText, dialect: str = POSTGRESQL) -> exp.Expr | None:
         trees = parse_tokens(_with_arrays(_with_labels(_with_operators(tokens))), piece.sql, dialect)
     except (Error, SqlglotError, RecursionError):
         return None
-    tree = trees[0] if len(trees) == 1 else None
+    tree = flattened(trees[0]) if len(trees) == 1 else None
     if isinstance(tree, exp.Values):
         names = [f"column{number}" for number, _ in enumerate(tree.expressions[0].expressions, 1)]
         tree = exp.select("*").from_(exp.alias_(tree, "*VALUES*", table=names, quoted=True))
