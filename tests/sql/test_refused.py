@@ -39,7 +39,6 @@ ROOMS = (
 """Where a question is refused; the words of other rooms are about policies, ledgers, engines and doors, and tested there."""
 NOT_HERE = {
     "not_text": "a door's mistake",
-    "postgresql": "of constants over the wire; here it is the name of a dialect",
     "policy_invalid": "a filter of the policy: tests/unit/session/test_access.py",
     "no_max_rows": "`dpsql check` finds it first",
     "public_grid": "needs a policy without delta (test_a_long_public_grid_is_refused)",

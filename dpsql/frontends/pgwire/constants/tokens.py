@@ -14,7 +14,7 @@ class Elsewhere(Exception):
 
 def said(sqlstate: str, words: str, position: int | None = None, hint: str = "") -> Error:
     """Return PostgreSQL's error of this SQLSTATE in its own words, which quote nothing but the analyst's text."""
-    error = refuse("postgresql", words=words, hint=hint, position=position)
+    error = refuse("wire_words", words=words, hint=hint, position=position)
     error.sqlstate = sqlstate
     return error
 

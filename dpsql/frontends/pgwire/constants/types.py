@@ -35,6 +35,7 @@ from dpsql.frontends.pgwire.constants.moments import (
 )
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 from dpsql.frontends.pgwire.encodings import NAMED, float_text
+from dpsql.media import text as media
 from dpsql.sql.rewrites.comparisons import read_list
 
 MOST_DIGITS = 1000
@@ -653,8 +654,8 @@ def json_text(value: Any) -> str:
 
 
 def quoted_json(text: str) -> str:
-    """Return a text as a JSON string."""
-    return json.dumps(text, ensure_ascii=False)
+    """Return a text as a JSON string, with escapes for what a terminal would obey."""
+    return media.json_text(text)
 
 
 def _write_array(values: list[Any], element: str, context: Context) -> str:
