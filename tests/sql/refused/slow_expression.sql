@@ -15,5 +15,5 @@ SELECT COUNT(*) FROM patients WHERE CASE WHEN age > 30 THEN city ~ 'a.{2}b.*c' W
 
 -- query: subqueries
 -- sqlstate: 54001
-SELECT COUNT(*) FROM (SELECT city ~ 'a.{3}b.*c' AS m, age FROM patients) AS t
+SELECT COUNT(*) FROM (SELECT DISTINCT city ~ 'a.{3}b.*c' AS m, age FROM patients) AS t
 WHERE m OR (m AND age > 1) OR (m AND age > 2) OR (m AND age > 3)
