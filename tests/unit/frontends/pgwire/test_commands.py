@@ -44,8 +44,8 @@ def test_questions_inside_of_commands_are_found(sql: str, query: str, words: tup
 @pytest.mark.parametrize(
     ("sql", "slug"),
     [
-        ("COPY a (b) TO STDOUT", "copy_columns"), ("COPY a FROM STDIN", "read_only"), ("COPY a TO 'file'", "postgresql"),
-        ("COPY (SELECT 1) TO PROGRAM 'x'", "postgresql"), ("COPY (SELECT 1", "copy_target"), ("COPY", "read_only"),
+        ("COPY a (b) TO STDOUT", "copy_columns"), ("COPY a FROM STDIN", "read_only"), ("COPY a TO 'file'", "wire_words"),
+        ("COPY (SELECT 1) TO PROGRAM 'x'", "wire_words"), ("COPY (SELECT 1", "copy_target"), ("COPY", "read_only"),
         ("DECLARE c FOR SELECT 1", "wire_syntax"), ("DECLARE c CURSOR FOR", "wire_syntax"), ("SET", "syntax"),
         ("DECLARE c CURSOR WITH FOR SELECT 1", "wire_syntax"), ("DECLARE c NO CURSOR FOR SELECT 1", "wire_syntax"),
         ("DECLARE 1 CURSOR FOR SELECT 1", "wire_syntax"), ("CREATE -- a\n TABLE x (a int)", "read_only"),
