@@ -51,7 +51,7 @@ MOST = {
     # columns of answers about the catalogs have the type that is seen in the question: 102
     # time, repetitions and characters of constants, and their binary forms: 84
     # statements that only the reader of catalogs knows, and constants for the confined process: 25
-    "frontends": (24_049, 89),
+    "frontends": (24_055, 89),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     # quotients by integers, TRIM of given characters: 30

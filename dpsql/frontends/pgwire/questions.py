@@ -33,7 +33,7 @@ from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
 from dpsql.frontends.pgwire.constants.answers import parsed as constant_select
 from dpsql.frontends.pgwire.constants.syntax import Select
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
@@ -337,12 +337,14 @@ class Questions:
         constant = self._constant(prepared)
         try:
             table = constant.table()
+        except Large:
+            table = self._large_constant(prepared)
         except Elsewhere:
-            table = self._heavy_constant(prepared)
+            raise refuse("catalog_query") from None
         held.resize(table.get_total_buffer_size())
         return StatementResult("SELECT", tuple(starmap(ResultField, constant.columns)), table)
 
-    def _heavy_constant(self, prepared: PreparedStatement) -> pa.Table:
+    def _large_constant(self, prepared: PreparedStatement) -> pa.Table:
         """Return the rows of a constant that is too large for this process, from the confined one."""
         tree = read_postgres(prepared.piece)
         if tree is None:

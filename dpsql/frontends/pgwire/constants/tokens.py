@@ -12,6 +12,10 @@ class Elsewhere(Exception):
     """A statement, or a value in it, that is not answered here."""
 
 
+class Large(Elsewhere):
+    """Raised for values that are too large for this process."""
+
+
 def said(sqlstate: str, words: str, position: int | None = None, hint: str = "") -> Error:
     """Return PostgreSQL's error of this SQLSTATE in its own words, which quote nothing but the analyst's text."""
     error = refuse("wire_words", words=words, hint=hint, position=position)

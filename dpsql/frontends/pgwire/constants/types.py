@@ -33,7 +33,7 @@ from dpsql.frontends.pgwire.constants.moments import (
     write_moment,
     zone,
 )
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.encodings import NAMED, float_text
 from dpsql.media import text as media
 from dpsql.sql.rewrites.comparisons import read_list
@@ -119,12 +119,12 @@ class Context:
         _CLOCK.until = time.thread_time() + MOST_SECONDS
 
     def spent(self, value: Any) -> Any:
-        """Return a value that was computed. Raises sandbox_time, and Elsewhere beyond `MOST_WORK`: the confined process has the
+        """Return a value that was computed. Raises sandbox_time, and Large beyond `MOST_WORK`: the confined process has the
         memory for more."""
         step()
         self.work += 1 + _weight(value)
         if self.work > MOST_WORK:
-            raise Elsewhere
+            raise Large
         return value
 
     @cached_property
