@@ -228,7 +228,7 @@ def _around(text: str, is_string: bool, column: str) -> list[Any]:
 MANY = [f"{chr(97 + n % 26)}{n % 7}" for n in range(60)]
 CORNERS: dict[str, list[Any]] = {
     "region": ["north", "south", "east"], "sex": ["f", "m", None], "age": [0, 120, 60, 59], "weight": [0.0, 256.0, 128.0],
-    "smoker": [True, False], "city": ["ulm", "alone"], "income": [0.0, 1000.0], "ward": ["er", "icu", SPREAD["ward"], MANY],
+    "smoker": [True, False], "city": ["ulm", "alone"], "income": [0.0, 1000.0], "ward": ["er", "icu", "day", SPREAD["ward"], MANY],
     "day": [DAYS[3], [date(2024, 1, 1) + timedelta(days=n) for n in range(60)], date(2024, 12, 31)], "cost": [0.0, 1000.0, 500.0, 1.0], "change": [-10.0, 10.0, 0.0],
     "seen": [datetime(2024, 1, 1), datetime(2024, 12, 31, 23), [datetime(2024, 1, 1, h) for h in range(24)]],
     "nights": [0, 30, 15, 1, 6], "diagnosis": ["flu", MANY, "9", "x" * 40], "code": [0, 7, list(range(-30, 30))],

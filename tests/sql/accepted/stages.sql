@@ -59,7 +59,6 @@ n < 0)
 -- query: in_result
 -- keys: none and public
 -- l1: 20, 600, 600
--- loose: 0.3 (noise chooses the wards, and a unit's rows lie in others too; tight in tests/guarantee/test_tight_sensitivity.py)
 -- rows: 1, 30, 30
 SELECT COUNT(*), SUM(nights) FROM visits WHERE ward IN (SELECT ward FROM visits GROUP BY ward ORDER BY COUNT(*) DESC LIMIT 2)
 
