@@ -565,7 +565,7 @@ _TOKEN = re.compile(r"\s*('(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\w+|::|.)", re.DO
 
 
 def syntax_words(error: Error, sql: str) -> Error:
-    """Return a syntax error in PostgreSQL's words, which programs look for; what dpsql says of it is the hint."""
+    """Return a syntax error in PostgreSQL's words, which programs look for; what dpsql says of it is the hint, with its own."""
     if error.slug not in ("syntax", "text_unfinished") or error.position is None:
         return error
     start = error.position - 1
@@ -575,7 +575,7 @@ def syntax_words(error: Error, sql: str) -> Error:
     if error.slug == "text_unfinished":
         opened = "quoted identifier" if sql[start] == '"' else "/* comment" if sql[start] == "/" else "quoted string"
         words, position = f'unterminated {opened} at or near "{sql[start:]}"', error.position
-    return said(error.sqlstate, words, position, error.message)
+    return said(error.sqlstate, words, position, "; ".join(filter(None, (error.message, error.hint))))
 
 
 def error_bytes(error: Error, severity: str = "ERROR") -> bytes:

@@ -105,7 +105,12 @@ def wire(clinic: Served) -> Iterator[Door]:
                     rows = connection.execute(sql).fetchall()
                 except psycopg.Error as error:
                     assert error.diag.message_detail == "nothing was charged"
-                    return Told(refusal=(error.diag.sqlstate or "", error.diag.message_primary or ""))
+                    sentence = error.diag.message_primary or ""
+                    if sentence.startswith(
+                        "syntax error at or near"
+                    ):  # as PostgreSQL says it; our own words are in the hint
+                        sentence = (error.diag.message_hint or "").split("; ")[0]
+                    return Told(refusal=(error.diag.sqlstate or "", sentence))
             prices = [price for text in heard for price in re.findall("charged (.*), receipt ", text)]
             return Told(tuple(rows), *prices)
 
