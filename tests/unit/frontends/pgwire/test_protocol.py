@@ -22,6 +22,9 @@ from support.raw_client import (
 )
 from support.served_clinic import GROUPED, PASSWORD, Served
 
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.backend import syntax_words
+
 
 @pytest.fixture
 def client(served: Served) -> Client:
@@ -360,3 +363,11 @@ def test_error_bars_are_columns_from_the_start_of_a_connection(served: Served) -
     for _, count, years, *ends in rows_of(found):
         low, high, youngest, oldest = map(float, ends)
         assert low < float(count) < high and youngest < float(years) < oldest
+
+
+def test_a_syntax_error_in_postgresqls_words_keeps_our_sentence_and_hint() -> None:
+    sql = "SELECT COUNT(*) FROM t WHERE union = 1"
+    error = refuse("syntax", detail="WHERE lacks a part", hint='write "union"', position=30)
+    said = syntax_words(error, sql)
+    assert (said.sqlstate, said.message, said.position) == ("42601", 'syntax error at or near "union"', 30)
+    assert said.hint == f'{error.message}; write "union"'
