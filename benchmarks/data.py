@@ -134,6 +134,7 @@ def table_policy(
         f"budget: {{epsilon: 10000, delta: 1e-4, accountant: {accountant}}}",
         f"per_query: {{epsilon: {epsilon}, delta: 1e-9, timeout_seconds: 3600}}",
         f"ledger: sqlite:///{name}-ledger.db",
+        "store: {analyst_mb: 2048}",  # answers of a million groups, none of which may give way to another
         "tables:",
         f"  {table}:",
         *([] if max_rows is None else [f"    max_rows: {max_rows}"]),
