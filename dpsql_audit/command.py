@@ -118,7 +118,7 @@ def _questions(place: Path | None) -> list[Question]:
     """Return the statements of the owner's file. Raises InterfaceError file_read, Refusal text_unfinished."""
     if place is None:
         return []
-    from dpsql.sql.split import split_file
+    from dpsql.sql.lexer import split_file
     from dpsql_audit.replay import read_statements
 
     questions = read_statements([piece.sql for piece in split_file(read_text(place))])

@@ -33,7 +33,7 @@ from dpsql.release.release import Release
 from dpsql.release.sandbox import shared_sandbox
 from dpsql.session.explanation import PrivacyPlan
 from dpsql.session.session import Session
-from dpsql.sql.split import split_file
+from dpsql.sql.lexer import split_file
 from dpsql_audit.questions import MEASURED_AS_ONE, Question
 
 NO_STORE: Any = None

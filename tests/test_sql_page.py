@@ -13,7 +13,7 @@ from dpsql.functions import numeric as functions
 from dpsql.plan.intervals import Type
 from dpsql.policy import load_policy
 from dpsql.pricing.options import Options
-from dpsql.sql.binder import bind  # noqa: F401 (enters the handlers of functions)
+from dpsql.sql.binder import query  # noqa: F401 (enters the handlers of functions)
 from dpsql.sql.binder.aggregates import function_name
 
 PAGE = "\n".join(

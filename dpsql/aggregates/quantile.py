@@ -10,8 +10,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis, register
-from dpsql.functions.calendar import midnight
-from dpsql.functions.value_lists import is_whole_range, listed
+from dpsql.functions.public_domains import is_whole_range, listed
+from dpsql.functions.values import midnight
 from dpsql.plan.formulas import Formula
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Expr, Literal, Measure

@@ -13,10 +13,10 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from dpsql.functions.calendar import bucket, moved_by_months, truncated
-from dpsql.functions.date_formats import unit_of
+from dpsql.functions.dates import unit_of
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_questions import Candidates, Span, inside, reads_result
+from dpsql.functions.values import bucket, moved_by_months, truncated
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 

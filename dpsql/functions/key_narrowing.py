@@ -24,16 +24,21 @@ from dpsql.functions.key_candidates import MOST_VALUES, Uses, cells, domain
 from dpsql.functions.key_questions import (
     EVALUATED,
     MOST_ASKED,
+    MOST_VARIABLES,
+    TRUE,
+    UNKNOWN,
+    VARIABLE,
     Candidates,
     PublicValues,
     Rows,
     Unanswered,
     ValueQuestion,
+    Weakening,
+    folded,
     reads_result,
     rewritten,
 )
 from dpsql.functions.public_domains import Values, domain_of, labelled_column
-from dpsql.functions.weakening import MOST_VARIABLES, TRUE, UNKNOWN, VARIABLE, Weakening, folded
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.origins import Branch, UnknownOrigin, UnmatchedRows, branches
 from dpsql.plan.plan import Call, Column, Expr, Literal, Numbers, Relation, columns_read, literal, names_read

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from dpsql.functions.sample_statistics import statistic_of
 from dpsql.functions.signatures import REGISTRY, call
-from dpsql.functions.text_values import MOST_TEXT
+from dpsql.functions.values import MOST_TEXT
 from dpsql.plan.expression_text import MOST_MATCHED, MOST_READ
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (

@@ -1,16 +1,178 @@
-"""Meaning of number functions, comparisons and casts in Python, value by value."""
+"""Meaning of functions of numbers, texts and dates, of comparisons and of casts in Python, value by value."""
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
+import unicodedata
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime, time, timedelta
 from fractions import Fraction
+from functools import cache
+from itertools import dropwhile
 from typing import Any
 
-from dpsql.functions.calendar import midnight
-from dpsql.functions.text_values import lower, trimmed
+# --- functions of single dates and timestamps -------------------------------------------------------------------------
+# Starts of units, differences, months. They are also applied to policy bounds.
+
+
+def midnight(value: Any) -> Any:
+    """Return the midnight of a date; a timestamp unchanged."""
+    return datetime.combine(value, datetime.min.time()) if type(value) is date else value
+
+
+def truncated(unit: str, value: Any) -> Any:
+    """Return the start of the year, quarter, ... or second in which a date or timestamp lies; weeks start on Monday."""
+    day = value.date() if isinstance(value, datetime) else value
+    if unit in ("hour", "minute", "second"):
+        fields = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
+        return value.replace(minute=fields[0], second=fields[1], microsecond=0)
+    month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}.get(unit, day.month)
+    back = {"day": 0, "week": day.weekday()}.get(unit)
+    start = day.replace(month=month, day=1) if back is None else day - timedelta(days=back)
+    return midnight(start) if isinstance(value, datetime) else start
+
+
+def difference(unit: str, start: Any, end: Any) -> int:
+    """Return the number of boundaries of `unit` from start to end (two dates or two timestamps). Weeks are whole 7-day periods,
+    as in DuckDB."""
+    months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
+    if months is not None:
+        return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
+    if unit == "week":
+        days: timedelta = truncated("day", midnight(end)) - truncated("day", midnight(start))
+        return math.trunc(days / timedelta(weeks=1))
+    seconds = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
+    apart: timedelta = truncated(unit, midnight(end)) - truncated(unit, midnight(start))
+    return int(apart.days * 86400 + apart.seconds) // seconds
+
+
+def moved_by_months(value: Any, months: int) -> Any:
+    """Return the same day `months` later, or that month's last day. Raises ValueError outside the years 1 to 9999."""
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else value.day
+    return value.replace(year=year, month=month + 1, day=min(value.day, last))
+
+
+def around_month_ends(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Return ends that include all timestamps of an interval after it has been moved by months, given its moved ends.
+
+    The last days of a long month become the last day of a short one and keep their times of day: 30 March 04:00 less one month
+    is before 29 March 23:00 less one month. So an end on the last day of a month is widened to the whole day.
+    """
+    if isinstance(lower, datetime) and lower.date() == last_day(lower):
+        lower = datetime.combine(lower.date(), time.min)
+    if isinstance(upper, datetime) and upper.date() == last_day(upper):
+        upper = datetime.combine(upper.date(), time.max)
+    return lower, upper
+
+
+EPOCH = datetime(1970, 1, 1)
+BUCKETS = datetime(2000, 1, 3)
+"""Default origin of time buckets: a Monday, as in DuckDB."""
+
+
+def microseconds(value: Any) -> int:
+    """Return the microseconds from 1970 to a date or timestamp."""
+    return int((midnight(value) - EPOCH) // timedelta(microseconds=1))
+
+
+def bucket(value: Any, seconds: int, origin: datetime) -> Any:
+    """Return the start of the bucket of `seconds` in which a date or timestamp lies. Raises OverflowError before the year 1."""
+    width = timedelta(seconds=seconds)
+    start = origin + (midnight(value) - origin) // width * width
+    return start if isinstance(value, datetime) else start.date()
+
+
+def last_day(value: Any) -> date:
+    """Return the last day of the month of a date or timestamp."""
+    return date(value.year, value.month, calendar.monthrange(value.year, value.month)[1])
+
+
+# --- meaning of text functions in Python, value by value --------------------------------------------------------------
+
+MOST_TEXT = 10_000
+"""Concatenated and replaced texts are cut at this length: doubled repeatedly, one unit's text could fill the memory."""
+
+
+def like(text: str, pattern: str) -> bool:
+    """Return whether `text` is LIKE `pattern`, without an escape character: % is any text, _ any character. For any pattern, the
+    time is linear in each of the two."""
+    position = pattern_position = 0
+    star, retry = -1, 0
+    while position < len(text):
+        if pattern_position < len(pattern) and pattern[pattern_position] == "%":
+            star, retry, pattern_position = pattern_position, position, pattern_position + 1
+        elif pattern_position < len(pattern) and pattern[pattern_position] in ("_", text[position]):
+            position, pattern_position = position + 1, pattern_position + 1
+        elif star >= 0:
+            retry += 1
+            position, pattern_position = retry, star + 1
+        else:
+            return False
+    return not pattern[pattern_position:].strip("%")
+
+
+def lower(text: str) -> str:
+    """Return the text in lower case, character by character as the engine does: the length stays the same, and neighbours have
+    no influence."""
+    return "".join("i" if c == "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}" else c.lower() for c in text)
+
+
+def upper(text: str) -> str:
+    """Return the text in upper case, character by character as in `lower`; the sharp s becomes a capital sharp s."""
+
+    def capital(character: str) -> str:
+        if character == "\N{LATIN SMALL LETTER SHARP S}":
+            return "\N{LATIN CAPITAL LETTER SHARP S}"
+        single_characters = [cased for cased in (character.upper(), character.title()) if len(cased) == 1]
+        return single_characters[0] if single_characters else character
+
+    return "".join(map(capital, text))
+
+
+@cache
+def case_pairs(word: str) -> tuple[str, str]:
+    """Return every letter that `word` (lower, upper) changes, and the letters that they become."""
+    function = {"lower": lower, "upper": upper}[word]
+    letters = [c for c in map(chr, range(0x110000)) if not 0xD800 <= ord(c) < 0xE000 and function(c) != c]
+    return "".join(letters), "".join(map(function, letters))
+
+
+def _blank(character: str) -> bool:
+    return unicodedata.category(character) == "Zs"
+
+
+def left_trim(text: str) -> str:
+    """Return the text without blanks at its start."""
+    return "".join(dropwhile(_blank, text))
+
+
+def right_trim(text: str) -> str:
+    """Return the text without blanks at its end."""
+    return left_trim(text[::-1])[::-1]
+
+
+def trimmed(text: str) -> str:
+    """Return the text without blanks at both ends."""
+    return right_trim(left_trim(text))
+
+
+def replaced_text(text: str, old: str, new: str) -> str:
+    """Return the first `MOST_TEXT` characters with every `old` replaced by `new`, cut to `MOST_TEXT` again; an empty `old` never
+    occurs."""
+    text = text[:MOST_TEXT]
+    return text.replace(old, new)[:MOST_TEXT] if old else text
+
+
+def split_part(text: str, separator: str, number: int) -> str:
+    """Return the part between separators with this number (from 1); empty if there is none."""
+    parts = text.split(separator)
+    return parts[number - 1] if number <= len(parts) else ""
+
+
+# --- meaning of number functions, comparisons and casts in Python, value by value -------------------------------------
 
 
 def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:

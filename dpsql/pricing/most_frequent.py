@@ -8,7 +8,7 @@ from typing import Any
 from dpsql.aggregates.quantile import ARG_MAX
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import call
-from dpsql.functions.value_lists import is_whole_range, listed, place_of
+from dpsql.functions.public_domains import is_whole_range, listed, place_of
 from dpsql.plan.expression_text import expression_text, with_filter
 from dpsql.plan.formulas import Element, Formula, NoisyValue
 from dpsql.plan.intervals import Type

@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.calendar import microseconds, midnight
 from dpsql.functions.numeric import call
-from dpsql.functions.value_lists import listed, place_of
+from dpsql.functions.public_domains import listed, place_of
+from dpsql.functions.values import microseconds, midnight
 from dpsql.plan.expression_text import expression_text, with_filter
 from dpsql.plan.formulas import Element, Formula, date, formula, greatest, least, timestamp, whole
 from dpsql.plan.intervals import Type

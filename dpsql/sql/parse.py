@@ -20,9 +20,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.loss import MOST_EXPONENT
-from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, OWN_NAMES, Piece, SqlText, as_piece, parser_dialect, place, quoting_hint, word
-from dpsql.sql.parser import parse_tokens
+from dpsql.sql.parser import check_arguments, parse_tokens
 from dpsql.sql.rewrites import TOKENS, TREES
 from dpsql.sql.rewrites.bigquery import in_plain_sql
 from dpsql.sql.rewrites.postgresql import FEW, escaped_strings, flattened

@@ -29,7 +29,7 @@ from dpsql.plan.plan import Column, Distinct, Expr, Filter, Project, Relation, S
 from dpsql.planning.planner import AskedValues
 from dpsql.policy.load import parse_policy
 from dpsql.release.sandbox import shared_sandbox
-from dpsql.sql.binder.bind import bind
+from dpsql.sql.binder.query import bind
 from dpsql.sql.parse import parse
 
 VALUES = {

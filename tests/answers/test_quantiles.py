@@ -16,7 +16,7 @@ from support.places import POLICIES
 
 import dpsql
 from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.functions.calendar import midnight
+from dpsql.functions.values import midnight
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy

@@ -25,7 +25,7 @@ from dpsql.plan.plan import Call, Expr, columns_read
 from dpsql.policy import load_policy
 from dpsql.policy.load import parse_policy
 from dpsql.session.session import Session
-from dpsql.sql.binder.bind import bind
+from dpsql.sql.binder.query import bind
 from dpsql.sql.parse import parse
 
 POLICY = """

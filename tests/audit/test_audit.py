@@ -33,7 +33,7 @@ from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice, Lean, leaning_choice
 from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
-from dpsql.sql.split import split_file
+from dpsql.sql.lexer import split_file
 from dpsql.storage.files import state_directory
 from dpsql_audit import mechanism_laws, run
 from dpsql_audit.charges import check_charges

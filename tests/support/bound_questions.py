@@ -27,8 +27,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import matches, rows_per_unit
 from dpsql.policy import Policy, load_policy
-from dpsql.sql.binder.bind import bind
-from dpsql.sql.binder.query import QueryBinder
+from dpsql.sql.binder.query import QueryBinder, bind
 from dpsql.sql.binder.scope import Bound, Environment
 from dpsql.sql.parse import parse
 from support.places import POLICIES

@@ -44,7 +44,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.planning.planner import Planned, Planner
 from dpsql.policy import Policy, parse_policy
-from dpsql.sql.binder.bind import bind
+from dpsql.sql.binder.query import bind
 from dpsql_audit.observation import Observed, ObservedSession
 
 POLICY = """

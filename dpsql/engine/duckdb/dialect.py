@@ -9,8 +9,7 @@ from dpsql.engine.dialect import Dialect, Template, in_calendar
 from dpsql.engine.duckdb import literals
 from dpsql.engine.duckdb.literals import TYPES, constant
 from dpsql.engine.shared_texts import SharedTexts, boolean_of, digits_of, floor, infix, plain, replaced, shortened
-from dpsql.functions.calendar import microseconds
-from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
+from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT, microseconds
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Literal
 

@@ -42,9 +42,7 @@ from dpsql.engine.shared_texts import (
     unit_of,
 )
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.calendar import microseconds
-from dpsql.functions.text_values import case_pairs
-from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
+from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT, case_pairs, microseconds
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Literal, ReleasedValue
 

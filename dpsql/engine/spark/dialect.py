@@ -19,9 +19,7 @@ from dpsql.engine.shared_texts import (
 )
 from dpsql.engine.spark import literals
 from dpsql.engine.spark.literals import TYPES, constant, quoted, real, real_to_integer, whole_text
-from dpsql.functions.calendar import microseconds
-from dpsql.functions.text_values import case_pairs, lower, trimmed
-from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
+from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT, case_pairs, lower, microseconds, trimmed
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Literal
 

@@ -23,9 +23,8 @@ from dpsql.pricing.explain import PLUS_MINUS, tile_rows
 from dpsql.pricing.workloads import Objective, objective_of
 from dpsql.privacy.loss import PrivacyLoss, exact_number
 from dpsql.session.session import Session
-from dpsql.sql.lexer import Piece
+from dpsql.sql.lexer import Piece, split_file
 from dpsql.sql.parse import Statement
-from dpsql.sql.split import split_file
 
 _READS = re.compile(r"\(|(select|with|from|values|table|explain|show|describe)\b", re.I)
 """The beginnings of statements that do not affect later ones."""

@@ -300,7 +300,7 @@ def watch(
     the watch is stopped and started again, it pays for another run, but never for more than --hits in total.
     """
     from dpsql.frontends.watch import Watch
-    from dpsql.sql.split import split_file
+    from dpsql.sql.lexer import split_file
 
     pieces = split_file(read_text(file))
     if not pieces:

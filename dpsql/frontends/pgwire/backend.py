@@ -27,9 +27,8 @@ from dpsql.frontends.pgwire.parameters import declared_types, set_configs, value
 from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
 from dpsql.frontends.pgwire.rows import ResultField, Rows, StatementResult, described, formats_for
 from dpsql.frontends.pgwire.transactions import Transaction
-from dpsql.sql.lexer import Piece
+from dpsql.sql.lexer import Piece, read_script
 from dpsql.sql.parse import MOST_CHARACTERS
-from dpsql.sql.split import read_script
 
 MOST_KEPT = 1_000
 """Limit on the prepared statements, and on the portals, of one connection."""

@@ -14,7 +14,7 @@ from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import left_text, say_price
 from dpsql.frontends.rendering.terminal import notify, say_line, waiting
 from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
-from dpsql.sql.split import read_script
+from dpsql.sql.lexer import read_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

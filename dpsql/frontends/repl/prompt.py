@@ -21,7 +21,7 @@ from dpsql.aggregates.contract import aggregates
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.repl.commands import as_command, names
 from dpsql.sql.binder.aggregates import function_name
-from dpsql.sql.split import read_script
+from dpsql.sql.lexer import read_script
 from dpsql.storage.files import state_directory
 
 if TYPE_CHECKING:

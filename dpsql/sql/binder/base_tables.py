@@ -14,9 +14,9 @@ from dpsql.plan.plan import Column, Expr, Project, PublicInput, base_scan
 from dpsql.policy import Policy, Table
 from dpsql.policy.load import refusal
 from dpsql.policy.yaml_text import Problems
+from dpsql.sql.binder.equal_keys import kind
 from dpsql.sql.binder.row_filters import filtered
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, same_unit
-from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.lexer import place
 
 MOST_COLUMNS = 500

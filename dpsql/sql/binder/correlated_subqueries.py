@@ -12,8 +12,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.aggregates import counts_rows, has_aggregate, is_aggregate
-from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope, labels_of
+from dpsql.sql.binder.scope import HIDDEN, BindingContext, Bound, Environment, Protected, Scope, labels_of
 from dpsql.sql.binder.sql_words import WRITTEN
 from dpsql.sql.binder.subquery_tests import with_counts
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name, own_columns

@@ -9,11 +9,10 @@ from math import isfinite, log, pi
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.calendar import BUCKETS, midnight
 from dpsql.functions.dates import DATE_PARTS
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
-from dpsql.functions.text_values import lower
+from dpsql.functions.values import BUCKETS, lower, midnight
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal, literal
 from dpsql.privacy.loss import exact_number

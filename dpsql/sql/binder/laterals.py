@@ -10,10 +10,9 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.aggregates import has_aggregate
-from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import CorrelatedSubquery, hidden
 from dpsql.sql.binder.joins import MOST_SOURCES
-from dpsql.sql.binder.scope import Environment, labels_of, only
+from dpsql.sql.binder.scope import BindingContext, Environment, labels_of, only
 from dpsql.sql.binder.select_lists import MOST_WRITTEN
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 from dpsql.sql.lexer import place

@@ -8,25 +8,140 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 
 from sqlglot import exp
 
 from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.intervals import Facts
-from dpsql.plan.plan import Column, Expr, Filter, Relation, Sorting, UnitAggregate, literal
+from dpsql.functions.numeric import WrongArguments, call, common_type
+from dpsql.plan.intervals import Facts, Type, hull
+from dpsql.plan.plan import (
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Relation,
+    SemiJoin,
+    Sorting,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+    Window,
+    literal,
+)
 from dpsql.plan.stability import rows_per_unit
 from dpsql.policy import Policy
 from dpsql.sql.binder.aggregates import LEAKING, OF_ONE_PERSON, bind_measure, is_aggregate
 from dpsql.sql.binder.base_tables import project
-from dpsql.sql.binder.scalars import KeyScalars, Scalars
-from dpsql.sql.binder.scope import Kind, Protected, Scope, only
+from dpsql.sql.binder.equal_keys import kind
+from dpsql.sql.binder.scalars import NO_OUTPUTS, KeyScalars, Scalars
+from dpsql.sql.binder.scope import Kind, Protected, Scope, only, same_unit
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.trees import output_name, outputs_by_alias
-from dpsql.sql.binder.unit_keys import kind
-from dpsql.sql.binder.windows import WindowScalars
 from dpsql.sql.lexer import place
+
+# --- window functions over protected rows, where every window holds rows of one privacy unit alone --------------------
+# `row_number() OVER (PARTITION BY patient_id ORDER BY day)` is a function of the patient's own rows: adding a patient
+# adds their rows and changes no number of another patient (privacy.md 3). PARTITION BY must name the unit's key; the
+# emitted window is also partitioned by the unit itself. Windows across units read rows of other units and are refused.
+
+_RANKS: dict[type[exp.Expr], str] = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}
+_NEIGHBOURS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first_value"}
+MOST_OFFSET = 1_000
+MOST_WINDOWS = 50
+
+
+class WindowScalars(Scalars):
+    """Binder of row expressions that may contain windows: each becomes a column of the `UnitWindow` that `relation` returns."""
+
+    def __init__(
+        self, scope: Scope, rows: int, outputs: Mapping[str, exp.Expr] = NO_OUTPUTS, written: bool = True
+    ) -> None:
+        """Bind over `scope`. `rows`: rows_per_unit of the relation below; `written`: whether a query may write windows here."""
+        super().__init__(scope, outputs)
+        self.rows = rows
+        self.windows: list[Window] = []
+        self._inside = not written
+
+    def relation(self, source: Relation) -> Relation:
+        """Return the rows of `source`, with the windows that were bound."""
+        return UnitWindow(source, tuple(self.windows)) if self.windows else source
+
+    def bind(self, node: exp.Expr | None) -> Expr:
+        """Bind as `Scalars.bind` does, with windows replaced by columns."""
+        if not isinstance(node, exp.Window) or self._inside:
+            return super().bind(node)
+        self._inside = True
+        window = self._window(node)
+        self._inside = False
+        return self._entered(window, node)
+
+    def row_number(self, keys: tuple[Expr, ...], order: tuple[Sorting, ...], node: exp.Expr) -> Column:
+        """Return the number of a row among the unit's rows with equal `keys`. Refuses (many_measures) too many windows."""
+        facts = Facts(Type.INTEGER, Fraction(1), Fraction(self.rows), nullable=False)
+        return self._entered(Window("", "row_number", None, None, 0, keys, order, facts), node)
+
+    def _entered(self, window: Window, node: exp.Expr) -> Column:
+        for entered in self.windows:
+            if replace(window, name=entered.name) == entered:
+                return Column(entered.name, entered.facts)
+        if len(self.windows) >= MOST_WINDOWS:
+            raise refuse("many_measures", most=MOST_WINDOWS, position=place(node))
+        self.windows.append(replace(window, name=f"#w{len(self.windows)}"))
+        return Column(self.windows[-1].name, window.facts)
+
+    def _window(self, node: exp.Window) -> Window:
+        parts = [self.bind(part) for part in node.args.get("partition_by") or ()]
+        if not any(kind(part, self.scope) >= Kind.IMAGE for part in parts):
+            raise refuse("window_over_rows", position=place(node))
+        only(node, "this", "partition_by", "order", "over")
+        keys = tuple(part for part in parts if kind(part, self.scope) < Kind.IMAGE)
+        order = node.args.get("order")
+        sortings = tuple(self.sorting(ordered) for ordered in (order.expressions if order is not None else ()))
+        window = Window("", "", None, None, 0, keys, sortings, Facts(Type.NULL))
+        inner = node.this
+        if type(inner) in _RANKS:
+            only(inner)
+            facts = Facts(Type.INTEGER, Fraction(1), Fraction(self.rows), nullable=False)
+            return replace(window, word=_RANKS[type(inner)], facts=facts)
+        if type(inner) in _NEIGHBOURS:
+            return self._neighbour(window, inner)
+        if is_aggregate(inner):
+            measure = bind_measure("", inner, self, per_unit=True)
+            of_unit = aggregate_of(measure.aggregate).of_unit
+            if of_unit is not None and not measure.distinct:
+                argument = measure.arguments[0] if measure.arguments else None
+                facts = of_unit(measure, self.rows)
+                return replace(window, word=measure.aggregate, argument=argument, filter=measure.filter, facts=facts)
+        raise refuse("window_over_rows", position=place(node))
+
+    def _neighbour(self, window: Window, node: exp.Expr) -> Window:
+        """Return the window of lag(x, n), lead(x, n) or first_value(x): a value of another row of the unit, or NULL."""
+        only(node, "this", "offset")
+        offset = node.args.get("offset")
+        steps = 1 if offset is None else int(offset.name) if _whole(offset) else -1
+        if not 0 <= steps <= MOST_OFFSET:
+            reason = f"takes a literal offset from 0 to {MOST_OFFSET}"
+            raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(offset))
+        argument = self.bind(node.this)
+        facts = replace(argument.facts, nullable=True, max_total=None)  # the value of one row may appear in many rows
+        return replace(window, word=_NEIGHBOURS[type(node)], argument=argument, offset=steps, facts=facts)
+
+    def sorting(self, ordered: exp.Expr) -> Sorting:
+        only(ordered, "this", "desc", "nulls_first")
+        if isinstance(ordered.this, exp.Literal):
+            raise refuse("unknown_expression", what="ORDER BY a position in a window", position=place(ordered))
+        by = self.bind(ordered.this)
+        return Sorting(by, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
+
+
+def _whole(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal() and len(node.name) < 9
+
+
+# --- per-unit aggregation ---------------------------------------------------------------------------------------------
 
 UNIT_KEY = "u"
 
@@ -161,3 +276,83 @@ def _row_read(node: exp.Expr) -> tuple[exp.Expr, list[exp.Ordered], list[exp.Exp
         ordered.set("desc", not ordered.args.get("desc"))
         ordered.set("nulls_first", not ordered.args.get("nulls_first"))
     return value.this, order, []
+
+
+# --- set operations of protected relations ----------------------------------------------------------------------------
+# UNION of any rows; INTERSECT and EXCEPT of the privacy unit's keys.
+#
+# Whether a unit is in a set of keys depends on its own rows alone: INTERSECT (EXCEPT) has one row for each unit of the
+# first side for which the other side has a row (has none). So adding a unit changes one row. UNION has the different
+# rows of UNION ALL: with the unit's key among the columns they are the unit's own, otherwise nobody's, as those of
+# SELECT DISTINCT.
+
+
+def protected_sets(node: exp.SetOperation, sides: list[Protected]) -> Protected:
+    """Return the UNION ALL of protected relations, matched by position, in their common types; or a set of units. Refuses other
+    set operations."""
+    for clause in ("order", "limit", "offset", "by_name"):
+        if node.args.get(clause):
+            raise refuse("rows_clause", what=clause.upper(), position=place(node))
+    if isinstance(node, exp.Union):
+        return _different(node, sides) if node.args.get("distinct") else stacked(node, sides)
+    keys = [_unit_key(side) for side in sides]
+    if any(key is None for key in keys) or not node.args.get("distinct"):
+        hint = "aggregate each side first, or select the privacy unit's key alone on both sides"
+        raise refuse("set_of_rows", reason="only UNION is, and sets of units", way=hint, position=place(node))
+    first, second = sides
+    pairs = tuple((a, b) for a, b in [keys] if a is not None and b is not None)
+    negated = isinstance(node, exp.Except)
+    rows = SemiJoin(first.relation, second.relation, pairs, on_unit=True, negated=negated, in_list=False)
+    label, column = first.columns[0]
+    units = Protected(UnitAggregate(rows, (), ()), (), frozenset({UNIT_KEY}))
+    return project(units, [(label, Column(UNIT_KEY, column.facts))])
+
+
+def _different(node: exp.Union, sides: list[Protected]) -> Protected:
+    """Return the different rows of all sides. Repetitions within a side are left to the union."""
+    opened = [replace(s, relation=s.relation.source) if isinstance(s.relation, Distinct) else s for s in sides]
+    rows = stacked(node, opened)
+    if not any(same_unit(column, rows.unit_names) for _, column in rows.columns):
+        columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in rows.columns)
+        return Protected(Distinct(rows.relation), columns)
+    labels = {c: f"u.{c.name}" for _, c in rows.columns if not same_unit(c, rows.unit_names)}
+    keys = tuple((label, column) for column, label in labels.items())
+    units = Protected(UnitAggregate(rows.relation, keys, ()), (), frozenset({UNIT_KEY}))
+    return project(units, [(name, Column(labels.get(c, UNIT_KEY), c.facts)) for name, c in rows.columns])
+
+
+def _unit_key(side: Protected) -> Column | None:
+    """Return the only column of a side if it is the privacy unit's key, else None."""
+    columns = [column for _, column in side.columns]
+    return columns[0] if len(columns) == 1 and same_unit(columns[0], side.unit_names) else None
+
+
+def stacked(node: exp.Expr, sides: list[Protected]) -> Protected:
+    """Return all rows of all sides, matched by position, in their common types."""
+    if len({len(side.columns) for side in sides}) != 1:
+        raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
+    items: list[list[tuple[str, Expr]]] = [[] for _ in sides]
+    for columns in zip(*(side.columns for side in sides), strict=True):
+        try:
+            type_ = common_type(tuple(column for _, column in columns))
+        except WrongArguments as wrong:
+            raise refuse("set_of_rows", reason=f"a column {wrong}", way="cast it", position=place(node)) from None
+        for side, (_, column) in zip(items, columns, strict=True):
+            cast = column.facts.type is not type_ and type_ is not Type.NULL
+            side.append((columns[0][0], call(f"to_{type_.value}", column) if cast else column))
+    parts = [project(side, item) for side, item in zip(sides, items, strict=True)]
+    facts = [_merged([part.columns[n][1] for part in parts]) for n in range(len(parts[0].columns))]
+    visible = tuple((label, column) for (label, _), column in zip(parts[0].columns, facts, strict=True))
+    units = frozenset.intersection(*(part.unit_names for part in parts))
+    # Two sides may have computed the same value from different keys.
+    kinds = {name: Kind.MIXED for part in parts for name in part.units if name not in units}
+    return Protected(Union_(tuple(part.relation for part in parts)), visible, units, unit_kinds=kinds)
+
+
+def _merged(columns: list[Column]) -> Column:
+    facts = [column.facts for column in columns]
+    alike = len({(bounds.outside, bounds.values, bounds.lower, bounds.upper) for bounds in facts}) == 1
+    merged = hull(facts, facts[0].type)
+    return Column(
+        columns[0].name, replace(merged, values=facts[0].values, outside=facts[0].outside) if alike else merged
+    )

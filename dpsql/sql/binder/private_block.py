@@ -2,54 +2,158 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.key_columns import labelled
-from dpsql.functions.key_narrowing import may_hold
+from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, may_hold, remaining
 from dpsql.functions.key_questions import is_result
 from dpsql.functions.public_domains import domain_of
+from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation, literal, names_read
+from dpsql.plan.origins import UnknownOrigin, branches
+from dpsql.plan.plan import (
+    Block,
+    Call,
+    Combinations,
+    Expr,
+    Key,
+    Literal,
+    Measure,
+    Relation,
+    columns_read,
+    combinations,
+    group_count,
+    literal,
+    names_read,
+)
+from dpsql.policy import Policy
 from dpsql.sql.binder import result_facts as results
-from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate
+from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate, of_units, with_unit_count
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.combined_rows import groups_of
-from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import over_groups
-from dpsql.sql.binder.equal_keys import naming_unit
-from dpsql.sql.binder.group_bounds import of_units, with_unit_count
-from dpsql.sql.binder.grouping_sets import (
-    columns_of_sets,
-    grouping_call,
-    grouping_sets,
-    over_set,
-    over_union,
-    united,
-)
-from dpsql.sql.binder.per_unit_aggregation import per_unit
-from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
+from dpsql.sql.binder.equal_keys import kind, naming_unit
+from dpsql.sql.binder.per_unit_aggregation import per_unit, stacked
 from dpsql.sql.binder.quantiles import MOST_SHARES, single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
-from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Kind, Scope, only
-from dpsql.sql.binder.set_operations import stacked
+from dpsql.sql.binder.scope import HIDDEN, BindingContext, Bound, Environment, Kind, Scope, only
 from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
+    columns_of_sets,
     condition_of,
     conjuncts,
+    grouping_call,
+    grouping_sets,
     output_name,
     outputs_by_alias,
+    over_set,
+    over_union,
     rebuild,
+    united,
 )
-from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.binder.unpaired_rows import also_missing, check_ignored, check_unread, with_labels, with_unpaired_rows
 from dpsql.sql.lexer import place
+
+# --- public keys of a block -------------------------------------------------------------------------------------------
+# The values that conditions leave, the rows that lists leave out, and keys treated as private ones.
+
+
+@dataclass(frozen=True)
+class BlockKeys:
+    """The keys of one block, and the combinations of their values that are groups (None: all). `within`: the keys with all values
+    that rows of the block may have, also those that HAVING leaves out."""
+
+    keys: tuple[Key, ...]
+    combinations: Combinations | None = None
+    within: tuple[Key, ...] = ()
+
+
+def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], context: BindingContext) -> BlockKeys:
+    """Return the keys with only the values that rows satisfying the relation's conditions, and `conditions` on the shown groups'
+    keys, can have."""
+    if not keys:
+        return BlockKeys(())
+    rows, listed = public_rows(context.policy), [(key.expression, key.values) for key in keys]
+    within = remaining(source, listed, (), rows, context.public_values)
+    left = remaining(source, listed, conditions, rows, context.public_values) if conditions else within
+    narrowed_keys, whole = [], []
+    for key, inside, values in zip(keys, within.values, left.values, strict=True):
+        whole.append(replace(key, values=inside))
+        new = values is not None and values != key.values
+        mark = fingerprint(values) if new else key.left
+        narrowed_keys.append(replace(key, values=values, left=mark, whole=values == inside) if new else key)
+    if left.numbers is None or any(key.values is None for key in narrowed_keys):
+        return BlockKeys(tuple(narrowed_keys), None, tuple(whole))
+    return BlockKeys(tuple(narrowed_keys), combinations(left.numbers, _count(left) == _count(within)), tuple(whole))
+
+
+def as_read(block: Block) -> Block:
+    """Return a block whose keys are marked as narrowed only if they have other values than their own expression: below a name of
+    a subquery that was no domain, in the query's own words it may be one."""
+    keys = tuple(
+        replace(key, left="") if key.left and key.left == fingerprint(domain_of(key.expression)) else key
+        for key in block.keys
+    )
+    return block if keys == block.keys else replace(block, keys=keys)
+
+
+def _count(narrowed: RemainingKeys) -> int:
+    return group_count(narrowed.values, None) if narrowed.numbers is None else len(narrowed.numbers)
+
+
+def noted(
+    source: Relation, keys: Sequence[Key], named: Mapping[str, tuple[str, ...]], context: BindingContext
+) -> dict[str, tuple[str, ...]]:
+    """Return, for each key whose groups may not cover all rows, the columns it is computed from. `keys`: with all values that
+    rows may have by the policy; `named`: the columns of each key."""
+    rows = public_rows(context.policy)
+    public = [key for key in keys if key.values is not None]
+    return {
+        key.name: _base_columns(source, key.expression, context.policy) or named[key.name]
+        for key in public
+        if leaves_out(source, key.expression, rows, context.public_values)
+    }
+
+
+def _base_columns(source: Relation, key: Expr, policy: Policy) -> tuple[str, ...]:
+    """Return the names in the policy of the columns a key is computed from; none unless all of them are known."""
+    try:
+        origins = [(branch.written(key), dict(branch.tables)) for branch in branches(source)]
+    except UnknownOrigin:
+        return ()
+    names = {}
+    for column, tables in ((column, tables) for written, tables in origins for column in columns_read(written)):
+        path, dot, name = column.name.rpartition(".")
+        table = tables.get(path + dot)
+        names[name] = table is not None and name in policy.tables[table].columns
+    return tuple(names) if all(names.values()) else ()
+
+
+def shortened(block_keys: BlockKeys, most: int, selecting: bool) -> BlockKeys:
+    """Return the keys. If there are more than `most` groups and partition selection is available (`selecting`), the keys with the
+    most values are treated as private keys until the rest has at most `most` combinations."""
+    keys = list(block_keys.keys)
+    if not selecting or group_count([key.values for key in keys], block_keys.combinations) <= most:
+        return block_keys
+    while group_count([key.values or None for key in keys], None) > most:
+        widest = max(keys, key=lambda key: len(key.values or ()))
+        keys[keys.index(widest)] = replace(widest, values=None)
+    return replace(block_keys, keys=tuple(keys), combinations=None)
+
+
+def public_rows(policy: Policy) -> PublicRows:
+    """Return the rows of the public tables that are small enough to be held in memory."""
+    return {name: table.rows for name, table in policy.tables.items() if table.rows is not None}
+
+
+# --- the block and the SELECT over it ----------------------------------------------------------------------------------
 
 MOST_MEASURES = 100
 MOST_KEYS = 20

@@ -1,4 +1,4 @@
-"""MEDIAN and quantiles inside a private block, in the spellings of DuckDB and PostgreSQL: the value and the share.
+"""MEDIAN, quantiles, MODE, rows at an end and SAMPLE_AGGREGATE inside a private block. Of a quantile: the value and the share.
 
 A call with several shares is a list of calls with one share each, measured from one histogram.
 
@@ -9,18 +9,113 @@ shares 0, 1/n, ..., 1, which include the smallest and the largest value.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NoReturn
 
 from sqlglot import exp
 
+from dpsql.aggregates.sample_aggregate import MEAN, MEDIAN
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.numeric import both, call
+from dpsql.functions.public_domains import MOST_LISTED, is_whole_range, listed
+from dpsql.functions.sample_statistics import SPELLED, STATISTICS, Operands, Statistic, statistic_call
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Expr, Literal, Measure, literal
+from dpsql.plan.plan import Call, Expr, Literal, Measure, literal
 from dpsql.privacy.mechanisms.exponential import MOST_DENOMINATOR
-from dpsql.sql.binder.listed_values import check_ordered
-from dpsql.sql.binder.scalars import Scalars
-from dpsql.sql.binder.scope import only
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.scalars import MissingArgument, Scalars
+from dpsql.sql.binder.scope import only, same_unit
+from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.lexer import place
+
+# --- aggregates that release one of the rows' values, MODE, ARG_MAX and ARG_MIN ---------------------------------------
+# Allowed if text and policy list the values.
+
+
+def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
+    """Return the measure of the most frequent value. Refuses values that are neither listed nor integers or dates within
+    bounds."""
+    (value_node,) = _arguments(node, "this")
+    value = scalars.bind(value_node)
+    if not is_whole_range(value) and listed(value) is None:
+        raise _not_listed(word.upper(), value, value_node, scalars)
+    return Measure(name, word, (value,), False, condition)
+
+
+def bind_end_row(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
+    """Return the measure of the key in the row with the largest or the smallest value. Refuses keys without a list and values
+    without bounds."""
+    function = word.upper()
+    key_node, value_node = _arguments(node, "this", "expression")
+    key, value = scalars.bind(key_node), scalars.bind(value_node)
+    if listed(key) is None:
+        raise _not_listed(function, key, key_node, scalars)
+    check_ordered(function, value, value_node, scalars)
+    return Measure(name, word, (key, value), False, condition)
+
+
+def check_ordered(function: str, value: Expr, node: exp.Expr, scalars: Scalars) -> None:
+    """Refuse a value whose range is not public: a number, date or timestamp without bounds, any other value without a list."""
+    facts = value.facts
+    if isinstance(value, Literal):
+        reason = "takes a value of the rows, not a constant"
+        raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))
+    if not (facts.type.numeric or facts.type.temporal):
+        if listed(value) is None:
+            raise _not_listed(function, value, node, scalars)
+        return
+    if facts.bounded:
+        return
+    text = sql_text(node)
+    hint = _of_people(text, value, scalars)
+    if facts.type.temporal:
+        hint = f"the owner gives {text} bounds in the policy"
+    clamped = f"{function}(clamp({text}, 0, 100))"
+    raise refuse("unbounded", position=place(node), hint=hint, function=function, text=text, clamped=clamped)
+
+
+def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
+    """Return the arguments of a call in the order of `slots`, the slots of its node; a function without a node type has them in
+    the same order."""
+    if isinstance(node, exp.Anonymous):
+        arguments = node.expressions
+    else:
+        only(node, *slots)
+        arguments = [node.args[slot] for slot in slots if node.args.get(slot) is not None]
+    if len(arguments) < len(slots):
+        raise MissingArgument
+    if len(arguments) > len(slots):
+        reason = f"takes {len(slots)} argument{'s' if len(slots) > 1 else ''}"
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+    for argument in arguments:
+        if isinstance(argument, (exp.Distinct, exp.Order)):
+            raise refuse(
+                "wrong_arguments",
+                function=sql_word(node),
+                reason="takes all rows, in no order",
+                position=place(argument),
+            )
+    return tuple(arguments)
+
+
+def _not_listed(function: str, value: Expr, node: exp.Expr, scalars: Scalars) -> Exception:
+    text = sql_text(node)
+    facts = value.facts
+    coarser = f"floor({text})" if facts.type.numeric else f"date_trunc('day', {text})"
+    few = f"write {coarser} instead of {text}; or " if facts.bounded else ""
+    counted = f"SELECT {text}, COUNT(*) FROM ... GROUP BY 1 ORDER BY 2 DESC LIMIT 1"
+    return refuse(
+        "not_listed",
+        position=place(node), hint=_of_people(text, value, scalars), function=function, text=text, most=MOST_LISTED,
+        few=few, counted=counted,
+    )  # fmt: skip
+
+
+def _of_people(text: str, value: Expr, scalars: Scalars) -> str | None:
+    """Return a hint if the value is the privacy unit's key, else None."""
+    of_unit = same_unit(value, scalars.scope.unit_names())
+    return f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
+
+
+# --- MEDIAN and quantiles inside a private block, in the spellings of DuckDB and PostgreSQL ---------------------------
 
 _ENDS: dict[type[exp.Expr], Fraction] = {exp.Min: Fraction(0), exp.Max: Fraction(1)}
 _CONTINUOUS = "quantile_cont"
@@ -134,3 +229,181 @@ def _equal_parts(call: exp.ApproxQuantiles) -> list[exp.Expr]:
         raise refuse("wrong_arguments", function=call.sql_name(), reason=reason, position=place(count) or place(call))
     shares = [exp.Literal.number(f"{part / number:.{_DECIMALS}f}") for part in range(number + 1)]
     return [exp.Quantile(this=call.this.copy(), quantile=share) for share in shares]
+
+
+# --- SAMPLE_AGGREGATE inside a private block --------------------------------------------------------------------------
+# An expression over aggregates, its bounds, the number of samples of units, and how their values are combined.
+
+FUNCTION = "SAMPLE_AGGREGATE"
+SAMPLES = 100
+"""Number of samples if the query gives none."""
+_FEWEST_SAMPLES, _MOST_SAMPLES = 2, 1_000_000
+_MOST_STATISTICS = 20
+_LARGEST = Fraction(10) ** 100
+"""Ends of bounds are 0 or from 10**-100 to 10**100 in size, so that squares and products of values stay within doubles."""
+_SUBQUERIES = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists, exp.In, exp.Window)
+
+
+def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
+    """Return the measure. Its arguments: the expression over statistics as a real number, its lower and upper bound, the number
+    of samples, and `MEAN` if their values are combined by the mean.
+
+    Refuses aggregates that are not statistics of `functions.sample_statistics`, columns outside of aggregates, and bounds that
+    are not literals.
+    """
+    parts = list(node.expressions)
+    if not 3 <= len(parts) <= 5:
+        reason = "takes an expression over aggregates, its lower and upper bound, and perhaps a number of samples and"
+        _refuse(node, f"{reason} '{MEDIAN}' or '{MEAN}'")
+    lower, upper = (_number(part, scalars) for part in parts[1:3])
+    if not float(lower) < float(upper):
+        _refuse(parts[1], "takes a lower bound below the upper one")
+    samples = _samples(parts[3], scalars) if len(parts) >= 4 else SAMPLES
+    combined = (literal(MEAN),) if len(parts) == 5 and _is_mean(parts[4], scalars) else ()
+    inner = SampleScalars(scalars, condition)
+    value = inner.bind(parts[0])
+    if not inner.statistics:
+        _refuse(parts[0], "takes an expression over aggregates, such as CORR(x, y)")
+    if len(inner.statistics) > _MOST_STATISTICS:
+        _refuse(parts[0], f"takes an expression over {_MOST_STATISTICS} aggregates at most")
+    if not value.facts.type.numeric:
+        _refuse(parts[0], f"takes an expression whose value is a number, not {value.facts.type.value}")
+    real = call("to_real", value) if value.facts.type is Type.INTEGER else value
+    return Measure(name, word, (real, *(literal(part) for part in (lower, upper, samples)), *combined), False, None)
+
+
+def _refuse(node: exp.Expr, reason: str) -> NoReturn:
+    nearest: exp.Expr | None = node  # NULL has no position in the text
+    while nearest is not None and place(nearest) is None:
+        nearest = nearest.parent
+    raise refuse("wrong_arguments", function=FUNCTION, reason=reason, position=place(nearest))
+
+
+def _literal(node: exp.Expr, scalars: Scalars) -> Fraction | None:
+    bound = scalars.bind(node)
+    value = bound.value if isinstance(bound, Literal) else None
+    return Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
+
+
+def _number(node: exp.Expr, scalars: Scalars) -> Fraction:
+    number = _literal(node, scalars)
+    if number is None or not _usable(number):
+        _refuse(node, "takes bounds that are literal numbers, 0 or from 1e-100 to 1e100 in size")
+    return number
+
+
+def _is_mean(node: exp.Expr, scalars: Scalars) -> bool:
+    """Return whether samples are combined by their mean. Refuses words other than MEAN and MEDIAN."""
+    bound = scalars.bind(node)
+    word = bound.value.lower() if isinstance(bound, Literal) and isinstance(bound.value, str) else None
+    if word not in (MEAN, MEDIAN):
+        _refuse(node, f"combines samples by '{MEDIAN}' or '{MEAN}'")
+    return word == MEAN
+
+
+def _usable(end: Fraction) -> bool:
+    return end == 0 or 1 / _LARGEST <= abs(end) <= _LARGEST
+
+
+def _samples(node: exp.Expr, scalars: Scalars) -> int:
+    number = _literal(node, scalars)
+    if number is None or number.denominator != 1 or not _FEWEST_SAMPLES <= number <= _MOST_SAMPLES:
+        _refuse(node, f"takes a literal number of samples from {_FEWEST_SAMPLES} to {_MOST_SAMPLES}")
+    return int(number)
+
+
+class SampleScalars(Scalars):
+    """Binder of an expression over statistics: aggregates become calls of statistics; columns are allowed only inside them."""
+
+    def __init__(self, rows: Scalars, condition: Expr | None) -> None:
+        """Bind over the scope of `rows`, which binds the arguments of aggregates. `condition`: FILTER of the whole expression."""
+        super().__init__(rows.scope)
+        self._rows = rows
+        self._condition = condition
+        self.statistics: dict[Call, None] = {}
+
+    def bind(self, node: exp.Expr | None) -> Expr:
+        """Bind as `Scalars.bind` does, with aggregates replaced by calls of statistics."""
+        if isinstance(node, _SUBQUERIES):
+            _refuse(node, "takes an expression over aggregates alone, without subqueries, lists and windows")
+        if isinstance(node, exp.Column):
+            _refuse(node, f"takes columns inside of aggregates: {node.sql('duckdb')} has a value for each row")
+        if node is None or not _is_aggregate(node):
+            return super().bind(node)
+        bound = self._statistic(node)
+        self.statistics[bound] = None
+        return bound
+
+    def _statistic(self, node: exp.Expr) -> Call:
+        condition, aggregate = self._condition, node
+        if isinstance(node, exp.Filter):
+            only(node, "this", "expression")
+            condition = both(condition, self._rows.boolean(node.expression.this))
+            aggregate = node.this
+        inner = aggregate.this if isinstance(aggregate, exp.WithinGroup) else aggregate
+        statistic = SPELLED.get(_spelling(inner))
+        if statistic is None or (aggregate is not inner and statistic.operands is not Operands.QUANTILE):
+            names = ", ".join(sorted(STATISTICS))
+            _refuse(inner, f"knows no {sql_word(inner)} of a sample; it knows {names}")
+        if statistic.word == "count":
+            return self._count(inner, condition)
+        if statistic.operands is Operands.QUANTILE:
+            measure = bind_quantile("", statistic.word, aggregate, self._rows, None)
+            self._check_number(statistic, measure.arguments[0], inner)
+            return statistic_call(statistic, measure.arguments, condition)
+        return statistic_call(statistic, self._arguments(statistic, inner), condition)
+
+    def _count(self, node: exp.Expr, condition: Expr | None) -> Call:
+        only(node, "this", "big_int")
+        counted = node.this
+        if counted is None or isinstance(counted, exp.Star):
+            only(counted or node, "big_int")
+            return statistic_call(STATISTICS["count_rows"], (), condition)
+        if not isinstance(counted, exp.Distinct):
+            return statistic_call(STATISTICS["count"], (self._rows.bind(counted),), condition)
+        only(counted, "expressions")
+        if len(counted.expressions) != 1:
+            raise refuse("distinct_many", position=place(node))
+        return statistic_call(STATISTICS["count_distinct"], (self._rows.bind(counted.expressions[0]),), condition)
+
+    def _arguments(self, statistic: Statistic, node: exp.Expr) -> tuple[Expr, ...]:
+        """Return the bound arguments of an aggregate. Refuses numbers without bounds."""
+        if isinstance(node, exp.Anonymous):
+            operands = list(node.expressions)
+        else:
+            only(node, "this", "expression")
+            operands = [part for part in (node.this, node.args.get("expression")) if part is not None]
+        if not operands:
+            raise MissingArgument
+        if len(operands) != statistic.arity:
+            raise refuse(
+                "wrong_arguments",
+                function=statistic.word.upper(), reason=f"takes {statistic.arity} arguments", position=place(node),
+            )  # fmt: skip
+        if any(isinstance(operand, (exp.Distinct, exp.Order)) for operand in operands):
+            _refuse(node, "takes aggregates of all rows of a sample, not of distinct values or in an order")
+        arguments = tuple(self._rows.bind(operand) for operand in operands)
+        if statistic.operands is not Operands.VALUE:
+            for argument, operand in zip(arguments, operands, strict=True):
+                check_ordered(statistic.word.upper(), argument, operand, self._rows)
+                self._check_number(statistic, argument, operand)
+        return arguments
+
+    def _check_number(self, statistic: Statistic, argument: Expr, node: exp.Expr) -> None:
+        facts = argument.facts
+        if not facts.type.numeric:
+            reason = f"takes numbers here, not {facts.type.value}"
+            raise refuse("wrong_arguments", function=statistic.word.upper(), reason=reason, position=place(node))
+        if not all(_usable(Fraction(end)) for end in (facts.lower, facts.upper)):
+            reason = "takes numbers here whose bounds are 0 or from 1e-100 to 1e100 in size"
+            raise refuse("wrong_arguments", function=statistic.word.upper(), reason=reason, position=place(node))
+
+
+def _spelling(node: exp.Expr) -> str:
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    if isinstance(node, (exp.Filter, exp.WithinGroup)):
+        return True
+    return isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and _spelling(node) in SPELLED)

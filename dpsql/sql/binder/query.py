@@ -25,23 +25,34 @@ from dpsql.plan.plan import (
     Distinct,
     Expr,
     Filter,
+    Plan,
+    Project,
     PublicInput,
     Relation,
     ReleasedRows,
     ReleasedValue,
     Result,
+    UnitAggregate,
+    base_scan,
+    results_read,
 )
 from dpsql.plan.stability import parts, rows_per_unit
 from dpsql.policy import Policy
+from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.sql.binder import correlated_subqueries as correlated
-from dpsql.sql.binder import joins, semijoins
+from dpsql.sql.binder import (
+    function_calls,  # noqa: F401 (enters its handlers)
+    joins,
+    semijoins,
+)
 from dpsql.sql.binder import private_block as blocks
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
-from dpsql.sql.binder.combined_rows import InnerQueries, combined_rows, united_rows
+from dpsql.sql.binder.combined_rows import InnerQueries, check_shown, combined_rows, united_rows
 from dpsql.sql.binder.equal_keys import naming_unit
 from dpsql.sql.binder.laterals import without_laterals
-from dpsql.sql.binder.public_keys import as_read
+from dpsql.sql.binder.per_unit_aggregation import WindowScalars, protected_sets
+from dpsql.sql.binder.private_block import as_read, measures
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, labels_of, only
 from dpsql.sql.binder.select_lists import (
     bound_star,
@@ -52,7 +63,6 @@ from dpsql.sql.binder.select_lists import (
     where_written_out,
     written_out,
 )
-from dpsql.sql.binder.set_operations import protected_sets
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
@@ -60,6 +70,10 @@ from dpsql.sql.binder.trees import (
     as_query,
     asks_no_rows,
     check_names,
+    condition_of,
+    conjuncts,
+    is_constantly_false,
+    literal_limit,
     no_rows,
     order_by_all,
     output_name,
@@ -70,11 +84,10 @@ from dpsql.sql.binder.trees import (
     with_names,
 )
 from dpsql.sql.binder.unpaired_rows import check_unread
-from dpsql.sql.binder.windows import WindowScalars
 from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
 from dpsql.sql.lexer import place
-from dpsql.sql.parse import dialect
-from dpsql.sql.rewrites.pivots import with_declared_labels
+from dpsql.sql.parse import Statement, dialect
+from dpsql.sql.rewrites.pivots import listed_values, with_declared_labels, without_pivots
 
 MOST_BLOCKS = 50
 MOST_SCANS = 200
@@ -503,3 +516,104 @@ class QueryBinder:
 
 def _position(column: Column) -> int:
     return int(column.name.removeprefix("c"))
+
+
+# --- binding of a parsed statement to the policy ----------------------------------------------------------------------
+# Private blocks and the public remainder, with types (privacy.md 6).
+
+
+def bind(
+    statement: Statement, policy: Policy, min_units: int | None = None, public_values: PublicValues = EVALUATED
+) -> Plan:
+    """Bind one query or explained query to the policy and return its plan. `min_units`: groups with fewer counted units are not
+    shown (None: all are). `public_values`: how the values of public keys are found. Refusals carry the position in the text."""
+    assert statement.query is not None
+    query = statement.query
+    try:
+        if exp.Pivot in statement.kinds:
+            query = without_pivots(query.copy(), partial(_listed, policy, query))
+        _unqualified(query, policy)
+        binder = QueryBinder(policy, query, min_units, public_values)
+        bound = binder.query(query, Environment())
+        if isinstance(bound, Protected):
+            raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(query))
+        check_shown(query, bound)
+        remainder = as_query(bound)
+        put_in_front(remainder, binder.common)
+        blocks, results, read = _read(binder, remainder)
+        public = tuple(entry for entry in binder.public.values() if entry.name in read)
+        return Plan(
+            statement.sql, blocks, public, remainder, tuple(bound.columns), results, empty=_shows_no_rows(query)
+        )
+    except Error as error:
+        raise error.placed_in(statement.sql) from None
+    except RecursionError:
+        raise refuse("too_deep", most=150).placed_in(statement.sql) from None
+
+
+def _listed(policy: Policy, query: exp.Query, source: exp.Expr, key: exp.Column) -> list[exp.Expr]:
+    """Return the values that the policy lists for a column of a table, or of a SELECT of its columns. Refuses (pivot) others."""
+    column: exp.Expr = key
+    while (
+        isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select) and not source.this.args.get("joins")
+    ):
+        named = [
+            item.unalias() for item in source.this.expressions if item.alias_or_name.lower() == column.name.lower()
+        ]
+        if len(named) != 1 or not isinstance(named[0], exp.Column) or source.this.args.get("from_") is None:
+            break
+        column, source = named[0], source.this.args["from_"].this
+    written = {common.alias.lower() for common in query.find_all(exp.CTE)}
+    plain = isinstance(source, exp.Table) and source.name.lower() not in written
+    table = policy.table_at(*(part.name for part in source.parts)) if plain and isinstance(source, exp.Table) else None
+    columns = () if table is None else base_scan(table).columns
+    values = [domain_of(each) for each in columns if each.name.lower() == column.name.lower()]
+    return listed_values(values[0] if values else None, key)
+
+
+def _shows_no_rows(query: exp.Query) -> bool:
+    """Return whether an answer has no rows because its query says so outright: LIMIT 0, HAVING FALSE, or WHERE FALSE unless a
+    total over all rows has a row of its own."""
+    if not isinstance(query, exp.Select):
+        return literal_limit(query) == 0
+    if literal_limit(query) == 0 or any(map(is_constantly_false, conjuncts(condition_of(query, "having")))):
+        return True
+    group = query.args.get("group")
+    if group is None:
+        return asks_no_rows(query) and not measures(query)
+    plain = group.expressions and not any(value for name, value in group.args.items() if name != "expressions")
+    sets = (exp.Cube, exp.GroupingSets, exp.Rollup, exp.Tuple)
+    return bool(plain) and not any(isinstance(key, sets) for key in group.expressions) and asks_no_rows(query)
+
+
+def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:
+    """Return the blocks, results and names of tables that the remainder reads, directly or through others. Only these are
+    measured."""
+    named = {result.name: result for result in binder.results.values()}
+    read = {table.name for table in query.find_all(exp.Table)}
+    for block in reversed(binder.blocks.values()):  # a block reads only results of earlier blocks
+        for name in results_read(block) if named and block.name in read else ():
+            read |= {name} | {table.name for table in named[name].query.find_all(exp.Table)}
+    blocks = tuple(block for block in binder.blocks.values() if block.name in read)
+    return blocks, tuple(entry for entry in named.values() if entry.name in read), read
+
+
+def _unqualified(query: exp.Query, policy: Policy) -> None:
+    """Remove the schema from columns written [dataset.]schema.table.column, as BI tools write them.
+
+    Any other schema stays and is refused later with its position. Before an alias, which is not a table of the policy, a default
+    schema is accepted.
+    """
+    for column in query.find_all(exp.Column):
+        table = policy.table(column.table) if column.db else None
+        in_schema = column.db.lower() in DEFAULT_SCHEMAS if table is None else table.is_in(column.db)
+        if column.db and in_schema and column.catalog.lower() in ("", policy.dataset.lower()):
+            column.set("db", None)
+            column.set("catalog", None)
+
+
+def _per_unit(relation: Relation) -> bool:
+    """Return whether each row is the result of an aggregation over one privacy unit."""
+    while isinstance(relation, (Filter, Project)):
+        relation = relation.source
+    return isinstance(relation, UnitAggregate)

@@ -18,10 +18,15 @@ from dpsql.functions.row_costs import MOST_NANOSECONDS, cost, part_read, way_out
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
-from dpsql.sql.binder.function_hints import comparison_hint, expression_hint, unknown_function
+from dpsql.sql.binder.function_hints import (
+    COMPARISONS,
+    check_listed,
+    comparison_hint,
+    expression_hint,
+    unknown_function,
+)
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
 from dpsql.sql.binder.sql_words import sql_word
-from dpsql.sql.binder.unlisted_values import COMPARISONS, check_listed
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.comparisons import with_extremes
 

@@ -1,17 +1,20 @@
-"""Names in scope while a query is bound, and the two kinds of sources of a FROM clause."""
+"""Names in scope while a query is bound, the two kinds of sources of a FROM clause, and the binder as its parts see it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from typing import Protocol
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse, suggestion
+from dpsql.functions.key_questions import PublicValues
 from dpsql.plan.intervals import Facts
-from dpsql.plan.plan import Column, Expr, Relation
+from dpsql.plan.plan import Block, Column, Expr, PublicInput, Relation
+from dpsql.policy import Policy
 from dpsql.sql.binder.sql_words import slot_word, sql_word
 from dpsql.sql.binder.unpaired_rows import UnpairedRows
 from dpsql.sql.lexer import OWN_NAMES, place
@@ -267,3 +270,46 @@ def lacks_argument(node: exp.Expr) -> Error:
 def same_unit(expression: Expr, unit_names: frozenset[str]) -> bool:
     """Return whether an expression is the privacy unit's key itself."""
     return isinstance(expression, Column) and expression.name in unit_names
+
+
+# --- interface through which parts of the binder use the binder of the whole statement --------------------------------
+
+
+class BindingContext(Protocol):
+    """One statement while it is bound: its policy, what has been collected from it, and methods that bind its parts.
+
+    `blocks`: the private blocks so far, by name. `whole`: the statement itself. `public`: the public tables read so far, by the
+    table's name. `min_units`: groups with fewer counted units are not shown (None: all are). `public_values`: how the values of
+    public keys are found. The methods raise only refusals.
+    """
+
+    policy: Policy
+    blocks: dict[str, Block]
+    whole: exp.Expr
+    public: dict[str, PublicInput]
+    min_units: int | None
+    public_values: PublicValues
+
+    def add_block(self, block: Block) -> str:
+        """Add a private block and return its name; equal blocks are one release."""
+
+    def environment(self, tree: exp.Query, outer: Environment) -> Environment:
+        """Return the environment with the WITH entries of `tree`."""
+
+    def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
+        """Return the alias of one item of FROM, and its bound source. `rows`: the SELECT above aggregates."""
+
+    def alone(self, node: exp.Expr, environment: Environment, around: Scope) -> Bound:
+        """Bind a subquery of an expression that must not name columns of the outer query."""
+
+    def rows(self, bound: Released, node: exp.Expr, null_safe: Collection[int] = ()) -> Protected:
+        """Return a result as a relation that a later block reads. `null_safe`: columns that are compared with NULL as a value."""
+
+    def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
+        """Return the single value of a subquery over results as an expression over protected rows."""
+
+    def subquery(self, node: exp.Expr, environment: Environment) -> exp.Expr | None:
+        """Return the released form of a subquery inside an expression, None for any other node."""
+
+    def released_part(self, value: object, environment: Environment) -> object:
+        """Return a part of the public remainder with its subqueries bound."""

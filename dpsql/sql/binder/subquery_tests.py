@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from dpsql.sql.binder.aggregates import has_aggregate
-from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, labels_of, using
+from dpsql.sql.binder.scope import HIDDEN, BindingContext, Bound, Environment, Protected, labels_of, using
 from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit, output_name, own_columns
 
 Sources = list[tuple[str, Bound]]

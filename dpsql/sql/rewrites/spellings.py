@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.date_formats import of_words
+from dpsql.functions.dates import of_words
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpsql.functions.date_formats import of_words
+from dpsql.functions.dates import of_words
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from support.seeds import seeds
 from dpsql.engine.duckdb.dialect import DUCKDB as emit
 from dpsql.functions.evaluate import _LAZY, MEANINGS, evaluate
 from dpsql.functions.numeric import REGISTRY, call
-from dpsql.functions.text_values import like
+from dpsql.functions.values import like
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr
 

@@ -12,7 +12,7 @@ from dpsql.functions.row_costs import MOST_MATCHED, MOST_OF_A_QUESTION, MOST_REA
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Block, Call, Column, Expr, Filter, Literal
-from dpsql.sql.binder.bind import bind
+from dpsql.sql.binder.query import bind
 from dpsql.sql.parse import parse
 
 TEXT = Column("t", Facts(Type.TEXT))

@@ -11,8 +11,8 @@ import pytest
 from support.seeds import seeds
 
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.key_questions import Weakening, folded
 from dpsql.functions.numeric import call
-from dpsql.functions.weakening import Weakening, folded
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 

@@ -22,7 +22,7 @@ from support.gates import EXACT_NUMBERS
 from dpsql.aggregates.contract import Arguments, aggregate_of, register, unregister
 from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import Error, InternalError
-from dpsql.functions.value_lists import listed
+from dpsql.functions.public_domains import listed
 from dpsql.noise import measurements as noise
 from dpsql.noise.number_samplers import NUMBER_SAMPLERS, choose_most
 from dpsql.noise.randomness import Randomness

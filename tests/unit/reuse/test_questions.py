@@ -20,7 +20,7 @@ from dpsql.policy import load_policy
 from dpsql.policy.types import StorePolicy
 from dpsql.reuse.questions import QuestionTexts, days_before
 from dpsql.session.session import Session, open_session
-from dpsql.sql.split import read_script
+from dpsql.sql.lexer import read_script
 
 SUM = "SELECT kind, SUM(cost) FROM visits GROUP BY kind"
 COUNT = "SELECT COUNT(*) FROM patients WHERE city = 'Linz'"

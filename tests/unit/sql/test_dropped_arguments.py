@@ -9,8 +9,8 @@ from support.neighbouring_hospitals import policy
 from support.recording_session import World
 
 from dpsql.errors.exceptions import Error
-from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.parse import DIALECT, parse
+from dpsql.sql.parser import check_arguments
 
 OF_ROWS = ("nights", "ward", "cost", "day", "seen")
 PARSER = sqlglot.Dialect.get_or_raise(DIALECT).parser()

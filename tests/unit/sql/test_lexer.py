@@ -13,12 +13,11 @@ from sql.corpus import ACCEPTED
 from support.package_modules import FILES, name, nodes_of
 
 from dpsql.errors.exceptions import Refusal
-from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, lex
+from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, lex, read_script
 from dpsql.sql.parse import parse
-from dpsql.sql.split import read_script
 
 OWN_TEXTS = {
-    "sql/dropped_arguments.py": "asks the parser about calls that it makes up",
+    "sql/parser.py": "asks the parser about calls that it makes up",
     "tuning/choices.py": "reads a remainder that it wrote",
     "release/sandbox.py": "writes a remainder of our own anew, once it has failed",
     "exports/estimates.py": "a question about randomised rows, which no session answers and no other door reads",

@@ -13,7 +13,7 @@ import dpsql
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy, parse_policy
-from dpsql.sql.binder.bind import bind
+from dpsql.sql.binder.query import bind
 from dpsql.sql.parse import parse
 
 TEXT = """

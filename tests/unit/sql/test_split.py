@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.errors.exceptions import Refusal
-from dpsql.sql.split import Piece, read_script, split_file
+from dpsql.sql.lexer import Piece, read_script, split_file
 
 SAFE = st.sampled_from([
     "SELECT 1", "SELECT ';'", "SELECT 'it''s; not'", 'SELECT 1 AS "a;b"', "SELECT /* ; */ 1", "SELECT 1 -- ; x\n + 2",

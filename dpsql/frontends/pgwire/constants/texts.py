@@ -15,7 +15,7 @@ from dpsql.frontends.pgwire.constants import conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import each, function
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, sign_of
-from dpsql.functions.text_values import MOST_TEXT
+from dpsql.functions.values import MOST_TEXT
 
 MOST_MATCHES = 1_000
 MOST_FORM, MOST_REGULAR = 2_000, 10_000_000

@@ -25,8 +25,8 @@ from dpsql.engine.postgresql.patterns import NotTheSame, in_postgresql
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY, call
-from dpsql.functions.regex import WrongPattern, checked, matches
-from dpsql.functions.text_values import lower, upper
+from dpsql.functions.text import WrongPattern, checked, matches
+from dpsql.functions.values import lower, upper
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Call, Column, literal
 

@@ -14,7 +14,7 @@ from dpsql.engine.spark.dialect import FUNCTIONS, SPARK, UNSUPPORTED
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
-from dpsql.functions.text_values import like, lower, upper
+from dpsql.functions.values import like, lower, upper
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Call, Column, Literal
 

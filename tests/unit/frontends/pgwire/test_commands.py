@@ -6,8 +6,7 @@ import pytest
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.frontends.pgwire.commands import Command, read_command
-from dpsql.sql.lexer import POSTGRESQL
-from dpsql.sql.split import read_script
+from dpsql.sql.lexer import POSTGRESQL, read_script
 
 
 def command(sql: str) -> Command | None:

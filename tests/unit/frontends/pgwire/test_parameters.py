@@ -21,8 +21,7 @@ from dpsql.frontends.pgwire.parameters import (
     parameter_types,
 )
 from dpsql.policy import parse_policy
-from dpsql.sql.lexer import POSTGRESQL
-from dpsql.sql.split import read_script
+from dpsql.sql.lexer import POSTGRESQL, read_script
 
 POLICY = parse_policy(CLINIC)
 LISTS = {element: e.ARRAY_OF[element] for element in (e.INT4, e.INT8, e.FLOAT8, e.TEXT, e.DATE)}

@@ -17,9 +17,8 @@ from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS, Transaction
 from dpsql.policy import Policy, parse_policy
 from dpsql.pricing.options import Options
-from dpsql.sql.lexer import POSTGRESQL, Piece
+from dpsql.sql.lexer import POSTGRESQL, Piece, read_script
 from dpsql.sql.parse import Statement, parse
-from dpsql.sql.split import read_script
 
 POLICY = parse_policy(CLINIC)
 FIRST = Options.of_policy(POLICY, None)

@@ -11,7 +11,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Window
 from dpsql.sql.binder.joins import joined
-from dpsql.sql.binder.windows import MOST_OFFSET, WindowScalars
+from dpsql.sql.binder.per_unit_aggregation import MOST_OFFSET, WindowScalars
 
 ROWS = 7
 """Rows of one unit in the relation below, as these tests assume."""
