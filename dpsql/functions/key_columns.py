@@ -21,7 +21,7 @@ from typing import Any
 
 from dpsql.functions.public_domains import as_key, labelled_column
 from dpsql.functions.signatures import call
-from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.intervals import Facts, Type, hull
 from dpsql.plan.origins import COUNTS, UnknownOrigin, branches
 from dpsql.plan.plan import (
     Call,
@@ -254,7 +254,8 @@ class _Followed(ABC):
                     self.of_source(Column(label, dict(source.columns)[label].facts)) if value is None else value
                     for source, label, value in zip(sources, source_names, values, strict=True)
                 ]
-                origins[name] = _Origin(value=Column(name + self.suffix, more[name][0].facts))
+                facts = [value.facts for value in more[name]]
+                origins[name] = _Origin(value=Column(name + self.suffix, hull(facts, facts[0].type)))
         if not more:
             return node, origins
         projects = []

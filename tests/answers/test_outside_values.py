@@ -139,6 +139,10 @@ AGREE = [
     ("SELECT k, COUNT(*) FROM (SELECT id, kind AS k FROM visits) GROUP BY k ORDER BY k", f"SELECT {KIND} AS k, COUNT(*) FROM visits GROUP BY k ORDER BY k"),
     ("SELECT r, COUNT(*) FROM (SELECT region AS r FROM people UNION ALL SELECT region FROM people) GROUP BY r ORDER BY r",
      f"SELECT {REGION}, 2 * COUNT(*) FROM people GROUP BY 1 ORDER BY 1"),
+    ("SELECT r, COUNT(*) FROM (SELECT region AS r FROM people UNION ALL SELECT 'both' FROM people) GROUP BY r ORDER BY r",
+     f"SELECT r, COUNT(*) FROM (SELECT {REGION} AS r FROM people UNION ALL SELECT 'both' FROM people) GROUP BY r ORDER BY r"),
+    ("SELECT r, COUNT(*) FROM (SELECT region AS r FROM people UNION ALL SELECT kind FROM visits) GROUP BY r ORDER BY r",
+     f"SELECT r, COUNT(*) FROM (SELECT {REGION} AS r FROM people UNION ALL SELECT {KIND} FROM visits) GROUP BY r ORDER BY r"),
     ("SELECT r, COUNT(*) FROM (SELECT upper(region) AS r FROM people) GROUP BY r ORDER BY r",
      f"SELECT upper({REGION}) AS r, COUNT(*) FROM people GROUP BY r ORDER BY r"),
     ("WITH q AS (SELECT coalesce(region, 'x') AS r, age + 1 AS a FROM people), p AS (SELECT r || '!' AS s, a FROM q) "
