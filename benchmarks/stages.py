@@ -11,7 +11,6 @@ from typing import Any
 
 import dpsql.planning.planner
 import dpsql.session.pipeline
-import dpsql.session.rehearsal
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.ledger.ledger import Ledger
@@ -24,7 +23,7 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (dpsql.planning.planner, "bounded", "rewrite"),
     (dpsql.planning.planner, "price", "price"),
     (dpsql.planning.planner, "fingerprint", "fingerprint"),
-    (dpsql.session.rehearsal, "rehearse", "rehearse"),
+    (dpsql.session.pipeline, "rehearse", "rehearse"),
     (Emitter, "block", "emit"),
     (Ledger, "reserve", "ledger: reserve"),
     (DuckDBEngine, "run", "engine"),

@@ -19,8 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.plan.measurements import Register

@@ -20,8 +20,7 @@ from dpsql.engine.contract import Engine, ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.simulated_errors import OpenLedger
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.planning.planner import Planned, Planner

@@ -4,7 +4,7 @@
     python verify_export.py ledger.jsonl
     python verify_export.py ledger.jsonl --key ledger.key     # checks every digest as well
 
-The format is described in `dpsql/ledger/export.py`. Prints what each scope has spent and may spend, exactly, and what
+The format is described in `dpsql/ledger/records.py`. Prints what each scope has spent and may spend, exactly, and what
 pure and zero-concentrated differential privacy make of the same charges. The exit status is 1 when something does not
 agree: a gap in the numbers, an id charged twice, an outcome of nothing, a scope that has spent more than its limit was
 at that moment, a digest that does not follow from the one before.

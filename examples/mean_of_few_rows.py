@@ -4,7 +4,7 @@
 
 The sums of the distances from each bound have Laplace noise of scale 1000 / epsilon, like AVG under the pure accountant. The
 first estimator has no bias, because it receives the exact number of rows and may leave the bounds; the second is the plain ratio
-of the released sums; the third is dpsql's (`dpsql/aggregates/estimates.py`); the fourth also shrinks the sum toward the lower
+of the released sums; the third is dpsql's (`dpsql/aggregates/moments.py`); the fourth also shrinks the sum toward the lower
 bound while it is below 1.5 deviations of its noise; the last is the posterior mean of the mean, jointly with the number of rows,
 given the noisy sums and their law, with a uniform prior on means within the bounds and on numbers of rows.
 """
@@ -35,7 +35,7 @@ def plain(above: Floats, below: Floats, rows: int) -> Floats:
 
 
 def shown(above: Floats, below: Floats, rows: int) -> Floats:
-    """Return the estimate of `dpsql.aggregates.estimates`: assumed rows are added to a small denominator."""
+    """Return the estimate of `dpsql.aggregates.moments`: assumed rows are added to a small denominator."""
     above, below = np.maximum(above, 0), np.maximum(below, 0)
     number, limit = (above + below) / UPPER, DEVIATIONS * np.sqrt(2) / EPSILON
     inside = np.clip(number, 0, limit)

@@ -19,7 +19,7 @@ from support.places import POLICIES, ROOT
 from dpsql.frontends.admin.check import check_policy_file
 from dpsql.frontends.demo import DEMOS, shipped_policy
 from dpsql.ledger import open_ledger
-from dpsql.ledger.export import FACTS
+from dpsql.ledger.records import FACTS
 from dpsql.policy import Policy, load_policy, policy_problems
 from dpsql.policy.fields import json_schema
 from dpsql.policy.yaml_text import schema_line

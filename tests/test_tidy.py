@@ -25,12 +25,11 @@ EXACT_ROOMS = (
     "pricing/sensitivity.py",
     "plan/stability.py",
     "pricing/bounding.py",
-    "noise/int128.py",
-    "noise/randomness.py",
+    "noise/group_layout.py",
     "noise/samplers.py",
     "noise/weighted_runs.py",
     "noise/cell_choice.py",
-    "noise/number_samplers.py",
+    "noise/noise_samplers.py",
     "noise/local_sensitivity.py",
 )
 """Rooms that decide about privacy with integers and fractions alone."""
@@ -70,11 +69,8 @@ def test_noise_is_drawn_in_one_place() -> None:
     drawing = re.compile(r"\bdiscrete_(laplace|gaussian)\(")
     calls = {name(file) for file in FILES if drawing.search(file.read_text(encoding="utf-8"))}
     assert calls == {"noise/noise_samplers.py", "noise/samplers.py"}
-    for registry, users in (
-        ("noise_samplers", {"noise/perturb.py", "noise/number_samplers.py"}),
-        ("number_samplers", {"noise/perturb.py"}),
-    ):
-        assert {name(file) for file in FILES if f"{registry} import" in file.read_text(encoding="utf-8")} == users
+    users = {name(file) for file in FILES if "noise_samplers import" in file.read_text(encoding="utf-8")}
+    assert users == {"noise/perturb.py"}
 
 
 @pytest.mark.parametrize("room", EXACT_ROOMS)
@@ -85,7 +81,7 @@ def test_rooms_that_decide_have_no_floats(room: str) -> None:
         for node in nodes_of(PACKAGE / room, ast.Call)
         if isinstance(node.func, ast.Name) and node.func.id == "float"
     ]
-    if room == "noise/int128.py":
+    if room == "noise/group_layout.py":
         floats = [node for node in floats if node.value != 2.0]  # its way out: noisy integers become floats
     assert floats == [] and casts == []
 

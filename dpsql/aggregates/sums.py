@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis, SharedPart, register
-from dpsql.aggregates.estimates import mean, row_count
+from dpsql.aggregates.moments import mean, row_count
 from dpsql.functions.numeric import both, call
 from dpsql.plan.formulas import Estimate, Formula, greatest, within
 from dpsql.plan.intervals import INT64, Facts, Type

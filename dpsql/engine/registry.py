@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpsql.engine.contract import Engine
-from dpsql.engine.structure import SourceTable
+from dpsql.engine.contract import Engine, SourceTable
 from dpsql.errors.exceptions import refuse
 from dpsql.policy import Policy
 from dpsql.policy.source_kinds import outside_engine, scheme_of
@@ -76,7 +75,7 @@ def structure_of(source: Path | str) -> dict[str, SourceTable]:
         scheme = scheme_of(source)
         try:
             if scheme == "postgresql":
-                from dpsql.engine.postgresql.structure import structure_of_server as of_server
+                from dpsql.engine.postgresql.connections import structure_of_server as of_server
             elif scheme == "spark":
                 from dpsql.engine.spark.sessions import structure_of_catalog as of_server
             else:
@@ -86,6 +85,6 @@ def structure_of(source: Path | str) -> dict[str, SourceTable]:
         if tables := of_server(source):
             return tables
         raise refuse("init_source", place=f"{scheme}://", problem="its catalog has no table that may be read")
-    from dpsql.engine.duckdb.structure import structure_of_file
+    from dpsql.engine.duckdb.literals import structure_of_file
 
     return structure_of_file(source)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+from dpsql.engine.contract import Broken
 from dpsql.engine.query import Identity, Source
-from dpsql.engine.structure import Broken
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 

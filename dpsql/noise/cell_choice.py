@@ -39,11 +39,10 @@ from typing import Protocol
 
 import numpy as np
 
-from dpsql.noise.randomness import Randomness, Words, guard, words
+from dpsql.noise.samplers import Integers, Randomness, Words, guard, words
 from dpsql.noise.weighted_runs import (
     EXACT_BITS,
     ONE_BITS,
-    Integers,
     Run,
     Runs,
     check_shape,

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
-from dpsql.noise.randomness import Randomness, guard, words
+from dpsql.noise.samplers import Randomness, guard, words
 from dpsql.pricing.row_export import ExportedColumn, ExportPlan
 from dpsql.privacy.mechanisms.local_randomizers import STEPS, CategoryLaw, NumberLaw, WindowWeights
 

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.randomness import Randomness, Truths, Words, bernoulli, guard, words
 from dpsql.noise.rank_histograms import Histograms, NumberGate, laid_out
-from dpsql.noise.samplers import Integers, tails
+from dpsql.noise.samplers import Integers, Randomness, Truths, Words, bernoulli, guard, tails, words
 from dpsql.privacy.mechanisms.local_sensitivity import (
     REFUSED,
     LocalSensitivityPlan,

@@ -24,7 +24,7 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.noise.randomness import Randomness, Words, guard, words
+from dpsql.noise.samplers import Integers, Randomness, Words, guard, words
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper
 
 # --- bounds of exp ----------------------------------------------------------------------------------------------------
@@ -149,7 +149,6 @@ MOST_CELLS = (1 << 29) - 1
 _TOP = np.uint64((1 << 64) - 1)
 _HALF_BITS = 31
 
-Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 Run = tuple[int, int, int]
 """First cell, width, distance."""

@@ -18,8 +18,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.engine.contract import Engine
+from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.traces import TRACES
 from dpsql.functions.canonical_conditions import has_no_rows
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
@@ -27,8 +27,7 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, filled, group_count, results_read
-from dpsql.plan.stability import tables
-from dpsql.plan.unused_columns import marks_read, scans
+from dpsql.plan.stability import marks_read, scans, tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table

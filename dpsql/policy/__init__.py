@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsql.policy.load import load_policy, parse_policy, policy_problems
+from dpsql.policy.check import load_policy, parse_policy, policy_problems
 from dpsql.policy.reach import Hop, is_file
 from dpsql.policy.types import (
     COLUMN_TYPES,

@@ -9,7 +9,7 @@ from math import isqrt
 from typing import Any, TypeVar
 
 from dpsql.aggregates.contract import PairSquares, Products, SharedPart, Squares, aggregate_of
-from dpsql.aggregates.distances import can_be_missing, present
+from dpsql.aggregates.moments import can_be_missing, present
 from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
 from dpsql.plan.plan import Clip, Column, Expr, Measure, ReleasedValue, Term, TermKind, TotalCut, literal

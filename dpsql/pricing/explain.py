@@ -18,7 +18,7 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.aggregates.contract import SharedPart, aggregate_of
-from dpsql.aggregates.distances import distance
+from dpsql.aggregates.moments import distance
 from dpsql.functions.numeric import call, clamped, constant
 from dpsql.plan.expression_text import column_texts, expression_text, with_filter
 from dpsql.plan.formulas import terms_of

@@ -67,7 +67,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpsql.aggregates.contract import Arguments, PairSquares, Products, SharedPart, Squares, aggregate_of
-from dpsql.aggregates.distances import can_be_missing
+from dpsql.aggregates.moments import can_be_missing
 from dpsql.functions.numeric import call
 from dpsql.plan.formulas import Formula, NoisyValue, Number
 from dpsql.plan.intervals import Type

@@ -23,8 +23,7 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Key, Relation, Term, TermKind, group_count
-from dpsql.plan.stability import owned
-from dpsql.plan.unused_columns import identity
+from dpsql.plan.stability import identity, owned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_parts import BudgetParts, is_whole, measure_half_width, recomputed_loss, term_errors
 from dpsql.pricing.measurements import PARTS, farthest

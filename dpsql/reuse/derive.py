@@ -31,7 +31,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsql.aggregates.distances import can_be_missing, presence
+from dpsql.aggregates.moments import can_be_missing, presence
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import ChosenNumber, NoisyTerm

@@ -28,8 +28,7 @@ from dpsql.ledger.records import asker, charge_id
 from dpsql.noise.perturb import ChosenNumber, NoisyAnswer, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock
-from dpsql.plan.stability import tables
-from dpsql.plan.unused_columns import family, marks_read
+from dpsql.plan.stability import family, marks_read, tables
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
 from dpsql.policy.versions import changed, mark

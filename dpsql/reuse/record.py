@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpsql.aggregates.distances import can_be_missing
+from dpsql.aggregates.moments import can_be_missing
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.public_domains import domain_of
 from dpsql.noise.perturb import NoisyAnswer

@@ -24,9 +24,8 @@ from typing import Any, Generic, TypeVar
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.engine.served_tables import UNNAMED
-from dpsql.errors.custodian_log import registered
+from dpsql.errors.custodian_log import TRACES, registered
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.traces import TRACES
 from dpsql.policy import Policy
 from dpsql.storage.memory import LiveObjects
 

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
+from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, Fault, refuse
-from dpsql.errors.traces import TRACES
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.records import charge_id

@@ -44,8 +44,7 @@ from dpsql.reuse.lookup import PaidBlock, shown_term_errors
 from dpsql.session.budget import ChargeShare, Remaining
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices
-from dpsql.session.pipeline import stored_answer
-from dpsql.session.rehearsal import rehearse
+from dpsql.session.pipeline import rehearse, stored_answer
 
 _MOST_OUTPUTS = 12
 _MOST_TILES = 50

@@ -27,7 +27,7 @@ from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import REGISTRY, call
 from dpsql.plan.plan import Column, Distinct, Expr, Filter, Project, Relation, Scan, Union_, UnitAggregate, columns_read
 from dpsql.planning.planner import AskedValues
-from dpsql.policy.load import parse_policy
+from dpsql.policy.check import parse_policy
 from dpsql.release.sandbox import shared_sandbox
 from dpsql.sql.binder.query import bind
 from dpsql.sql.parse import parse

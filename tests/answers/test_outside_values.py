@@ -26,7 +26,7 @@ from dpsql.functions.public_domains import as_key, domain_of
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Column, Expr, Filter, Literal, Scan
 from dpsql.policy import load_policy
-from dpsql.policy.load import parse_policy, policy_problems
+from dpsql.policy.check import parse_policy, policy_problems
 from dpsql.session.session import Session, open_session
 
 POLICY = """

@@ -23,7 +23,7 @@ from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, columns_read
 from dpsql.policy import load_policy
-from dpsql.policy.load import parse_policy
+from dpsql.policy.check import parse_policy
 from dpsql.session.session import Session
 from dpsql.sql.binder.query import bind
 from dpsql.sql.parse import parse

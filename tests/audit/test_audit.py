@@ -21,7 +21,7 @@ from support.places import POLICIES
 
 from dpsql.engine.emit import bounded_view
 from dpsql.errors.exceptions import Exit
-from dpsql.noise import randomness
+from dpsql.noise import samplers
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import TermKind
@@ -187,7 +187,7 @@ def test_noise_that_two_runs_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 def test_noise_that_two_small_runs_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few cells take their bytes from another generator than many cells."""
-    monkeypatch.setattr(randomness.os, "urandom", lambda size: random.Random(size).randbytes(size))
+    monkeypatch.setattr(samplers.os, "urandom", lambda size: random.Random(size).randbytes(size))
     assert check_law(laplace.noise_for(ONE, Fraction(1, 10))).problem
 
 

@@ -13,8 +13,7 @@ import pytest
 from support.noise_laws import ALPHA, fit, gaussian_cdf, laplace_cdf
 
 from dpsql.engine.contract import ExactAnswer
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate, perturb
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Sensitivity, TermNoise

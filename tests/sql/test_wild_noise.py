@@ -17,8 +17,7 @@ from support.exact_session import exact_session
 from support.gates import NoiselessGate
 from support.neighbouring_hospitals import SCHEMAS, crowd, policy, together
 
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, Selection
 from dpsql.session.session import Session

@@ -13,7 +13,7 @@ import pytest
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
-from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.connection import Limits
 from dpsql.reuse import single_flight
 from support.served_clinic import Served, serving
 

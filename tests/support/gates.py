@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, Selection

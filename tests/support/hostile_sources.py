@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
 from dpsql.policy import Policy
-from dpsql.policy.load import parse_policy
+from dpsql.policy.check import parse_policy
 from support.stored_values import IN_FILES, STORED
 
 Cell = Any

@@ -69,7 +69,7 @@ class Schema:
 
 
 def _ledger_entry() -> dict[str, Any]:
-    from dpsql.ledger.export import FACTS, EntryObject
+    from dpsql.ledger.records import FACTS, EntryObject
 
     schema = Schema()
     bodies = [{"allOf": [schema.of(type_), {"properties": {"kind": {"const": kind}}}]} for kind, type_ in FACTS.items()]

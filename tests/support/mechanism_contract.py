@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.noise_samplers import SAMPLERS, sample, sample_vectors
-from dpsql.noise.randomness import KernelRandomness
+from dpsql.noise.samplers import KernelRandomness
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, series_law, summed, to_json, vector_law

@@ -17,7 +17,7 @@ import pytest
 from clients.programs import left_out
 
 from dpsql.frontends.demo import build_demo
-from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.connection import Limits
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.frontends.pgwire.server import Server, ServerState
 from dpsql.ledger import open_ledger

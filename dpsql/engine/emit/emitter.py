@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from dpsql.aggregates.distances import presence
+from dpsql.aggregates.moments import presence
 from dpsql.engine.dialect import Dialect, parametrised
 from dpsql.engine.emit.bounded_view import ROWS_OF_UNIT, rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
@@ -32,8 +32,7 @@ from dpsql.engine.query import UNIT_ID, UNIT_SETS, EngineQuery
 from dpsql.functions.key_columns import within_domains
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import UNIT, BoundedBlock, Call, Expr, Filter, Project, Relation, Scan, Term, TermKind
-from dpsql.plan.stability import tables
-from dpsql.plan.unused_columns import narrowed
+from dpsql.plan.stability import narrowed, tables
 from dpsql.pricing.bounding import SELECTION
 from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.row_export import ExportPlan

@@ -16,7 +16,7 @@ import pyarrow.csv
 from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
-from dpsql.engine.postgresql.connections import Connections, lost
+from dpsql.engine.postgresql.connections import DEFAULT_SCHEMA, Connections, lost
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.literals import READABLE, binary, quoted
 from dpsql.engine.postgresql.stored_views import ServerViews
@@ -79,7 +79,6 @@ UNION SELECT a.attname, 'is jsonb, whose text may be longer than PostgreSQL allo
 FROM parts AS p JOIN pg_attribute AS a ON a.attrelid = p.oid
 WHERE a.atttypid = CAST('jsonb' AS regtype) AND p.relkind <> 'v' ORDER BY 1, 2
 """
-DEFAULT_SCHEMA = "public"
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from dpsql.engine.contract import SourceTable
 from dpsql.engine.faults import CUSTODIAN_LOG, noted
-from dpsql.engine.spark.literals import kind
-from dpsql.engine.structure import SourceTable
+from dpsql.engine.spark.dialect import kind
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 

@@ -27,7 +27,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from dpsql.engine.contract import Doubt
 from dpsql.engine.faults import CUSTODIAN_LOG, noted
 from dpsql.engine.query import Source, read_by
-from dpsql.engine.spark.literals import READABLE, kind
+from dpsql.engine.spark.dialect import READABLE, kind
 from dpsql.engine.spark.sessions import ended
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsql.engine.files import matching
+from dpsql.engine.csv_files import matching
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.admin.policy_text import scale_of
 from dpsql.ledger import open_ledger
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy, Table, load_policy, policy_problems
-from dpsql.policy.load import policy_text
+from dpsql.policy.check import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
 from dpsql.policy.types import DEFAULT_SCHEMAS
@@ -30,8 +30,7 @@ from dpsql.session.session import source_fingerprint
 from dpsql.sql.binder.base_tables import add_row_filter_problems
 
 if TYPE_CHECKING:
-    from dpsql.engine.contract import Engine
-    from dpsql.engine.structure import Broken
+    from dpsql.engine.contract import Broken, Engine
 
 
 _BROKEN = {

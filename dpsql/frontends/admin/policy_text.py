@@ -20,12 +20,12 @@ from typing import Any
 
 import yaml
 
+from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.engine.registry import structure_of
-from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.files import replace_file, writing
 from dpsql.policy import COLUMN_TYPES, parse_policy, policy_problems
-from dpsql.policy.load import policy_text
+from dpsql.policy.check import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.values import MOST_SCALE
 from dpsql.policy.yaml_text import quoted, schema_line

@@ -16,7 +16,7 @@ from glob import glob
 from pathlib import Path
 from typing import TypeVar
 
-from dpsql.engine.structure import SourceTable, plain_name
+from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.admin.policy_text import (
     LEFT_OUT,
@@ -39,12 +39,12 @@ from dpsql.frontends.admin.policy_text import (
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.files import replace_file
 from dpsql.policy import load_policy, parse_policy
-from dpsql.policy.load import policy_text
+from dpsql.policy.check import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.types import Preparation
 from dpsql.policy.values import MOST_COUNT, login
 from dpsql.policy.yaml_text import Problems, Unreadable, quoted, read_yaml
-from dpsql.privacy.ledger_units import EVERY
+from dpsql.privacy.accounting import EVERY
 from dpsql.session.budget import in_questions
 
 Meaning = TypeVar("Meaning")

@@ -186,7 +186,7 @@ def run(
             if as_json:
                 say_json(summary, indent=1)
             if report is not None:
-                from dpsql.frontends.batch.report_page import write_report
+                from dpsql.frontends.batch.statements import write_report
                 from dpsql.frontends.rendering.formats import left_text
 
                 unprotected = [*session.policy.unprotected.values()]
@@ -196,7 +196,7 @@ def run(
 
 def _begin_report(report: Path, out: Path, dry_run: bool, read: Iterable[Path]) -> None:
     """Prepare the place of a report. Refuse one that is a file which the run reads."""
-    from dpsql.frontends.batch.report_page import begin_report
+    from dpsql.frontends.batch.statements import begin_report
 
     if dry_run:
         raise click.UsageError("--dry-run writes nothing: leave --report out")
@@ -396,7 +396,7 @@ def export(
     estimate` computes counts and averages of the file with error bars, any number of times.
     """
     from dpsql.exports.rows_file import expected_errors
-    from dpsql.session.row_export import RowExport
+    from dpsql.session.session import RowExport
 
     names = tuple(filter(None, map(str.strip, columns.split(","))))
     with SessionOptions(policy, analyst, project).open() as session:

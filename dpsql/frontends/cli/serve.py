@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from dpsql.errors.custodian_log import audit
+from dpsql.errors.custodian_log import TRACES, audit
 from dpsql.errors.exceptions import Error, Exit, refuse
-from dpsql.errors.traces import TRACES
 from dpsql.frontends.cli import PATH, FiniteRange, open_owners_ledger, option, policy_option
 from dpsql.frontends.rendering.terminal import notify, standard_output
 from dpsql.storage.memory import use_few_arenas
 
 if TYPE_CHECKING:
+    from dpsql.frontends.pgwire.connection import Tls
     from dpsql.frontends.pgwire.logins import Logins
-    from dpsql.frontends.pgwire.server import Server, ServerState
-    from dpsql.frontends.pgwire.status import StatusServer
-    from dpsql.frontends.pgwire.tls import Tls
+    from dpsql.frontends.pgwire.server import Server, ServerState, StatusServer
 
 DEFAULT_ADDRESS = "127.0.0.1:5433"
 _CLOSING_SECONDS = 5.0
@@ -69,7 +67,7 @@ def serve(
     drain_seconds: float, status: str | None, traces: bool,
 ) -> None:  # fmt: skip
     """Serve BI tools like a PostgreSQL server; the database is named after the data set."""
-    from dpsql.frontends.pgwire.limits import Limits
+    from dpsql.frontends.pgwire.connection import Limits
     from dpsql.frontends.pgwire.server import Server
 
     host, port = _address(listen)
@@ -154,7 +152,7 @@ def open_server_state(path: Path) -> ServerState:
 
 
 def _tls(state: ServerState, host: str, certificate: Path | None, key: Path | None, make_own: bool) -> Tls | None:
-    from dpsql.frontends.pgwire.tls import load_tls, self_signed
+    from dpsql.frontends.pgwire.connection import load_tls, self_signed
 
     if certificate is not None and key is not None:
         return load_tls(certificate, key)
@@ -217,7 +215,7 @@ async def _reload(server: Server, path: Path) -> None:
 
 
 async def _open_status(server: Server, address: str | None) -> StatusServer | None:
-    from dpsql.frontends.pgwire.status import StatusServer
+    from dpsql.frontends.pgwire.server import StatusServer
 
     if address is None:
         return None

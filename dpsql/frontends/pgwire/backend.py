@@ -21,11 +21,18 @@ from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
 from dpsql.frontends.pgwire.constants.tokens import said
-from dpsql.frontends.pgwire.copying import copy_messages, read_options
 from dpsql.frontends.pgwire.encodings import read_parameter
 from dpsql.frontends.pgwire.parameters import declared_types, set_configs, values_in
 from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
-from dpsql.frontends.pgwire.rows import ResultField, Rows, StatementResult, described, formats_for
+from dpsql.frontends.pgwire.rows import (
+    ResultField,
+    Rows,
+    StatementResult,
+    copy_messages,
+    described,
+    formats_for,
+    read_options,
+)
 from dpsql.frontends.pgwire.transactions import Transaction
 from dpsql.sql.lexer import Piece, read_script
 from dpsql.sql.parse import MOST_CHARACTERS

@@ -21,11 +21,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.engine.memory_account import Held, MemoryAccount
-from dpsql.errors.custodian_log import registering
+from dpsql.errors.custodian_log import TRACES, registering
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.errors.traces import TRACES
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.activity import Activity
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
@@ -37,7 +35,7 @@ from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
-from dpsql.frontends.pgwire.stop import Stop
+from dpsql.frontends.pgwire.stop import Activity, Stop
 from dpsql.plan.plan import group_count
 from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import PrivacyLoss

@@ -10,7 +10,7 @@ from typing import cast
 from sqlglot import exp
 
 from dpsql.aggregates.contract import Aggregate, Arguments, aggregate_of, spelled
-from dpsql.aggregates.distances import can_be_missing
+from dpsql.aggregates.moments import can_be_missing
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import call
 from dpsql.functions.sample_statistics import SPELLED

@@ -12,7 +12,7 @@ from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Project, PublicInput, base_scan
 from dpsql.policy import Policy, Table
-from dpsql.policy.load import refusal
+from dpsql.policy.check import refusal
 from dpsql.policy.yaml_text import Problems
 from dpsql.sql.binder.equal_keys import kind
 from dpsql.sql.binder.row_filters import filtered

@@ -14,7 +14,7 @@ from support.exact_session import exact_session, plain, rows_of
 
 import dpsql
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis, aggregate_of, register, unregister
-from dpsql.aggregates.distances import distance
+from dpsql.aggregates.moments import distance
 from dpsql.errors.exceptions import Error
 from dpsql.functions.numeric import call, clamped
 from dpsql.plan.formulas import Formula, greatest, null_if

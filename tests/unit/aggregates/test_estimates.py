@@ -9,8 +9,7 @@ import pytest
 from support.effort import by_day
 from support.formula_worlds import LOWER, UPPER, Values, World, column, noise_of, world
 
-from dpsql.aggregates.estimates import assumed_mean, beyond_noise
-from dpsql.aggregates.moments import noise_of_covariance
+from dpsql.aggregates.moments import assumed_mean, beyond_noise, noise_of_covariance
 from dpsql.plan.formulas import Deviation, Estimate, NoisyValue, estimated, formula, plugged_in, shrinks, substituted
 from dpsql.plan.plan import Measure, TermKind
 from dpsql.policy.types import UNBOUNDED

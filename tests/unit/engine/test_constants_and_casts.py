@@ -16,7 +16,7 @@ import pytest
 from support.plain_duckdb import plain_duckdb
 
 from dpsql.engine.postgresql import literals as postgresql
-from dpsql.engine.spark import literals as spark
+from dpsql.engine.spark import dialect as spark
 from dpsql.errors.exceptions import Refusal
 from dpsql.plan.intervals import Type
 

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpsql.engine import csv_files
+from dpsql.engine.contract import Broken
 from dpsql.engine.csv_files import CellLayout, CsvDataset, cells, fields, records, whole_lines
-from dpsql.engine.structure import Broken
 from dpsql.policy.types import CsvDialect
 
 Rows = Counter[tuple[str | None, ...]]

@@ -23,7 +23,7 @@ from support.hostile_texts import FakeTerminal, hostile_texts
 from support.written_release import WrittenBars, written_release
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.batch import report_page
+from dpsql.frontends.batch import statements
 from dpsql.frontends.cli import ask, status_of
 from dpsql.frontends.pgwire.messages import error_response, notice_response
 from dpsql.frontends.rendering import plots, terminal
@@ -189,7 +189,7 @@ def test_a_notebook_shows_answers_as_text() -> None:
 
 
 def test_a_report_shows_answers_and_questions_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_page, "svg", lambda chart: json.dumps(specification(chart)))
+    monkeypatch.setattr(statements, "svg", lambda chart: json.dumps(specification(chart)))
     for release in answers():
         keys, (name, _) = release.table.column(0).to_pylist(), release.table.column_names
         one_each: list[dict[str, Any]] = [{"n": 1.0}] * len(keys)
@@ -199,7 +199,7 @@ def test_a_report_shows_answers_and_questions_as_text(monkeypatch: pytest.Monkey
             "confidence": 0.95, "receipt": keys[1], "price": keys[2], "charged": keys[3], "reused": False, "notices": keys,
             "notes": keys,
         }  # fmt: skip
-        page = Tags("".join(report_page._answer_parts(note)))
+        page = Tags("".join(statements._answer_parts(note)))
         assert set(page.tags) == {"table", "thead", "tbody", "tr", "th", "td", "p", "img"}
         assert page.attributes == {"alt", "src"} and {marked_up(key) for key in keys} <= set(page.texts)
 

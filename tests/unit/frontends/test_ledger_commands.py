@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsql.frontends.cli import status_of
+from dpsql.frontends.pgwire.connection import SELF_SIGNED
 from dpsql.frontends.pgwire.logins import Logins, open_logins
-from dpsql.frontends.pgwire.tls import SELF_SIGNED
 from dpsql.ledger import database, open_ledger
 from dpsql.policy import load_policy
 from dpsql.session.session import open_session

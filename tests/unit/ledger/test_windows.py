@@ -16,8 +16,7 @@ from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger import windows
 from dpsql.ledger.accounts import Account
 from dpsql.ledger.backup import back_up, restore
-from dpsql.ledger.forecast import forecasts
-from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.ledger import Ledger, forecasts
 from dpsql.ledger.windows import BudgetWindow, of_present, parts, present_start, window_scope
 
 FORK = multiprocessing.get_context("fork")

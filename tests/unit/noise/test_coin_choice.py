@@ -14,7 +14,7 @@ from support.noise_laws import ALPHA, Scripted, Seeded
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import cell_choice
 from dpsql.noise.cell_choice import choose, choose_in_spans, flipped
-from dpsql.noise.number_samplers import choose_most
+from dpsql.noise.noise_samplers import choose_most
 from dpsql.noise.weighted_runs import ONE_BITS, Runs, exp_tables
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, PERMUTE_AND_FLIP, Choice

@@ -21,8 +21,7 @@ from dpsql.noise.noise_samplers import (
     tied,
 )
 from dpsql.noise.perturb import Gate
-from dpsql.noise.randomness import KernelRandomness
-from dpsql.noise.samplers import MOST_SIGMA, _half_gaussian_of, gaussian_of_variance, tail_edges
+from dpsql.noise.samplers import MOST_SIGMA, KernelRandomness, _half_gaussian_of, gaussian_of_variance, tail_edges
 from dpsql.privacy.conversions import rho_to_epsilon
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.correlated_laplace import (

@@ -14,10 +14,10 @@ from scipy import stats
 from support.noise_laws import ALPHA, Scripted, Seeded
 
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.number_samplers import choose_most, end_keys, exact_runs
+from dpsql.noise.noise_samplers import choose_most, end_keys, exact_runs
 from dpsql.noise.perturb import Gate
-from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms
+from dpsql.noise.samplers import KernelRandomness
 from dpsql.noise.weighted_runs import ONE_BITS
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL

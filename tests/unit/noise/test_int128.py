@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.errors.exceptions import Fault
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Int128
 
 EDGES = [0, 1, -1, 2**63, 2**63 - 1, -(2**63), -(2**63) - 1, 2**64, 2**64 - 1, -(2**64), 2**125 - 1, -(2**125)]
 small = st.integers(-(2**61), 2**61)

@@ -12,8 +12,7 @@ from scipy import stats
 from support.noise_laws import Scripted, exact_tails
 
 from dpsql.errors.exceptions import Fault
-from dpsql.noise.randomness import KernelRandomness, words
-from dpsql.noise.samplers import tail_edges, tails
+from dpsql.noise.samplers import KernelRandomness, tail_edges, tails, words
 
 TOP = (1 << 64) - 1
 LAWS = [(Fraction(1, blocks), Fraction(0)) for blocks in (1, 2, 4, 8, 16)] + [(Fraction(0), Fraction(1, 512))]

@@ -12,7 +12,7 @@ from support.noise_laws import ALPHA, Seeded
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.number_samplers import MOST_CELLS, choose_leaning
+from dpsql.noise.noise_samplers import MOST_CELLS, choose_leaning
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Sensitivity

@@ -22,7 +22,7 @@ from dpsql.noise.local_randomizers import (
     random_order,
     rounded_at_random,
 )
-from dpsql.noise.randomness import KernelRandomness
+from dpsql.noise.samplers import KernelRandomness
 from dpsql.privacy.mechanisms.local_randomizers import CategoryLaw, NumberLaw
 
 R = KernelRandomness()

@@ -19,8 +19,7 @@ from support.noise_laws import ALPHA, Seeded, fit, gaussian_cdf, laplace_cdf
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.errors.exceptions import Fault, InternalError
-from dpsql.noise.group_layout import Groups, lay_out
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128, lay_out
 from dpsql.noise.perturb import Gate, NoisyAnswer, perturb
 from dpsql.noise.samplers import LEAST_DRAW
 from dpsql.privacy.loss import PrivacyLoss

@@ -10,8 +10,8 @@ import pytest
 from support.noise_laws import Scripted, Seeded
 
 from dpsql.errors.exceptions import Fault
-from dpsql.noise import randomness as uniform
-from dpsql.noise.randomness import KernelRandomness, bernoulli, bernoulli_exp, bernoulli_exp_unseen
+from dpsql.noise import samplers as uniform
+from dpsql.noise.samplers import KernelRandomness, bernoulli, bernoulli_exp, bernoulli_exp_unseen
 
 TOP = (1 << 64) - 1
 LOOK = 1 << uniform.LOOK_BITS

@@ -16,7 +16,7 @@ from support.noise_laws import ALPHA, Scripted, Seeded
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import cell_choice, weighted_runs
 from dpsql.noise.cell_choice import choose, exact_runs
-from dpsql.noise.randomness import KernelRandomness
+from dpsql.noise.samplers import KernelRandomness
 from dpsql.noise.weighted_runs import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables, product
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, Choice

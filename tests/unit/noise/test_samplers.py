@@ -14,8 +14,7 @@ from support.slow_samplers import Slow, Tape
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import samplers
-from dpsql.noise.randomness import LOOK_BITS, KernelRandomness
-from dpsql.noise.samplers import discrete_gaussian, discrete_laplace, tail_edges
+from dpsql.noise.samplers import LOOK_BITS, KernelRandomness, discrete_gaussian, discrete_laplace, tail_edges
 
 SOURCES = [KernelRandomness(), KernelRandomness(openssl_from=None), KernelRandomness(openssl_from=0)]
 LAPLACE = [(1, 1), (1, 3), (7, 3), (10, 1), (16, 1), (1000, 7), (1 << 20, 3), (1 << 40, 1), ((1 << 40) - 1, 1 << 20)]

@@ -17,7 +17,7 @@ from dpsql.errors.exceptions import Refusal
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.noise_samplers import running_vectors
 from dpsql.noise.perturb import Gate
-from dpsql.noise.randomness import KernelRandomness
+from dpsql.noise.samplers import KernelRandomness
 from dpsql.privacy.mechanisms.contract import Constant, Sensitivity
 from dpsql.privacy.mechanisms.square_root import (
     BITS,

@@ -13,8 +13,7 @@ from support.noise_laws import ALPHA, fit, gaussian_cdf
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import noise_samplers as module
 from dpsql.noise.noise_samplers import LEAST_SQUARE, MOST_BITS, wide_candidates, wide_gaussian
-from dpsql.noise.randomness import KernelRandomness, Randomness
-from dpsql.noise.samplers import MOST_SIGMA, tail_edges
+from dpsql.noise.samplers import MOST_SIGMA, KernelRandomness, Randomness, tail_edges
 
 
 class Bytes:

@@ -23,10 +23,10 @@ from dpsql.aggregates.contract import Arguments, aggregate_of, register, unregis
 from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.functions.public_domains import listed
-from dpsql.noise import measurements as noise
-from dpsql.noise.number_samplers import NUMBER_SAMPLERS, choose_most
-from dpsql.noise.randomness import Randomness
+from dpsql.noise import perturb as noise
+from dpsql.noise.noise_samplers import NUMBER_SAMPLERS, choose_most
 from dpsql.noise.rank_histograms import Histograms
+from dpsql.noise.samplers import Randomness
 from dpsql.plan.formulas import Element, Formula, NoisyValue
 from dpsql.plan.measurements import Register
 from dpsql.plan.plan import Caps, Expr, Measure, Term

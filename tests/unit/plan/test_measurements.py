@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import InternalError
-from dpsql.noise import measurements as noise
+from dpsql.noise import perturb as noise
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.measurements import MEASUREMENTS, Register
 from dpsql.plan.plan import BoundedBlock, Caps, Scan

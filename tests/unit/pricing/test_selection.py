@@ -12,8 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from support.database_files import create_database
 
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.samplers import Integers
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time

@@ -11,7 +11,7 @@ from support.places import CLINIC
 from dpsql.errors.exceptions import Error
 from dpsql.ledger.accounts import Account
 from dpsql.policy import Policy
-from dpsql.policy.load import parse_policy
+from dpsql.policy.check import parse_policy
 from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.session.budget import (
     Budget,

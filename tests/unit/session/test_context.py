@@ -17,7 +17,7 @@ from support.places import CLINIC
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger import open_ledger, windows
 from dpsql.ledger.ledger import Ledger
-from dpsql.policy.load import parse_policy
+from dpsql.policy.check import parse_policy
 from dpsql.pricing.options import Options
 from dpsql.privacy.accounting import make_accountant
 from dpsql.session.context import Accounts, SessionContext

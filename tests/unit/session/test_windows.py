@@ -15,13 +15,11 @@ import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import accounts, windows
-from dpsql.ledger.forecast import forecasts
-from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.ledger import Ledger, forecasts
 from dpsql.policy import load_policy
-from dpsql.privacy.ledger_units import EVERY, next_start, window_start, windows_in_a_year
+from dpsql.privacy.accounting import EVERY, next_start, window_start, windows_in_a_year
 from dpsql.session.budget import windows_in_words
-from dpsql.session.row_export import RowExport
-from dpsql.session.session import open_session
+from dpsql.session.session import RowExport, open_session
 
 COUNT = "SELECT COUNT(*) AS n FROM patients WHERE age < {}"
 PURE = "budget: {epsilon: 3, delta: 1e-6, accountant: pure, every: month"

@@ -27,7 +27,7 @@ from dpsql.engine.duckdb.literals import cast_column, constant
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
-from dpsql.policy.load import parse_policy
+from dpsql.policy.check import parse_policy
 
 POLICY = """
 dataset: types

@@ -25,7 +25,7 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Call, Distinct, Filter, Literal, Relation, Scan
-from dpsql.plan.unused_columns import narrowed
+from dpsql.plan.stability import narrowed
 
 
 @cache

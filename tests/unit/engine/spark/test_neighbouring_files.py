@@ -20,7 +20,7 @@ from support.server_sources import ROWS_OF_EACH, SPARK, Kind, differences, polic
 from support.spark_source import spark
 
 from dpsql.engine.registry import open_engine
-from dpsql.engine.spark.literals import READABLE, kind
+from dpsql.engine.spark.dialect import READABLE, kind
 from dpsql.errors.exceptions import Error
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy

@@ -22,7 +22,7 @@ from support.clinic_folder import process
 from support.postgres_source import Server, server
 from support.spark_source import needs_spark, spark
 
-from dpsql.engine.structure import SourceTable
+from dpsql.engine.contract import SourceTable
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.check import Findings, check_policy_file
 from dpsql.frontends.admin.policy_text import write_starter

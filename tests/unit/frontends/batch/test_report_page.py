@@ -18,7 +18,7 @@ from support.clinic_folder import Clinic, Outcome
 from support.effort import slow
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.batch import report_page
+from dpsql.frontends.batch import statements
 from dpsql.session.session import Session
 
 pytest.importorskip("altair")
@@ -138,12 +138,12 @@ def test_odd_values_are_shown_as_they_were_released() -> None:
         "error": [{"k_1": None, "b": None}, {"k_1": None, "b": None}, {"k_1": 0.25, "b": None}],
         "confidence": 0.9, "receipt": "r1", "price": "", "charged": "epsilon 0.1", "reused": False, "notices": ["<i>"], "notes": [],
     }  # fmt: skip
-    text = "".join(report_page._answer_parts(note))
+    text = "".join(statements._answer_parts(note))
     assert "<td>2024-02-01</td><td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in text and "<i>" not in text
     assert "1.50 &plusmn; 0.25" in text and "<td>NaN</td>" in text and "<td>true</td>" in text
     assert "price: epsilon 0.1; receipt r1; error bars hold in 90 % of cases" in text
     assert len(pictures(text)) == 1
-    text = "".join(report_page._answer_parts({**note, "rows": [], "low": [], "high": [], "error": []}))
+    text = "".join(statements._answer_parts({**note, "rows": [], "low": [], "high": [], "error": []}))
     assert not pictures(text) and "error bars hold" not in text
 
 

@@ -20,7 +20,7 @@ from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import server
 from dpsql.frontends.pgwire.backend import error_bytes, for_analysts
-from dpsql.frontends.pgwire.limits import (
+from dpsql.frontends.pgwire.connection import (
     LONGEST_SECONDS,
     MOST_LINES,
     MOST_LINES_OF_ADDRESS,
@@ -270,7 +270,7 @@ def test_a_flood_of_failed_logins_writes_a_bounded_log_that_says_how_many(logged
 def test_guesses_over_the_wire_are_lines_of_that_log(
     clinic: Served, logged: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsql.frontends.pgwire.limits.MOST_LINES_OF_ADDRESS", 3)
+    monkeypatch.setattr("dpsql.frontends.pgwire.connection.MOST_LINES_OF_ADDRESS", 3)
     with limited(clinic, failed_login_seconds=0) as port:
         for number in range(5):
             Client(port).login("nobody", f"guess {number}", "nafld")

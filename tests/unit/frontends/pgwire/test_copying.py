@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages
-from dpsql.frontends.pgwire.rows import ResultField, Rows
+from dpsql.frontends.pgwire.rows import CopyOptions, ResultField, Rows, copy_messages
 
 TEXT, CSV, BINARY = CopyOptions(), CopyOptions("csv", ",", ""), CopyOptions("binary")
 

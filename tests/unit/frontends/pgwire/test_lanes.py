@@ -17,7 +17,7 @@ from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import backend
-from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.connection import Limits
 from dpsql.frontends.pgwire.questions import LONG_TEXT
 from dpsql.release.confinement import ConfinedDuckDB
 

@@ -20,7 +20,7 @@ from dpsql.engine.memory_account import MemoryAccount
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import backend
-from dpsql.frontends.pgwire.limits import Limits
+from dpsql.frontends.pgwire.connection import Limits
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import BATCH_BYTES
 from dpsql.frontends.pgwire.server import Server

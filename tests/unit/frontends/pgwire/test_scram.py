@@ -11,8 +11,8 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import scram
+from dpsql.frontends.pgwire.connection import self_signed
 from dpsql.frontends.pgwire.scram import Exchange, Verifier, make_verifier, mock_verifier, prepared
-from dpsql.frontends.pgwire.tls import self_signed
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 FIRST = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"

@@ -14,7 +14,7 @@ from support.raw_client import Client
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.errors.traces import TRACES
+from dpsql.errors.custodian_log import TRACES
 from dpsql.frontends.cli.serve import open_server_state
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra dpsql[otel]")

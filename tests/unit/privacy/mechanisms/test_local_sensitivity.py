@@ -28,8 +28,8 @@ from dpsql.noise.local_sensitivity import (
     smooth_medians,
 )
 from dpsql.noise.perturb import Gate
-from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms, laid_out
+from dpsql.noise.samplers import KernelRandomness
 from dpsql.privacy.loss import PrivacyLoss, rho_of_pure
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.local_sensitivity import (

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.noise.randomness import KernelRandomness
-from dpsql.noise.samplers import discrete_gaussian, discrete_laplace
+from dpsql.noise.samplers import KernelRandomness, discrete_gaussian, discrete_laplace
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.privacy.mechanisms.laplace import SummedLaplace, _laplace_table

@@ -14,8 +14,7 @@ from scipy import stats
 from support.noise_laws import gaussian_cdf
 
 from dpsql.errors.exceptions import Refusal
-from dpsql.noise.group_layout import Groups
-from dpsql.noise.int128 import Int128
+from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate
 from dpsql.privacy.loss import PrivacyLoss, rho_of_pure
 from dpsql.privacy.mechanisms import gaussian as gaussians

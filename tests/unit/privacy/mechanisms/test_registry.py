@@ -12,7 +12,7 @@ from support.mechanism_contract import ONE, MechanismContract
 
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.noise_samplers import SAMPLERS, sample
-from dpsql.noise.randomness import KernelRandomness
+from dpsql.noise.samplers import KernelRandomness
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.gaussian import Gaussian, SummedGaussian

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.measurements import released_sample_mean, sample_sums
-from dpsql.noise.perturb import Gate
+from dpsql.noise.perturb import Gate, released_sample_mean, sample_sums
 from dpsql.noise.rank_histograms import laid_out
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import SampleMean

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.measurements import completed, released_sample_values
-from dpsql.noise.perturb import Gate
+from dpsql.noise.perturb import Gate, completed, released_sample_values
 from dpsql.noise.rank_histograms import laid_out
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import SampleValues
