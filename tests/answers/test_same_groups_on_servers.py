@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def on_spark(world: World, spark: Any, tmp_path_factory: pytest.TempPathFactory)
         spark.catalog.dropGlobalTempView(f"same_{name}")
 
 
+@lru_cache(maxsize=2)
 def computed(world: World) -> list[str]:
     """Return the keys that the engine computes: it has to refuse all others before a charge, and there are few."""
     keys = []

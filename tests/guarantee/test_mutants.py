@@ -6,7 +6,7 @@ the table must be updated with the code.
 
 `DPSQL_MUTANTS=all` runs every mutant. Otherwise those run that changed since `DPSQL_MUTANTS_BASE` (a commit; by default the
 fifth before this one): their function or what it uses in its module, the tests that must detect them, or their entry. Of the
-others, one in forty runs, a different share at each commit; all are applied.
+others, one in eighty runs, a different share at each commit; all are applied.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from guarantee.mutants import MUTANTS, Mutant
 BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~5")
 EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
 TABLE = "guarantee/mutants.py"
-SHARES = 40
+SHARES = 80
 """Of the mutants that no change touched, one in so many runs."""
 
 

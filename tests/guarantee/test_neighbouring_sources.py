@@ -4,7 +4,7 @@ The pairs are sources with and without one hostile unit. Every vector of exact s
 error never occurs on only one side, and price, plan, notes, engine SQL and catalog are equal. Where the bounded view is prepared,
 queries read the same rows as without it.
 
-`DPSQL_NEIGHBOUR_PAIRS` is the minimum number of pairs that a run compares (default 1,000); `DPSQL_NEIGHBOUR_SEED` selects other
+`DPSQL_NEIGHBOUR_PAIRS` is the minimum number of pairs that a run compares (default 700); `DPSQL_NEIGHBOUR_SEED` selects other
 pairs.
 """
 
@@ -31,8 +31,8 @@ from dpsql_audit.distances import compare
 from dpsql_audit.observation import Observed
 from dpsql_audit.replay import same_outcome, same_stages
 
-PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "1000"))
-UNITS, QUESTIONS = 8, 16
+PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "700"))
+UNITS, QUESTIONS = (6, 11) if PAIRS <= 700 else (8, 16)
 SEED = int(os.environ.get("DPSQL_NEIGHBOUR_SEED", "0"))
 SEEDS = range(SEED, SEED + -(-PAIRS // (UNITS * QUESTIONS * len(KINDS))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -24,7 +24,7 @@ from dpsql.session.session import Session
 from sql.corpus import ACCEPTED, Case
 
 QUICK = 64
-"""Every such query is tried by default."""
+"""Every such query is tried by default, every query with noise of one sign among the slow tests, and at night with both."""
 FAR = 10_000
 """Deviations of noise that no sampler reaches."""
 
@@ -65,13 +65,14 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, int], 
     return opened
 
 
-def cases() -> list[Any]:
-    marks = [() if number % QUICK == 0 else pytest.mark.slow for number in range(len(ACCEPTED))]
-    return [pytest.param(case, id=case.id, marks=mark) for case, mark in zip(ACCEPTED, marks, strict=True)]
+def cases() -> Iterator[Any]:
+    for number, case in enumerate(ACCEPTED):
+        for size in (FAR, -FAR):
+            by_day = pytest.mark.slow if (size > 0) == (number % 2 == 0) else pytest.mark.nightly
+            yield pytest.param(case, size, id=f"{case.id}-{size}", marks=() if number % QUICK == 0 else by_day)
 
 
-@pytest.mark.parametrize("size", [FAR, -FAR])
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize(("case", "size"), cases())
 def test_everything_shown_can_be_computed(case: Case, size: int, sessions: Callable[[bool, int], Session]) -> None:
     session = sessions(case.mark("policy") == "rows", size)
     session.execute("RESET ALL")

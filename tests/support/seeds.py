@@ -1,4 +1,4 @@
-"""Seeds of tests over generated cases: `pytest` alone runs the first few, and runs that include slow tests use all of them."""
+"""Seeds of tests over generated cases: `pytest` alone runs the first few, the slow tests half of them, and a nightly run all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from support.effort import night
+
 
 def seeds(count: int, quick: int) -> list[Any]:
-    """Return `count` seeds 0, 1, ... as parameters; those from `quick` on are marked slow."""
-    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]
+    """Return `count` seeds 0, 1, ... as parameters: from `quick` on they are marked slow, and the second half nightly."""
+    half = max(quick, -(-count // 2))
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, half)]
+    return [*range(quick), *slow, *map(night, range(half, count))]

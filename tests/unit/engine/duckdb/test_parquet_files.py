@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.effort import NIGHTLY
+from support.effort import NIGHTLY, night, slow
 from support.plain_duckdb import plain_duckdb
 from support.stored_values import IN_FILES, NESTED, STORED
 
@@ -137,7 +137,10 @@ PAIRS = [("duckdb", "duckdb"), ("arrow", "arrow"), ("duckdb", "arrow")]
 @pytest.mark.parametrize(
     "case",
     few_or_all(
-        {("text", "duckdb"): SOME, ("date", "arrow"): SOME}, [(t, reader) for t in BOUNDS for reader in READERS], ALL
+        {("text", "duckdb"): SOME, ("date", "arrow"): SOME},
+        [(type_, reader) for type_ in BOUNDS for reader in READERS],
+        ALL,
+        {(type_, reader) for at, type_ in enumerate(BOUNDS) for turn, reader in enumerate(READERS) if (at + turn) % 2},
     ),
 )
 def test_a_cell_of_a_file_is_read_whatever_the_others_are(case: Any, tmp_path: Path) -> None:
@@ -149,7 +152,7 @@ def test_a_cell_of_a_file_is_read_whatever_the_others_are(case: Any, tmp_path: P
     assert differing(types, read(type_, len(types), tmp_path, total=True), alone, copied=True) == {}
 
 
-@pytest.mark.parametrize("case", few_or_all({"text": SOME}, list(BOUNDS), ALL))
+@pytest.mark.parametrize("case", few_or_all({"text": SOME}, list(BOUNDS), ALL, list(BOUNDS)[::2]))
 def test_a_cell_of_an_arrow_table_is_read_whatever_the_others_are(case: Any) -> None:
     type_, rows = case
     alone = read_one_by_one(type_, list(STORED), None, rows)
@@ -216,8 +219,10 @@ def test_what_pyarrow_wrote_beside_the_types_decides_about_its_own_file_alone(tm
     assert read("text", 1, tmp_path, total=True) == read("text", 1, tmp_path)
 
 
-@pytest.mark.parametrize("files", [1, 2])
-@pytest.mark.parametrize("type_", [pytest.param(type_, marks=pytest.mark.slow) for type_ in BOUNDS])
+@pytest.mark.parametrize(
+    ("type_", "files"),
+    [case for at, type_ in enumerate(BOUNDS) for case in (slow(type_, 1 + at % 2), night(type_, 2 - at % 2))],
+)
 def test_a_condition_counts_the_cells_that_meet_it(type_: str, files: int, tmp_path: Path) -> None:
     """Readers decide by a file's statistics which rows they pass over: these statistics depend on all rows."""
     for number in range(files):

@@ -17,7 +17,7 @@ import pytest
 from sql.corpus import ACCEPTED
 from support.corpus_neighbours import Hospital
 from support.corpus_traits import covering
-from support.effort import NIGHTLY
+from support.effort import NIGHTLY, night
 from support.engine_pairs import BY_HASH, measured, takes_its_options
 from support.neighbouring_hospitals import SCHEMAS
 from support.neighbouring_hospitals import policy as policy_of
@@ -77,7 +77,7 @@ class FilesWorld(ObservedSession):
         return ContributionIndex(policy, engine, lambda: KEY), engine
 
 
-@pytest.fixture(scope="module", params=["hospital", "hospital_rows"])
+@pytest.fixture(scope="module", params=["hospital", night("hospital_rows")])
 def compared(
     request: pytest.FixtureRequest, spark: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[FilesWorld]:
