@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -142,7 +143,8 @@ def cold(found: Sequence[Mapping[str, Any]]) -> str:
     for one in found:
         if one["imports"]:
             told = ", ".join(f"{name} {milliseconds:.0f}" for name, milliseconds in one["imports"])
-            parts.append(f"Imports of `{one['command']}`, own milliseconds (with the importer's own clock on): {told}.")
+            whole = f"Imports of `{one['command']}`, own milliseconds (with the importer's own clock on): {told}."
+            parts.append(textwrap.fill(whole, 100, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(parts)
 
 

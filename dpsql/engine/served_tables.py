@@ -15,6 +15,7 @@ from dpsql.engine.contract import Broken
 from dpsql.engine.query import Identity, Source
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
+from dpsql.policy.versions import declared_version
 
 CLOSING_SECONDS = 10.0
 UNNAMED = "moment:"
@@ -36,8 +37,7 @@ class ServedTables(ABC):
     def data_version(self, tables: tuple[str, ...]) -> str:
         """Return the owner's name for the version of the data. Without one, every question has a different version,
         because changes cannot be noticed without reading all rows."""
-        declared = self._policy.data_version
-        return f"declared:{declared}" if declared is not None else f"{UNNAMED}{uuid.uuid4().hex}"
+        return declared_version(self._policy) or f"{UNNAMED}{uuid.uuid4().hex}"
 
     def identity(self, table: str) -> Identity | None:
         """Return the owner's name for the version of the data, with the places of the table and of the tables on its path to the

@@ -17,7 +17,6 @@ from dpsql.ledger.records import charge_id, from_text
 from dpsql.planning.planner import Planned
 from dpsql.privacy.accounting import DECIMALS
 from dpsql.privacy.loss import plain_decimal
-from dpsql.session.background_work import GOES_ON
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -116,9 +115,12 @@ def _stopped(session: Session, receipt: str, answered: bool) -> Error:
     if entry is None:
         return refuse("stopped", charge="")
     charge = f": {charge_text(from_text(entry.facts['charge']))} charged, receipt {receipt}"
-    hint = "its answer was ready; asking again is free" if answered else "asking again is charged again"
-    if not answered and session.options.reuse:
-        hint = f"while this program runs, {GOES_ON}"
+    context, options = session.context, session.options
+    hint = (
+        f"its answer was ready; asking again {context.again(options)}" if answered else "asking again is charged again"
+    )
+    if not answered and context.again(options) == "is free":
+        hint = f"while this program runs, {context.goes_on(options)}"
     return refuse("stopped", charge=charge, hint=hint, charged=True)
 
 

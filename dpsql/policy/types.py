@@ -504,7 +504,7 @@ class Policy:
     )
     constant_seconds: Fraction | None = None
     data_version: str | None = option(
-        None, values.PROSE, "the owner's name for the state of the data; changed when the data change"
+        None, values.PROSE, "the owner's name for the state of the data; or hourly, daily, weekly, monthly"
     )
     witness: str | None = option(
         None,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -54,6 +55,19 @@ def widened(old: Policy, new: Policy) -> list[str]:
     places += _named("analysts", old.analysts, new.analysts, _access)
     places += _named("projects", old.projects, new.projects, _members)
     return places
+
+
+PERIODS = {"hourly": "%Y-%m-%d %H h", "daily": "%Y-%m-%d", "weekly": "%G week %V", "monthly": "%Y-%m"}
+"""Words for `data_version` that name the present period in UTC, by its format: stored answers last until the period ends."""
+
+
+def declared_version(policy: Policy) -> str | None:
+    """Return the owner's name for the present state of the data (for a word of PERIODS: with the present period in UTC); None
+    if the policy names none, so that the source decides."""
+    name = policy.data_version
+    if name is None:
+        return None
+    return f"declared:{datetime.now(UTC).strftime(f'{name} {PERIODS[name]}') if name in PERIODS else name}"
 
 
 def same_for(old: Policy, new: Policy, analyst: str | None) -> bool:

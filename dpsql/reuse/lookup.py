@@ -31,7 +31,7 @@ from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import family, marks_read, tables
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
-from dpsql.policy.versions import changed, mark
+from dpsql.policy.versions import changed, declared_version, mark
 from dpsql.pricing.explain import block_names, describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
@@ -265,8 +265,8 @@ class StoredReleases:
     def version(self, priced: PricedBlock, *, joined: bool = True) -> str:
         """Return the version of the data that a block reads: the declared one, else a fingerprint of its tables and, if `joined`,
         of those that are joined to find the unit of their rows."""
-        if self._policy.data_version is not None:
-            return f"declared:{self._policy.data_version}"
+        if (declared := declared_version(self._policy)) is not None:
+            return declared
         read = tables(priced.block.source)
         above = {hop[2] for table in read for hop in self._policy.unit_joins(table)} if joined else set[str]()
         return self._data_version(tuple(sorted(read | above)))

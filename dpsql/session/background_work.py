@@ -154,7 +154,6 @@ def _named(version: str) -> str:
 
 _NAG_SECONDS = 0.02
 _STOPPING_SECONDS = 10.0
-GOES_ON = "its measurement goes on; once it is stored, asking again is free"
 
 _Result = TypeVar("_Result")
 
@@ -164,7 +163,7 @@ class Work(Generic[_Result]):
     the waiting."""
 
     def __init__(
-        self, interrupt: Callable[[], None], *, asker: str, session: str, pace: Pace, goes_on: str = GOES_ON
+        self, interrupt: Callable[[], None], *, asker: str, session: str, pace: Pace, goes_on: Callable[[], str]
     ) -> None:
         """`interrupt` stops the engine; `asker` and `session` own the question; `goes_on` tells the asker what happens to a
         charged question for which nobody waits."""
@@ -255,7 +254,7 @@ class Work(Generic[_Result]):
             raise refuse("answer_late", charged=charged)
         if not charged:
             raise refuse("stopped", charge="")
-        charge, hint = "; its charge stays", "" if self._closed else self._goes_on
+        charge, hint = "; its charge stays", "" if self._closed else self._goes_on()
         raise refuse("stopped", charge=charge, hint=hint, charged=True)
 
     def _answerable(self) -> bool:

@@ -32,13 +32,13 @@ from dpsql.plan.plan import Promise
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.reuse.lookup import OWNER
-from dpsql.session.background_work import GOES_ON, Pace, Work
+from dpsql.session.background_work import Pace, Work
 from dpsql.session.context import SessionContext
 
 _Result = TypeVar("_Result")
 
 
-def work_for(context: SessionContext, pace: Pace, goes_on: str = GOES_ON) -> Work[Any]:
+def work_for(context: SessionContext, pace: Pace, goes_on: Callable[[], str]) -> Work[Any]:
     """Return the work of one question of a session; `goes_on` tells an asker who stops waiting what happens to it."""
     asker = context.analyst or OWNER
     return Work(context.engine.interrupt, asker=asker, session=context.id, pace=pace, goes_on=goes_on)

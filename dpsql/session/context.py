@@ -17,6 +17,7 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import View
+from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import BudgetRefusal, Fault
 from dpsql.ledger import windows
 from dpsql.ledger.accounts import Account
@@ -26,8 +27,9 @@ from dpsql.noise.perturb import Gate, NoisyThreshold
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql.policy.versions import declared_version
 from dpsql.pricing.above_threshold import ComparedSum
-from dpsql.pricing.options import Options
+from dpsql.pricing.options import Options, Reuse
 from dpsql.pricing.plan_check import require_public
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.release.sandbox import Sandbox
@@ -190,6 +192,19 @@ class SessionContext:
     watches: Watches
     running: set[Work[Any]] = field(default_factory=set)
     """The work of the session while its asker waits."""
+
+    def again(self, options: Options) -> str:
+        """Return what asking the same again costs, as the end of a sentence."""
+        if options.reuse is Reuse.OFF:
+            return "is charged again under dp.reuse = off"
+        if declared_version(self.policy) is None and self.engine.data_version(()).startswith(UNNAMED):
+            return "is charged again, because the policy gives these data no data_version"
+        return "is free"
+
+    def goes_on(self, options: Options) -> str:
+        """Return what becomes of a charged question under `options` for which nobody waits any more."""
+        again = self.again(options)
+        return f"its measurement goes on; {'once it is stored, ' if again == 'is free' else ''}asking again {again}"
 
     def stages(self) -> Stages:
         """Return the stages of one question, with no results yet."""

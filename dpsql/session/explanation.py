@@ -296,18 +296,18 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
     return (f"measured as one ({objective}): {how}, and their totals agree", *tiles, *more)
 
 
-def cheaper_line(charged: PrivacyLoss, options: Options, least: Fraction, *, squared: bool) -> str:
+def cheaper_line(charged: PrivacyLoss, options: Options, least: Fraction, again: str, *, squared: bool) -> str:
     """Return the line on what would lower the price: half the epsilon (whose price is `squared` under zCDP), or a larger
-    target error if the question has one."""
+    target error if the question has one. `again`: what asking the same again costs."""
     if charged != PrivacyLoss.nothing() and options.target_error is not None:
-        return "cheaper: a larger dp.target_error; the same question again is free"
+        return f"cheaper: a larger dp.target_error; the same question again {again}"
     half = options.epsilon / 2
     if charged == PrivacyLoss.nothing() or half < least:
         return ""
     part = "a quarter" if squared else "half"
     return (
         f"cheaper: SET dp.epsilon = {plain_decimal(half)} costs about {part} and makes errors about twice as large; "
-        "the same question again is free"
+        f"the same question again {again}"
     )
 
 
@@ -353,6 +353,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
             charged,
             planned.options,
             context.policy.per_query.min_epsilon,
+            context.again(planned.options),
             squared=context.planner.accountant.request(planned.options.epsilon).rho is not None,
         ),
     )

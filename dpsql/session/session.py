@@ -36,6 +36,7 @@ from dpsql.planning.planner import Planned, Planner, read_tables
 from dpsql.planning.together import Goal, JointPlan, plan_together
 from dpsql.policy import Policy, load_policy
 from dpsql.policy.reach import is_file
+from dpsql.policy.versions import declared_version
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.options import Options
 from dpsql.pricing.row_export import ExportPlan, plan_export
@@ -341,15 +342,16 @@ class Session:
     @registering()
     def data_version(self, statement: Statement) -> str:
         """Return a name for the version of the data that a statement reads; answers may differ between versions."""
-        if statement.query is None or self.policy.data_version is not None:
-            return self.policy.data_version or ""
+        declared = declared_version(self.policy)
+        if statement.query is None or declared is not None:
+            return declared or ""
         return self.context.engine.data_version(read_tables(self.plan(statement)))
 
     @registering()
     def measured_version(self, planned: Planned) -> str:
         """Return a name for the version of the data that the blocks of `planned`, a question or a joint plan, read."""
         read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
-        return self.policy.data_version or self.context.engine.data_version(tuple(sorted(read)))
+        return declared_version(self.policy) or self.context.engine.data_version(tuple(sorted(read)))
 
     @registering()
     def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
@@ -540,7 +542,7 @@ class RowExport:
         with naming_nothing_hidden(context.policy):
             file = NewFile(path, describe(self.plan, context.policy.dataset))
             try:
-                receipt = self._measured(file, work_for(context, Pace(context.policy), ""))
+                receipt = self._measured(file, work_for(context, Pace(context.policy), str))
                 # Not earlier: the time at which the file appears would reveal how long the work took.
                 with registering(charged=True):
                     file.publish()

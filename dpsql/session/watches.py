@@ -169,7 +169,7 @@ def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
 def answer(context: SessionContext, planned: Planned, pace: Pace) -> Release:
     """Compare one question with its threshold. Raises refusals (nothing charged) and faults, like `pipeline.answer`."""
     question = watched(context, planned)
-    work: Work[Release] = work_for(context, pace, _COUNTS_ON)
+    work: Work[Release] = work_for(context, pace, lambda: _COUNTS_ON)
     return in_background(context, work, partial(_in_turn, context, question, work))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsql.engine.csv_files import matching
+from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.admin.policy_text import scale_of
 from dpsql.ledger import open_ledger
@@ -44,6 +45,11 @@ _BROKEN = {
 """What is wrong with lines of a CSV file, by the field of `Broken` that counts them."""
 _MOST_NAMED = 8
 _MOST_REASON_LINES = 12
+_NO_VERSION = (
+    "no stored answer is given again, because nothing tells whether rows of a server have changed: every refresh of a "
+    "dashboard is charged. `data_version: daily` keeps answers until midnight UTC (also hourly, weekly, monthly, or a name "
+    "that you change)"
+)
 _STACK_FRAME = re.compile(r"(at )?[\w$./<>]+\([\w.: ]*\)?")
 """A line of a Java stack trace, which does not help the owner."""
 
@@ -211,7 +217,7 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
             likely = _likely_people(policy, engine, scan)
             if scan:
                 _scan(policy, engine, findings)
-        advice = engine.advice()
+        advice = [*engine.advice(), *([_NO_VERSION] if engine.data_version(()).startswith(UNNAMED) else [])]
     except Error as error:
         findings.fail(error)
         return

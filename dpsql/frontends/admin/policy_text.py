@@ -166,6 +166,7 @@ class PolicyChoices:
         yield f"dataset: {yaml_scalar(data_set_name(source))}"
         if isinstance(source, str):
             yield f"source: {quoted(source_link(source, path))}"
+            yield "data_version: daily  # an answer is given again, free, until midnight UTC (docs/reuse.md, changed data)"
         elif not source.is_dir():  # the tables of a folder name their files
             link = source_link(source, path)
             yield f"source: {quoted(link if is_file(source.name) else f'duckdb:///{link}')}"

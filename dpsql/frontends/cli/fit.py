@@ -93,7 +93,8 @@ def _fit_question(session: Session, sql: str, epsilon: Fraction | None, groups: 
         return
     advice = replace(tuning.measure(), samples=samples)
     _write(advice, format)
-    notify(f"charged: {advice.price}; receipt {advice.receipt}; the same measurement again is free")
+    again = session.context.again(session.options)
+    notify(f"charged: {advice.price}; receipt {advice.receipt}; the same measurement again {again}")
 
 
 def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], format: str, apply: bool) -> None:
@@ -113,7 +114,7 @@ def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], f
     try:
         if not _is_confirmed(fitting.plan(), fitting.session, epsilon):
             return
-        fitted = fitting.measure()
+        fitted, again = fitting.measure(), fitting.session.context.again(fitting.session.options)
     finally:
         fitting.close()
     with registering(charged=fitted.price != "nothing", passing=OSError):
@@ -124,7 +125,7 @@ def _fit_policy(path: Path, epsilon: Fraction | None, tables: tuple[str, ...], f
     else:
         write_policy_fit(fitted)
         say(f"\n{difference}" if difference else "nothing to propose")
-    notify(f"charged: {fitted.price}; receipt {fitted.receipt}; the same measurement again is free")
+    notify(f"charged: {fitted.price}; receipt {fitted.receipt}; the same measurement again {again}")
     if apply and difference:
         replace_policy(path, text)
         audit("owner", act="fit", changes=len(fitted.proposals))

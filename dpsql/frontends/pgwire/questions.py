@@ -39,6 +39,7 @@ from dpsql.frontends.pgwire.stop import Activity, Stop
 from dpsql.plan.plan import group_count
 from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.error_bars.answers import measures_shown
 from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import within_calendar
 from dpsql.release.shape import bar_names, rows_text, sentences
@@ -48,7 +49,7 @@ from dpsql.session.budget import Remaining
 from dpsql.session.session import Session
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
 
-_MOST_BARS = 300
+_MOST_BARS, _MOST_PLAIN_BARS = 300, 3_000
 _MOST_NAMED = 6
 _QUERY_WORDS = {"select", "with", "values", "table", "from", "("}
 _CATALOG_WORDS = ("pg_", "information_schema")
@@ -444,7 +445,7 @@ class _Interrupt:
 
 def _touching(release: Release) -> tuple[str, ...]:
     """Return sentences on numbers of a short answer that touch a bound or are chosen."""
-    if not 0 < len(release) * sum(column.noisy for column in release.columns) <= _MOST_BARS:
+    if not _is_short(release):
         return ()
     try:
         return sentences(release.described)
@@ -452,14 +453,23 @@ def _touching(release: Release) -> tuple[str, ...]:
         return ()
 
 
+def _is_short(release: Release) -> bool:
+    """Return whether an answer has few noisy numbers, or not very many that are all measures: their bars take microseconds."""
+    noisy = [position for position, column in enumerate(release.columns) if column.noisy]
+    count = len(release) * len(noisy)
+    if count > _MOST_BARS:
+        return count <= _MOST_PLAIN_BARS and all(map(measures_shown(release.answered).__getitem__, noisy))
+    return count > 0
+
+
 def _error_bars(release: Release) -> str:
     """Return the half widths of the error bars of a short answer, in the units of each column: the widest over the column's rows.
 
     Long answers get no text, because computing their bars takes time and most clients gain nothing from it.
     """
-    noisy = [(position, column.name) for position, column in enumerate(release.columns) if column.noisy]
-    if not noisy or len(release) * len(noisy) > _MOST_BARS:
+    if not _is_short(release):
         return ""
+    noisy = [(position, column.name) for position, column in enumerate(release.columns) if column.noisy]
     parts = []
     try:
         errors = release.error

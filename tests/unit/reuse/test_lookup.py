@@ -8,8 +8,11 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -334,6 +337,25 @@ def test_the_owners_version_stands_for_the_files(made: Path) -> None:
         assert any("changed" in note for note in session.explain(COUNT).notes)
         assert not session.execute(COUNT).reused
         assert spent(session) == "2"
+
+
+@pytest.mark.parametrize("state", ["files", "named", "daily", "server", "off"])
+def test_explain_says_whether_asking_again_is_free(made: Path, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    """It is true of the next question; a word for a period names the state of the data until the period ends."""
+    write_policy(made.parent, **({"data_version": state} if state in ("named", "daily") else {}))
+    with open_session(made) as session:
+        if state == "server":  # where nothing tells whether rows have changed
+            moments = (f"moment:{number}" for number in count())
+            monkeypatch.setattr(session.context.engine, "data_version", lambda tables: next(moments))
+            monkeypatch.setattr(session.context.stored_releases, "_data_version", lambda tables: next(moments))
+        if state == "off":
+            session.execute("SET dp.reuse = off")
+        free = [line for line in session.explain(COUNT).further if "the same question again is free" in line]
+        session.execute(COUNT)
+        assert session.execute(COUNT).reused == bool(free) == (state in ("files", "named", "daily"))
+        clock = Mock(now=lambda zone: datetime.now(zone) + timedelta(days=1))
+        monkeypatch.setattr("dpsql.policy.versions.datetime", clock)
+        assert session.execute(COUNT).reused == (state in ("files", "named"))
 
 
 FILES = """

@@ -245,7 +245,7 @@ def test_a_session_measures_again_when_what_it_left_has_ended(policy: Path, pool
 
 
 def work(asker: str, session: str) -> Work:
-    return Work(lambda: None, asker=asker, session=session, pace=Pace(DEMO))
+    return Work(lambda: None, asker=asker, session=session, pace=Pace(DEMO), goes_on=str)
 
 
 class MustWait(Exception):

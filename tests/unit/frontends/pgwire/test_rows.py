@@ -3,10 +3,14 @@ values."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
+from support.clinic import build
 
 from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.questions import _error_bars
 from dpsql.frontends.pgwire.rows import (
     BATCH,
     OIDS,
@@ -17,6 +21,7 @@ from dpsql.frontends.pgwire.rows import (
     writers,
 )
 from dpsql.plan.intervals import Type
+from dpsql.session.session import open_session
 
 NUMBER, TEXT = ResultField("n", e.INT4), ResultField("t", e.TEXT)
 
@@ -77,3 +82,11 @@ def test_a_batch_counts_as_fetched_when_it_is_handed_out() -> None:
     rows = numbers(2 * BATCH)
     assert len(next(rows.fetch(None))) == BATCH
     assert (rows.left, rows.position) == (BATCH, BATCH)
+
+
+def test_bars_of_hundreds_of_measures_are_told_and_those_of_long_computed_answers_are_not(tmp_path: Path) -> None:
+    asked = "SELECT age, region, {} AS x, COUNT(*) AS n FROM patients GROUP BY age, region"
+    with open_session(build(tmp_path), create_ledger=True) as session:
+        told = _error_bars(session.execute(asked.format("SUM(weight)")))
+        assert told.startswith("error bars (95 %): x \N{PLUS-MINUS SIGN} ") and ", n \N{PLUS-MINUS SIGN} " in told
+        assert _error_bars(session.execute(asked.format("100 * COUNT(*) / SUM(COUNT(*)) OVER ()"))) == ""
