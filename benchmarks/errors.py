@@ -43,7 +43,7 @@ from benchmarks.peers.marks import CAPPED_BY_REGION, note_of
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD, Question
 from dpsql.errors.exceptions import Refusal
-from dpsql.privacy.conversions import epsilon_to_rho
+from dpsql.privacy.accounting import epsilon_to_rho
 from dpsql.session.session import Session, open_session
 
 CELLS = 2_000

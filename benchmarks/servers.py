@@ -108,7 +108,7 @@ def spark(
     folder: Path, file: Path, asked: tuple[str, ...], workers: int | None = None
 ) -> Iterator[tuple[Callable[[str], Any], Ways, Callable[[], float]]]:
     """Open the file in a Spark application of this process; yield the same as `postgresql`."""
-    from dpsql.engine.spark.sessions import application
+    from dpsql.engine.spark.tables import application
 
     running = application("spark://local[2]")
     running.read.parquet(str(file)).createOrReplaceTempView("purchases")

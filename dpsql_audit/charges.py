@@ -28,8 +28,7 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
 from dpsql.policy.types import Analyst
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.accounting import Zcdp, make_accountant
-from dpsql.privacy.conversions import rho_to_epsilon
+from dpsql.privacy.accounting import Zcdp, make_accountant, rho_to_epsilon
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
 from dpsql_audit.distances import covers

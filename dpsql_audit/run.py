@@ -12,7 +12,7 @@ from dpsql.ledger.records import Entry
 from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.conversions import rho_to_epsilon
+from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql_audit.charges import MOST_PAID, check_charges
 from dpsql_audit.findings import LEDGER, NOISE, SENSITIVITY, Finding

@@ -12,7 +12,7 @@ import secrets
 import socket
 import struct
 
-from dpsql.frontends.pgwire.scram import PLAIN, prepared
+from dpsql.frontends.pgwire.logins import PLAIN, prepared
 
 Message = tuple[bytes, bytes]
 """The kind and the body of a message."""

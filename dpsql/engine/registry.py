@@ -77,7 +77,7 @@ def structure_of(source: Path | str) -> dict[str, SourceTable]:
             if scheme == "postgresql":
                 from dpsql.engine.postgresql.connections import structure_of_server as of_server
             elif scheme == "spark":
-                from dpsql.engine.spark.sessions import structure_of_catalog as of_server
+                from dpsql.engine.spark.tables import structure_of_catalog as of_server
             else:
                 raise refuse("init_source", place=f"{scheme}://", problem="its structure is not read")
         except ImportError:

@@ -49,7 +49,7 @@ from dpsql.privacy.mechanisms.registry import ANNEX_OF
 from dpsql.privacy.mechanisms.square_root import SQUARE_ROOT
 from dpsql.release.release import OutputColumn
 from dpsql.release.sandbox import DIALECT, Sandbox, shared_sandbox
-from dpsql.sql.binder.base_tables import check_row_filters, no_such_table, row_filters
+from dpsql.sql.binder.equal_keys import check_row_filters, no_such_table, row_filters
 from dpsql.sql.binder.function_hints import unlisted
 from dpsql.sql.binder.query import bind
 from dpsql.sql.lexer import Piece, SqlText, as_piece, place

@@ -24,7 +24,7 @@ from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.session.budget import Budget, question_price
 from dpsql.session.explanation import PrivacyPlan
-from dpsql.sql.binder.base_tables import no_such_table
+from dpsql.sql.binder.equal_keys import no_such_table
 from dpsql.sql.parse import Parameters, Statement
 
 _TEXT = pa.string()

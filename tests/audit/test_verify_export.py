@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.privacy.conversions import rho_to_epsilon
+from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql_audit.verify_export import DELTA, Audit, epsilon_of
 
 E, R = 10**18, 10**36

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsql.engine.registry import open_engine
-from dpsql.engine.spark.sessions import application
+from dpsql.engine.spark.tables import application
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.policy import parse_policy

@@ -22,9 +22,8 @@ from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.query import EngineQuery, Identity
 from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK
-from dpsql.engine.spark.sessions import MOST_RESULT, TaggedJobs, application, checked, ended, pinned
 from dpsql.engine.spark.stored_views import FolderViews
-from dpsql.engine.spark.tables import Tables
+from dpsql.engine.spark.tables import MOST_RESULT, Tables, TaggedJobs, application, checked, ended, pinned
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
 

@@ -28,7 +28,7 @@ from dpsql.privacy.loss import plain_decimal
 from dpsql.reuse.store import open_releases
 from dpsql.session.budget import budget_of_everybody, question_price, windows_in_words
 from dpsql.session.session import source_fingerprint
-from dpsql.sql.binder.base_tables import add_row_filter_problems
+from dpsql.sql.binder.equal_keys import add_row_filter_problems
 
 if TYPE_CHECKING:
     from dpsql.engine.contract import Broken, Engine

@@ -293,8 +293,7 @@ def _units(policy: Policy, lost: str) -> dict[str, int]:
     from fractions import Fraction
     from math import ceil
 
-    from dpsql.privacy.accounting import UNITS, make_accountant
-    from dpsql.privacy.conversions import MOST_EPSILON
+    from dpsql.privacy.accounting import MOST_EPSILON, UNITS, make_accountant
 
     epsilon, _, stated = lost.strip().partition(" ")
     try:
@@ -601,7 +600,7 @@ def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...
 
     Raises UsageError for an unknown rule or an invalid delta.
     """
-    from dpsql.privacy.conversions import RULES, compared
+    from dpsql.privacy.accounting import RULES, compared
 
     chosen = set(RULES) if "all" in accountants else set(accountants)
     if unknown := sorted(chosen - set(RULES)):

@@ -23,9 +23,8 @@ from dpsql.errors.custodian_log import audit, unexpected
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.backend import Backend, error_bytes
-from dpsql.frontends.pgwire.logins import Login, Logins, analyst_of
+from dpsql.frontends.pgwire.logins import Login, Logins, analyst_of, certificate_hash
 from dpsql.frontends.pgwire.questions import Questions
-from dpsql.frontends.pgwire.scram import certificate_hash
 from dpsql.policy import Policy
 from dpsql.policy.versions import same_for
 from dpsql.session.background_work import MeasurementQueue

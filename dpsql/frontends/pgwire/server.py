@@ -52,7 +52,7 @@ from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.context import Watches
 from dpsql.session.session import Session
-from dpsql.sql.binder.base_tables import check_row_filters
+from dpsql.sql.binder.equal_keys import check_row_filters
 
 # --- the owner's port -------------------------------------------------------------------------------------------------
 # GET /healthz, /readyz and /metrics. It is open only on request, and never the port of analysts.

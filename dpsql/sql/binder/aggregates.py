@@ -22,8 +22,7 @@ from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.equal_keys import kind
 from dpsql.sql.binder.quantiles import bind_end_row, bind_mode, bind_quantile, bind_sample_aggregate
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
-from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit
-from dpsql.sql.binder.sql_words import sql_text, sql_word
+from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit, sql_text, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
 

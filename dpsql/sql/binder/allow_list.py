@@ -15,8 +15,7 @@ from sqlglot import exp
 from dpsql.aggregates.contract import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.function_hints import unknown_function
-from dpsql.sql.binder.scope import lacks_argument
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.scope import lacks_argument, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
 

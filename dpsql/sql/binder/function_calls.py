@@ -18,8 +18,7 @@ from dpsql.plan.plan import Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_format, read_pattern
 from dpsql.sql.binder.scalars import Scalars, handles, literal_interval, moments_of, not_allowed, now, temporal
-from dpsql.sql.binder.scope import only
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.scope import only, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.spellings import NOT_FINITE
 

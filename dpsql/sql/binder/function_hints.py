@@ -11,7 +11,7 @@ from dpsql.errors.exceptions import Error, nearest, refuse
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Literal
-from dpsql.sql.binder.sql_words import function_word
+from dpsql.sql.binder.scope import function_word
 from dpsql.sql.lexer import place
 
 # --- comparisons with values that the policy does not list ------------------------------------------------------------

@@ -38,15 +38,16 @@ from dpsql.sql.binder.scope import (
     Kind,
     Protected,
     Scope,
+    UnpairedRows,
     only,
     same_unit,
     shown_names,
+    unpaired_rows,
     using,
     using_name,
 )
 from dpsql.sql.binder.select_lists import labelled
 from dpsql.sql.binder.trees import conjuncts
-from dpsql.sql.binder.unpaired_rows import UnpairedRows, unpaired_rows
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.postgresql import LABEL
 

@@ -34,11 +34,9 @@ from dpsql.plan.plan import (
 from dpsql.plan.stability import rows_per_unit
 from dpsql.policy import Policy
 from dpsql.sql.binder.aggregates import LEAKING, OF_ONE_PERSON, bind_measure, is_aggregate
-from dpsql.sql.binder.base_tables import project
-from dpsql.sql.binder.equal_keys import kind
+from dpsql.sql.binder.equal_keys import kind, project
 from dpsql.sql.binder.scalars import NO_OUTPUTS, KeyScalars, Scalars
-from dpsql.sql.binder.scope import Kind, Protected, Scope, only, same_unit
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.scope import Kind, Protected, Scope, only, same_unit, sql_word
 from dpsql.sql.binder.trees import output_name, outputs_by_alias
 from dpsql.sql.lexer import place
 

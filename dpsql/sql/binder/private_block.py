@@ -35,15 +35,28 @@ from dpsql.policy import Policy
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate, of_units, with_unit_count
 from dpsql.sql.binder.allow_list import check_node
-from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.combined_rows import groups_of
 from dpsql.sql.binder.correlated_subqueries import over_groups
-from dpsql.sql.binder.equal_keys import kind, naming_unit
+from dpsql.sql.binder.equal_keys import kind, named_table, naming_unit
 from dpsql.sql.binder.per_unit_aggregation import per_unit, stacked
 from dpsql.sql.binder.quantiles import MOST_SHARES, single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
-from dpsql.sql.binder.scope import HIDDEN, BindingContext, Bound, Environment, Kind, Scope, only
-from dpsql.sql.binder.sql_words import sql_text, sql_word
+from dpsql.sql.binder.scope import (
+    HIDDEN,
+    BindingContext,
+    Bound,
+    Environment,
+    Kind,
+    Scope,
+    also_missing,
+    check_ignored,
+    check_unread,
+    only,
+    sql_text,
+    sql_word,
+    with_labels,
+    with_unpaired_rows,
+)
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     columns_of_sets,
@@ -58,7 +71,6 @@ from dpsql.sql.binder.trees import (
     rebuild,
     united,
 )
-from dpsql.sql.binder.unpaired_rows import also_missing, check_ignored, check_unread, with_labels, with_unpaired_rows
 from dpsql.sql.lexer import place
 
 # --- public keys of a block -------------------------------------------------------------------------------------------

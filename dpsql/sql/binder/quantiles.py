@@ -22,8 +22,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, Literal, Measure, literal
 from dpsql.privacy.mechanisms.exponential import MOST_DENOMINATOR
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
-from dpsql.sql.binder.scope import only, same_unit
-from dpsql.sql.binder.sql_words import sql_text, sql_word
+from dpsql.sql.binder.scope import only, same_unit, sql_text, sql_word
 from dpsql.sql.lexer import place
 
 # --- aggregates that release one of the rows' values, MODE, ARG_MAX and ARG_MIN ---------------------------------------

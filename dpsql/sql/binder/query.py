@@ -47,13 +47,25 @@ from dpsql.sql.binder import (
 )
 from dpsql.sql.binder import private_block as blocks
 from dpsql.sql.binder import result_facts as results
-from dpsql.sql.binder.base_tables import base_table, named_table, project
 from dpsql.sql.binder.combined_rows import InnerQueries, check_shown, combined_rows, united_rows
-from dpsql.sql.binder.equal_keys import naming_unit
-from dpsql.sql.binder.laterals import without_laterals
+from dpsql.sql.binder.correlated_subqueries import without_laterals
+from dpsql.sql.binder.equal_keys import base_table, named_table, naming_unit, project
 from dpsql.sql.binder.per_unit_aggregation import WindowScalars, protected_sets
 from dpsql.sql.binder.private_block import as_read, measures
-from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, labels_of, only
+from dpsql.sql.binder.scope import (
+    HIDDEN,
+    Bound,
+    Common,
+    Environment,
+    Kind,
+    Protected,
+    Released,
+    Scope,
+    check_unread,
+    labels_of,
+    only,
+    sql_word,
+)
 from dpsql.sql.binder.select_lists import (
     bound_star,
     check_public_groups,
@@ -63,7 +75,6 @@ from dpsql.sql.binder.select_lists import (
     where_written_out,
     written_out,
 )
-from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     aliased,
@@ -83,7 +94,6 @@ from dpsql.sql.binder.trees import (
     rename,
     with_names,
 )
-from dpsql.sql.binder.unpaired_rows import check_unread
 from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement, dialect

@@ -25,8 +25,7 @@ from dpsql.sql.binder.function_hints import (
     expression_hint,
     unknown_function,
 )
-from dpsql.sql.binder.scope import Scope, lacks_argument, only
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.scope import Scope, lacks_argument, only, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.comparisons import with_extremes
 

@@ -2,22 +2,252 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Protocol
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from dpsql.errors.exceptions import Error, refuse, suggestion
+from dpsql.functions.key_columns import labelled
+from dpsql.functions.key_narrowing import image, may_hold
 from dpsql.functions.key_questions import PublicValues
 from dpsql.plan.intervals import Facts
-from dpsql.plan.plan import Block, Column, Expr, PublicInput, Relation
+from dpsql.plan.origins import Branch, UnknownOrigin, branches
+from dpsql.plan.plan import Block, Column, Expr, Literal, Measure, Project, PublicInput, Relation, Union_, filled
 from dpsql.policy import Policy
-from dpsql.sql.binder.sql_words import slot_word, sql_word
-from dpsql.sql.binder.unpaired_rows import UnpairedRows
 from dpsql.sql.lexer import OWN_NAMES, place
+from dpsql.sql.parse import dialect
+from dpsql.sql.parser import WRITTEN_NAME
+
+# --- public rows that an outer join keeps although no protected row pairs with them -----------------------------------
+# Regions LEFT JOIN patients.
+#
+# Such a row belongs to no unit, and its presence depends on all units: adding a unit may add pairs and remove the row.
+# So no block reads these rows. Only the pairs, an inner join, are measured, and a row without a partner must add
+# nothing to any aggregate: COUNT(x), SUM(x) and the like, where x is NULL as the protected side's columns are (for SUM
+# also 0), COUNT(DISTINCT unit), or any aggregate with a condition that excludes such rows. Then the answer is the same
+# with and without these rows, and so are price and noise. COUNT(*) counts them and is refused.
+#
+# They do add groups: a region without patients has a count of 0. Public keys are listed from the text, the policy and
+# public tables; the rows without a partner are used for that, and for nothing else.
+
+_ONE_VALUE = frozenset({
+    "count", "count_distinct", "sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "bool_and", "bool_or",
+    "quantile_cont", "quantile_disc", "listed_quantile_cont", "listed_quantile_disc", "mode",
+})  # fmt: skip
+"""Aggregates that skip a row whose first argument is NULL."""
+_PAIRS = frozenset({
+    "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_count",
+})  # fmt: skip
+"""Aggregates that skip a row in which either argument is NULL."""
+
+
+_NULL = frozenset((None,))
+
+
+@dataclass(frozen=True)
+class UnpairedRows:
+    """Rows of an outer join by whether they have a partner. `pairs`: joined rows with both sides, as in the plan. `alone`: public
+    rows, each of which may be without a partner, with the same columns; `public`: these, with the public side's own columns.
+    `position`: that of the join in the text."""
+
+    pairs: Relation
+    alone: Relation
+    public: Relation
+    position: int | None
+
+
+def unpaired_rows(pairs: Relation, public: Relation, position: int | None) -> UnpairedRows | None:
+    """Return the rows of `public` (the join's columns "b.<name>") as unpaired rows; None if the origin of columns is unknown."""
+    try:
+        columns = branches(pairs)[0].columns
+        offered = branches(public)[0].columns
+    except UnknownOrigin:
+        return None
+    items: list[tuple[str, Expr]] = []
+    for name, value in columns.items():
+        if name.startswith("b."):
+            items.append((name, Column(name[2:], offered[name[2:]].facts)))
+        else:
+            items.append((name, Literal(None, replace(value.facts, nullable=True, values=None))))
+    return UnpairedRows(pairs, Project(public, tuple(items)), public, position)
+
+
+def also_missing(labels: Mapping[str, Expr], columns: Iterable[Column]) -> dict[str, Expr]:
+    """Return what stands in keys for computed columns (`labelled`), NULL where unpaired rows have no value in the column."""
+    nullable = {column.name for column in columns if column.facts.nullable}
+    return {
+        name: replace(value, facts=replace(value.facts, nullable=True)) if name in nullable else value
+        for name, value in labels.items()
+    }
+
+
+def with_labels(
+    source: Relation, unpaired: UnpairedRows | None, names: Iterable[str]
+) -> tuple[Relation, UnpairedRows | None]:
+    """Return the rows of `source` with further columns, which stand in keys for `names` (`labelled`), and the unpaired rows with
+    the same columns: like all columns of the protected side, NULL."""
+    relation, _, pairs = labelled(source, names, None if unpaired is None else unpaired.pairs)
+    if unpaired is None or pairs is None or pairs is unpaired.pairs:
+        return relation, unpaired
+    return relation, unpaired_rows(pairs, unpaired.public, unpaired.position)
+
+
+def with_unpaired_rows(source: Relation, unpaired: UnpairedRows | None) -> Relation:
+    """Return the rows of `source` including those without a partner; public keys are listed for these rows."""
+    if unpaired is None:
+        return source
+    both = Union_((unpaired.pairs, unpaired.alone))
+    whole: Relation = filled(source, lambda part: both if part is unpaired.pairs else part)
+    return whole
+
+
+def check_unread(source: Relation, unpaired: UnpairedRows | None) -> None:
+    """Refuse (join) a SELECT that returns rows, unless a condition excludes those without a partner."""
+    check_ignored(source, unpaired, (Measure("", "count", (), False, None),))
+
+
+def check_ignored(source: Relation, unpaired: UnpairedRows | None, measures: Sequence[Measure]) -> None:
+    """Refuse (join) a measure that rows without a partner may change. `source`: the rows that are measured."""
+    if unpaired is None or not measures:
+        return
+    try:
+        alone = branches(filled(source, lambda part: unpaired.alone if part is unpaired.pairs else part))
+        left = [branch for branch in alone if all(map(may_hold, branch.conditions))]
+        counted = any(not _ignores(measure, branch) for branch in left for measure in measures)
+    except UnknownOrigin:
+        counted = True
+    if counted:
+        reason = "an aggregate may count rows of the public side that no protected row meets"
+        hint = "aggregate a column of the protected table, as COUNT(its_key) for COUNT(*), or use an inner join"
+        raise refuse("join", reason=reason, way=hint, position=unpaired.position)
+
+
+def _ignores(measure: Measure, branch: Branch) -> bool:
+    """Return whether a row of the branch adds nothing to a measure."""
+    if measure.filter is not None and not may_hold(branch.written(measure.filter)):
+        return True
+    if measure.aggregate == "count_units":
+        return True  # the row belongs to no unit
+    values = [image(branch.written(argument)) for argument in measure.arguments]
+    if measure.aggregate in _PAIRS:
+        return any(value == _NULL for value in values)
+    if measure.aggregate not in _ONE_VALUE or not values:
+        return False
+    return values[0] == _NULL or (measure.aggregate == "sum" and values[0] is not None and values[0] <= {None, 0})
+
+
+# --- names of the parts of a text in refusals -------------------------------------------------------------------------
+# As SQL writes them, never the parser's names.
+
+_WORDS: dict[type[exp.Expr], str] = {
+    exp.Tuple: "a list in brackets", exp.Star: "*", exp.Placeholder: "a parameter", exp.Parameter: "a parameter",
+    exp.SessionParameter: "a parameter", exp.Lambda: "x -> ...", exp.Kwarg: "name => value", exp.PropertyEQ: "name := value",
+    exp.Bracket: "a subscript [...]", exp.Slice: "a slice [a:b]", exp.Dot: "a field of a value", exp.Struct: "a struct",
+    exp.Array: "a list [...]", exp.Table: "a table", exp.Subquery: "a subquery", exp.Select: "SELECT", exp.Order: "ORDER BY",
+    exp.Ordered: "ORDER BY", exp.Group: "GROUP BY", exp.Sort: "SORT BY", exp.Cluster: "CLUSTER BY",
+    exp.Distribute: "DISTRIBUTE BY", exp.TableSample: "TABLESAMPLE", exp.WindowSpec: "a frame", exp.TableAlias: "an alias",
+    exp.Alias: "an alias", exp.Identifier: "a name", exp.Column: "a column", exp.Literal: "a literal", exp.Paren: "brackets",
+    exp.IgnoreNulls: "IGNORE NULLS", exp.RespectNulls: "RESPECT NULLS", exp.WithinGroup: "WITHIN GROUP",
+    exp.AtTimeZone: "AT TIME ZONE", exp.HexString: "a hexadecimal literal", exp.BitString: "a bit string",
+    exp.ByteString: "a string with escapes", exp.National: "a national string", exp.RawString: "a string in dollars",
+    exp.Heredoc: "a string in dollars", exp.UnicodeString: "a string with escapes",
+    exp.PositionalColumn: "#n", exp.DataType: "a type", exp.Cast: "CAST", exp.TryCast: "TRY_CAST", exp.Var: "a word",
+    exp.CTE: "WITH", exp.HavingMax: "HAVING MAX", exp.SetOperation: "a set operation", exp.Escape: "ESCAPE",
+    exp.Command: "a command", exp.Case: "CASE", exp.If: "CASE", exp.PivotAlias: "an alias", exp.Columns: "COLUMNS(...)",
+    exp.LimitOptions: "LIMIT in percent", exp.Is: "IS", exp.In: "IN", exp.Between: "BETWEEN",
+}  # fmt: skip
+_SLOTS = {
+    "expression": "a second argument", "count": "a second argument", "expressions": "more arguments", "pivots": "PIVOT",
+    "sample": "TABLESAMPLE", "laterals": "LATERAL", "order": "ORDER BY", "sort": "SORT BY", "with": "WITH", "when": "a time",
+    "except": "EXCLUDE", "replace": "REPLACE", "rename": "RENAME", "only": "ONLY", "ordinality": "ORDINALITY",
+    "operation_modifiers": "such words", "into": "INTO", "locks": "FOR UPDATE", "connect": "CONNECT BY", "match": "MATCH",
+    "alias": "an alias", "unit": "a unit", "recursive": "RECURSIVE", "changes": "CHANGES", "version": "a version",
+    "kind": "such words", "materialized": "MATERIALIZED", "over": "OVER", "spec": "a frame", "exclude": "EXCLUDE",
+    "nulls_first": "NULLS FIRST", "db": "a schema before its name", "catalog": "a database before its name",
+    "method": "NATURAL and the like", "fill": "WITH FILL", "having": "HAVING", "group": "GROUP BY", "where": "WHERE",
+}  # fmt: skip
+"""Descriptions of the slots of nodes whose names are not words of SQL."""
+
+
+_FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Explode: "UNNEST", exp.GroupConcat: "STRING_AGG", exp.RegexpLike: "REGEXP_MATCHES", exp.TimeToUnix: "EPOCH",
+    exp.ArraySize: "ARRAY_LENGTH", exp.ArrayContains: "LIST_CONTAINS", exp.BitwiseAndAgg: "BIT_AND",
+    exp.BitwiseOrAgg: "BIT_OR", exp.BitwiseXorAgg: "BIT_XOR", exp.LogicalAnd: "BOOL_AND", exp.LogicalOr: "BOOL_OR",
+    exp.UnixToTime: "TO_TIMESTAMP", exp.StrToTime: "STRPTIME", exp.Transform: "LIST_TRANSFORM", exp.SHA2: "SHA256",
+    exp.Rand: "RANDOM", exp.CurrentVersion: "VERSION", exp.DateFromParts: "MAKE_DATE", exp.JSONObject: "JSON_OBJECT",
+    exp.ApproxDistinct: "APPROX_COUNT_DISTINCT", exp.IsNan: "ISNAN", exp.DateBin: "TIME_BUCKET",
+    exp.Getbit: "GET_BIT", exp.Array: "LIST_VALUE", exp.Struct: "STRUCT_PACK", exp.ArrayContainsAll: "LIST_HAS_ALL",
+    exp.IsInf: "ISINF", exp.JarowinklerSimilarity: "JARO_WINKLER_SIMILARITY", exp.ParseJSON: "JSON",
+    exp.JSONArray: "JSON_ARRAY", exp.JSONExtract: "JSON_EXTRACT", exp.JSONExtractScalar: "JSON_EXTRACT_STRING",
+    exp.JSONBExtract: "JSONB_EXTRACT_PATH", exp.JSONBExtractScalar: "JSONB_EXTRACT_PATH_TEXT",
+    exp.JSONObjectAgg: "JSON_OBJECT_AGG", exp.JSONBObjectAgg: "JSONB_OBJECT_AGG", exp.CosineDistance: "LIST_COSINE_DISTANCE",
+    exp.EuclideanDistance: "LIST_DISTANCE", exp.ArrayOverlaps: "LIST_HAS_ANY", exp.ArrayMax: "LIST_MAX", exp.ArrayMin: "LIST_MIN",
+    exp.TimeFromParts: "MAKE_TIME", exp.TimestampFromParts: "MAKE_TIMESTAMP", exp.SHA: "SHA1", exp.StPoint: "ST_POINT",
+    exp.RegexpSplit: "STRING_SPLIT_REGEX", exp.ExplodingGenerateSeries: "GENERATE_SERIES",
+    exp.FarmFingerprint: "FARMFINGERPRINT64",
+    exp.YearOfWeek: "YEAROFWEEK", exp.YearOfWeekIso: "YEAROFWEEKISO", exp.TimestampTzFromParts: "TIMESTAMPTZFROMPARTS",
+    exp.TimestampLtzFromParts: "TIMESTAMPLTZFROMPARTS",
+}  # fmt: skip
+"""SQL names of the functions whose names in the parser exist neither in DuckDB nor in PostgreSQL."""
+
+
+WRITTEN = "written"
+"""Key of a node's `meta` under which stands the analyst's own expression that the node takes the place of."""
+
+
+def sql_text(node: exp.Expr) -> str:
+    """Return the text of an expression for a message, with what the analyst wrote in place of what the binder put there."""
+    return str(node.transform(lambda part: part.meta_get(WRITTEN, part)).sql("duckdb"))
+
+
+def function_word(node: exp.Func) -> str:
+    """Return the SQL name of a function: the written one if it is known, or one of several."""
+    if (written := node.meta_get(WRITTEN_NAME)) is not None:
+        return str(written)
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    if isinstance(node, exp.Pad):
+        return "LPAD" if node.args.get("is_left") else "RPAD"
+    return _FUNCTIONS.get(type(node), node.sql_name())
+
+
+def sql_word(node: exp.Expr) -> str:
+    """Return the word or sign of `node` in SQL, such as BETWEEN, LOG or &, or a description such as "a list in brackets"."""
+    if isinstance(node, exp.LimitOptions) and node.args.get("with_ties"):
+        return "WITH TIES"
+    named = next((_WORDS[kind] for kind in type(node).__mro__ if kind in _WORDS), None)
+    if named is not None:
+        return named
+    if isinstance(node, exp.Func):
+        return function_word(node)
+    sign = _sign(node) if isinstance(node, (exp.Binary, exp.Unary)) else ""
+    return sign or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
+
+
+def _sign(node: exp.Expr) -> str:
+    """Return the sign of an operator, as written between or before its operands; empty if the dialect has none."""
+    operands = {"this": exp.column("a")} | ({"expression": exp.column("b")} if isinstance(node, exp.Binary) else {})
+    try:
+        text = type(node)(**operands).sql(dialect())
+    except (SqlglotError, ValueError):
+        return ""
+    return " ".join(word for word in text.split() if word not in ("a", "b")).rstrip("a")
+
+
+def slot_word(name: str, value: object) -> str:
+    """Return the SQL word or a description of the content of the slot `name` of a node."""
+    name = name.strip("_")
+    if name in _SLOTS:
+        return _SLOTS[name]
+    clause = isinstance(value, exp.Expr) and not isinstance(value, (exp.Condition, exp.Identifier))
+    return sql_word(value) if clause and isinstance(value, exp.Expr) else name.upper().replace("_", " ")
+
 
 HIDDEN = OWN_NAMES
 """Prefix of source aliases and columns that no query has written: SELECT * and hints do not show them."""

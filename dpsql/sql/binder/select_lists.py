@@ -13,7 +13,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.plan import Column, Expr, Filter
 from dpsql.sql.binder.aggregates import has_aggregate
-from dpsql.sql.binder.base_tables import project
+from dpsql.sql.binder.equal_keys import project
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, using_name
 from dpsql.sql.binder.trees import output_name, own_columns

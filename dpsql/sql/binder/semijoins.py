@@ -12,8 +12,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin, base_scan
 from dpsql.plan.stability import rows_per_unit
-from dpsql.sql.binder.base_tables import base_table, project
-from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key
+from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key, base_table, project
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import BindingContext, Environment, Protected, Released, Scope, only, same_unit
 from dpsql.sql.binder.subquery_tests import columns_of, plain_select, without_not

@@ -15,9 +15,8 @@ from dpsql.errors.exceptions import refuse, suggestion
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Key, Measure
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_node
-from dpsql.sql.binder.base_tables import named_table
-from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.equal_keys import named_table
+from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
 from dpsql.sql.rewrites.postgresql import LABEL

@@ -22,7 +22,7 @@ from dpsql.noise.noise_samplers import (
 )
 from dpsql.noise.perturb import Gate
 from dpsql.noise.samplers import MOST_SIGMA, KernelRandomness, _half_gaussian_of, gaussian_of_variance, tail_edges
-from dpsql.privacy.conversions import rho_to_epsilon
+from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.correlated_laplace import (
     MOST_LEAST_SIGMA,

@@ -16,8 +16,7 @@ from support.accountant_contract import AccountantContract
 
 from dpsql.errors.exceptions import PolicyRefusal, Refusal
 from dpsql.privacy import accounting
-from dpsql.privacy.accounting import Pure, Zcdp, make_accountant
-from dpsql.privacy.conversions import advanced_composition, epsilon_to_rho, rho_to_epsilon
+from dpsql.privacy.accounting import Pure, Zcdp, advanced_composition, epsilon_to_rho, make_accountant, rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian as gaussians
 from dpsql.privacy.mechanisms import laplace as laplaces

@@ -8,7 +8,7 @@ from math import comb, exp, inf, log
 
 import pytest
 
-from dpsql.privacy.conversions import RULES, compared, rho_to_epsilon
+from dpsql.privacy.accounting import RULES, compared, rho_to_epsilon
 
 DELTA = Fraction(1, 10**6)
 
@@ -82,7 +82,7 @@ def test_only_rules_that_hold_for_chosen_questions_may_gate() -> None:
 def test_the_divergence_is_that_of_randomised_response(epsilon: float, order: float) -> None:
     from mpmath import mp, mpf
 
-    from dpsql.privacy.conversions import _divergence
+    from dpsql.privacy.accounting import _divergence
 
     with mp.workdps(60):
         p = mp.e ** mpf(epsilon) / (1 + mp.e ** mpf(epsilon))

@@ -10,7 +10,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy import stats
 
-from dpsql.privacy.conversions import rho_to_epsilon
+from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql.privacy.mechanisms import laplace as laplaces
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import Gaussian

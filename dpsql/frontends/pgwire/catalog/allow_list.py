@@ -11,7 +11,7 @@ from dpsql.frontends.pgwire.catalog.engine_errors import absent_call
 from dpsql.frontends.pgwire.catalog.naming import called
 from dpsql.functions.values import MOST_TEXT
 from dpsql.sql.binder.allow_list import NODES as RESULT_NODES
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.scope import sql_word
 from dpsql.sql.lexer import place
 
 PLAIN_FUNCTIONS = {

@@ -8,7 +8,7 @@ from functools import cache
 from sqlglot import exp
 
 from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES, relations
-from dpsql.sql.binder.sql_words import function_word
+from dpsql.sql.binder.scope import function_word
 
 
 def output_names(tree: exp.Query) -> list[str]:

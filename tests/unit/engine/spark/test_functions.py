@@ -29,7 +29,7 @@ class Rows:
     """The rows above in Spark."""
 
     def __init__(self, spark: Any) -> None:
-        from dpsql.engine.spark.sessions import pinned
+        from dpsql.engine.spark.tables import pinned
 
         self.session = pinned(spark)
         schema = pa.schema([("place", pa.int64()), *((n, ARROW[c.facts.type]) for n, c in COLUMNS.items())])

@@ -16,8 +16,7 @@ import pytest
 from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error, PolicyRefusal
-from dpsql.frontends.pgwire.logins import LEAST_PASSWORD, OWNER, Logins, analyst_of, open_logins
-from dpsql.frontends.pgwire.scram import make_verifier
+from dpsql.frontends.pgwire.logins import LEAST_PASSWORD, OWNER, Logins, analyst_of, make_verifier, open_logins
 from dpsql.ledger import open_ledger
 from dpsql.policy import parse_policy
 from dpsql.storage import files

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.pgwire import scram
+from dpsql.frontends.pgwire import logins
 from dpsql.frontends.pgwire.connection import self_signed
-from dpsql.frontends.pgwire.scram import Exchange, Verifier, make_verifier, mock_verifier, prepared
+from dpsql.frontends.pgwire.logins import Exchange, Verifier, make_verifier, mock_verifier, prepared
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 FIRST = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
@@ -23,7 +23,7 @@ FINAL = f"c=biws,r={NONCE},p={PROOF}".encode()
 
 @pytest.fixture(autouse=True)
 def known_nonce(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scram.secrets, "token_urlsafe", lambda size: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
+    monkeypatch.setattr(logins.secrets, "token_urlsafe", lambda size: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
 
 
 def _pencil() -> Verifier:
