@@ -314,3 +314,12 @@ def test_an_aggregate_of_case_is_the_aggregate_with_a_filter(aggregate: str, val
         )
     other = aggregate.format(f"CASE WHEN cost > 5 THEN {value} WHEN ward = 'er' THEN {value} END")
     assert whole(question(other)) != filtered
+
+
+@pytest.mark.parametrize(
+    "call", ["var_samp(cost)", "variance(cost)", "ceiling(AVG(cost))", "pow(AVG(cost), 2)", "quantile_disc(cost, 0.5)"]
+    + [f"percentile_{kind}(0.5) WITHIN GROUP (ORDER BY cost)" for kind in ("cont", "disc")]
+)  # fmt: skip
+def test_a_column_without_an_alias_is_named_as_its_function_is_written(call: str) -> None:
+    (column,) = world().session.describe(f"SELECT {call} FROM visits")
+    assert column.name == call.split("(", maxsplit=1)[0]

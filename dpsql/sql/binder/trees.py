@@ -19,6 +19,7 @@ from dpsql.sql.binder.equal_keys import named_table
 from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
+from dpsql.sql.parser import WRITTEN_NAME
 from dpsql.sql.rewrites.postgresql import LABEL
 
 SQL_TYPES = {
@@ -140,10 +141,8 @@ def output_name(item: exp.Expr) -> str:
         return str(item.this).lower()
     if isinstance(item, (exp.Case, exp.If)):
         return "case"
-    if isinstance(item, exp.ApproxQuantiles):
-        return "approx_quantiles"  # no function of the dialect
-    if isinstance(item, exp.ToChar):
-        return "to_char"
+    if (written := item.meta_get(WRITTEN_NAME)) is not None:
+        return str(written).lower()
     if isinstance(item, exp.Func):
         return item.sql(dialect()).split("(")[0].lower()
     return "?column?"
