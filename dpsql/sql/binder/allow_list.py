@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.aggregates.contract import spelled
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.function_hints import unknown_function
 from dpsql.sql.binder.scope import lacks_argument, sql_word
 from dpsql.sql.lexer import place
@@ -60,6 +60,14 @@ MOST_DIGITS = 38
 """Largest number of digits of an integer: any integer with so many fits into 128 bits."""
 UTC_NAMES = ("UTC", "ETC/UTC", "GMT", "Z")
 DISTANCE = {"dp_interval_low", "dp_interval_high", "dp_error"}
+
+
+def only_utc(zone: exp.Expr) -> Error:
+    """Return the refusal of AT TIME ZONE with another zone."""
+    hint = "the owner states the clock of a column (timezone: Europe/Berlin in the policy); hours and days are then of that clock"
+    return refuse(
+        "wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", hint=hint, position=place(zone)
+    )
 
 
 def _check_number(node: exp.Literal) -> None:

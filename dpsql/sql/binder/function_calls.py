@@ -16,7 +16,7 @@ from dpsql.functions.values import BUCKETS, lower, midnight
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
-from dpsql.sql.binder.allow_list import UTC_NAMES, check_format, read_pattern
+from dpsql.sql.binder.allow_list import UTC_NAMES, check_format, only_utc, read_pattern
 from dpsql.sql.binder.scalars import Scalars, handles, literal_interval, moments_of, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only, sql_word
 from dpsql.sql.lexer import place
@@ -339,7 +339,7 @@ def _at_time_zone(self: Scalars, node: exp.AtTimeZone) -> Expr:
     zone = node.args["zone"]
     moment = self.bind(node.this)
     if not (isinstance(zone, exp.Literal) and zone.is_string and zone.name.upper() in UTC_NAMES):
-        raise refuse("wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", position=place(zone))
+        raise only_utc(zone)
     return self.call("to_timestamp", node, moment)
 
 

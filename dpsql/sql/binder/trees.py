@@ -14,7 +14,7 @@ from sqlglot import exp, parse_one
 from dpsql.errors.exceptions import refuse, suggestion
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Key, Measure
-from dpsql.sql.binder.allow_list import UTC_NAMES, check_node
+from dpsql.sql.binder.allow_list import UTC_NAMES, check_node, only_utc
 from dpsql.sql.binder.equal_keys import named_table
 from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names, sql_word
 from dpsql.sql.lexer import place
@@ -70,7 +70,7 @@ def _written(
         reason = "takes literal bounds, the lower first, and a literal number of buckets"
         raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
     if isinstance(node, exp.AtTimeZone) and str(node.args["zone"].name).upper() not in UTC_NAMES:
-        raise refuse("wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", position=place(node))
+        raise only_utc(node)
     parts: dict[str, Any] = {name: rebuild(node.args[slot], special) for name, slot in slots.items()}
     tree = exp.Paren(this=parse_one(text, read="duckdb"))
     for column in list(tree.find_all(exp.Column)):
