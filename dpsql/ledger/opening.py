@@ -1,8 +1,4 @@
-"""Opening of a ledger, which is created only on request, never in place of a known one that is gone; and migration of its format.
-
-Formats of the tables have numbers (`dpsql_format`). A step leads from one number to the next; all steps run in one transaction,
-after a copy of the old file. Entries are never rewritten, because their texts are authenticated: a step changes only the tables
-around them, and the chain, the key and the head are valid before and after."""
+"""Opening of a ledger, which is created only on request, never in place of a known one that is gone."""
 
 from __future__ import annotations
 
@@ -11,10 +7,7 @@ import logging
 import os
 import secrets
 import shutil
-import sqlite3
 import stat
-from collections.abc import Callable, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -196,6 +189,7 @@ def start_second_witness(ledger: Ledger, url: str, reason: str | None) -> Head:
 # --- opening of a ledger, which is created only on request, never in place of a known one that is gone ----------------
 
 FORMAT = 1
+"""Number of the format of the ledger's tables, and of the store of releases beside it."""
 VERSIONS = "SELECT version FROM dpsql_format"
 # The unique `id` prevents a second charge, the unique `resolves` a second outcome; both are also in `body`. The accounts are
 # running totals: a pure function of the entries, stored so that a charge need not add up all entries again.
@@ -400,54 +394,3 @@ def _adopt(ledger: Ledger, recorded: bool) -> None:
             writer.append("adopted", {})
     ledger.witness.start(writer.last)
     ledger.store.step("head made")
-
-
-MigrationStep = Callable[[DatabaseConnection], None]
-STEPS: Mapping[int, MigrationStep] = {}
-"""Steps by the format from which they start. There is only one format."""
-
-
-def migrate(
-    url: str, *, steps: Mapping[int, MigrationStep] = STEPS, version: int = FORMAT
-) -> tuple[int, int, Path | None]:
-    """Migrate the ledger at `url` to format `version`. Returns the format before and after, and the path of the copy
-    of a SQLite file.
-
-    Raises Fault ledger_missing, ledger_format (a newer format, or an older one from which no steps lead), backup_folder.
-    """
-    location = parse_location(url)
-    if location.path is not None and not location.path.exists():
-        raise refuse("ledger_missing", address=location.address)
-    store = Store(location)
-    try:
-        with store.reading() as connection:
-            versions = [version for (version,) in connection.rows(VERSIONS)]
-        before = versions[0] if len(versions) == 1 else -1
-        missing = [number for number in range(before, version) if number not in steps]
-        if before > version or before < 0 or missing:
-            raise refuse("ledger_format", found=", ".join(map(str, versions)) or "none", known=version)
-        if before == version:
-            return before, version, None
-        copy = None if location.path is None else _copied(location.path, before)
-        with store.writing() as connection:
-            for number in range(before, version):
-                steps[number](connection)
-            connection.run("UPDATE dpsql_format SET version = :version", version=version)
-        return before, version, copy
-    finally:
-        store.close()
-
-
-def _copied(path: Path, number: int) -> Path:
-    """Copy the whole file before anything is changed, and return the path of the copy."""
-    target = path.with_name(f"{path.name}.format{number}")
-    try:
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        with (
-            closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as source,
-            closing(sqlite3.connect(target)) as copy,
-        ):
-            source.backup(copy)
-    except (OSError, sqlite3.Error) as error:
-        raise refuse("backup_folder", place=str(target), problem=str(error)) from error
-    return target

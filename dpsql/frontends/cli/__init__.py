@@ -192,7 +192,7 @@ _DOCUMENTATION = "pyarrow.vendored.docscrape"
 
 _MODULES = {
     "query": "ask", "run": "ask", "repl": "ask", "explain": "ask", "check": "owner", "init": "owner", "demo": "owner",
-    "budget": "budget", "migrate": "budget", "prepare": "owner", "erase": "budget", "fit": "fit", "serve": "serve",
+    "budget": "budget", "prepare": "owner", "erase": "budget", "fit": "fit", "serve": "serve",
     "user": "serve", "risk": "owner", "export": "ask", "estimate": "ask", "plan": "ask", "plot": "owner",
     "watch": "ask", "help": "owner", "audit": "dpsql_audit.command",
 }  # fmt: skip

@@ -309,22 +309,6 @@ def _units(policy: Policy, lost: str) -> dict[str, int]:
     return units if delta is None else {**units, "delta": ceil(delta * UNITS["delta"])}
 
 
-@click.command()
-@policy_option()
-def migrate(policy: Path) -> None:
-    """Convert a ledger of an older version to this version's format; a copy of the old one is kept in the same folder."""
-    from dpsql.ledger.opening import migrate as bring
-    from dpsql.policy import load_policy
-
-    loaded = load_policy(policy)
-    before, after, copy = bring(loaded.ledger_url())
-    if before == after:
-        say(f"the ledger has format {after} already: nothing to do")
-        return
-    audit("owner", act="migrate", before=before, after=after)
-    say(f"the ledger had format {before} and has format {after} now" + (f"; a copy is {copy}" if copy else ""))
-
-
 # --- erase: what dpsql keeps beside the ledger is listed, or removed so that its bytes are in no file -----------------
 
 
