@@ -43,6 +43,14 @@ _BROKEN = {
     "not_text": "lines with bytes that are no UTF-8 text; such cells count as NULL",
 }
 """What is wrong with lines of a CSV file, by the field of `Broken` that counts them."""
+_AS_READ = {
+    "integer": "whole numbers are read as 1234, or as 1.234 below csv: {decimal: ','}",
+    "real": "numbers are read as 1234.5, or as 1.234,5 below csv: {decimal: ','}",
+    "date": "days are read as 2024-01-31",
+    "timestamp": "times are read as 2024-01-31 12:00:00",
+}
+"""How cells of CSV files are written that can be read as a type."""
+_LIKE_A_VALUE = re.compile(r"[-+]?[0-9][0-9.,:/-]*")
 _MOST_NAMED = 8
 _MOST_REASON_LINES = 12
 _NO_VERSION = (
@@ -133,7 +141,7 @@ def check_policy_file(
     policy = load_policy(file)
     findings.notes.append(_summary(file, policy))
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
-    findings.notes += _dropped_rows(policy)
+    findings.notes += [*_dropped_rows(policy), *_limits_without_effect(policy)]
     findings.notes += [f"note: {sentence}" for sentence in policy.unprotected.values()]
     _check_limits(policy, findings)
     with findings.reasons.listening():
@@ -169,6 +177,17 @@ def _check_limits(policy: Policy, findings: Findings) -> None:
                 f"{count.scope.label} cannot ask one question: what {allowed} is less than {question} costs; raise the one, or "
                 "lower the other"
             )
+
+
+def _limits_without_effect(policy: Policy) -> list[str]:
+    """Return notes on persons behind a login who may spend more than the login."""
+    return [
+        f"note: {person} behind the login {login} may spend epsilon {plain_decimal(limit.epsilon)}, but the login only "
+        f"{plain_decimal(analyst.epsilon)}, which bounds all persons behind it"
+        for login, analyst in policy.analysts.items()
+        for person, limit in analyst.people.items()
+        if limit.epsilon > analyst.epsilon
+    ]
 
 
 def _dropped_rows(policy: Policy) -> list[str]:
@@ -307,6 +326,12 @@ def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings)
             findings.notes.append(
                 f"note: {table.name}.{column.name} is {engine_type} in the source: sums round it to the scale {column.scale}"
             )
+    values = [column.source_name for column in table.columns.values() if _LIKE_A_VALUE.fullmatch(column.source_name)]
+    if values and table.csv is not None and table.csv.header is None:
+        findings.notes.append(
+            f"note: {table.name} has columns with the names {', '.join(values[:_MOST_NAMED])}: if the first line of its files is "
+            "data, its values are shown to analysts as names; give the names as csv: {header: [...]}"
+        )
     if texts:
         read = [
             f"{type_} ({', '.join([*names[:_MOST_NAMED], *(['...'] if len(names) > _MOST_NAMED else [])])})"
@@ -409,6 +434,7 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
     with findings.reasons.listening(alone=True):
         for table, about in policy.tables.items():
             said: dict[str, list[Loss]] = {}
+            types: dict[str, str] = {}
             for file, part in parts(engine, table) if scan or not kept_elsewhere else ():
                 broken = part.broken(table)
                 rows, counted = cells(policy, part, table, file, everything=scan)
@@ -418,13 +444,15 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
                     type_ = about.columns[column.column].type
                     words = f"{column.unreadable} of {column.filled} in {file or 'the table'}"
                     fault = f"{table}.{column.column} has cells that cannot be read as {type_} and count as NULL"
+                    types[fault] = type_
                     said.setdefault(fault, []).append((column.lost, column.unreadable, words))
                 empty = [column.column for column in counted if rows and not column.filled]
                 if empty:
                     said.setdefault(f"{table}.{' and '.join(empty)} has no filled cell", []).append(
                         (False, rows, f"in {file}")
                     )
-            losses += [_loss(sentence, of_files) for sentence, of_files in said.items()]
+            spellings = {fault: _AS_READ.get(type_) for fault, type_ in types.items() if about.csv is not None}
+            losses += [_loss(sentence, of_files, spellings.get(sentence)) for sentence, of_files in said.items()]
             if (scan or not kept_elsewhere) and policy.unit_column(table) is not None:
                 losses += _rows_left_out(policy, engine, table)
         findings.reasons.taken()
@@ -458,13 +486,13 @@ Loss = tuple[bool, int, str]
 """What is lost of a file: whether it is most of it, how many lines or cells, and the same in words with the name of the file."""
 
 
-def _loss(sentence: str, losses: list[Loss]) -> tuple[str, bool]:
-    """Return a sentence with the files of its losses, the worst first, and whether most of one file is lost."""
+def _loss(sentence: str, losses: list[Loss], spelling: str | None) -> tuple[str, bool]:
+    """Return a sentence with the files of its losses, the worst first, and how cells that can be read are written, and whether most of one file is lost."""
     worst = sorted(losses, key=lambda loss: (not loss[0], -loss[1], loss[2]))
     named, more = [words for *_, words in worst[:_MOST_NAMED]], len(worst) - _MOST_NAMED
     if more > 0:
         named.append(f"and in {more} more file{'s' if more > 1 else ''}")
-    return f"{sentence}: {', '.join(named)}", worst[0][0]
+    return f"{sentence}: {', '.join(named)}{f' ({spelling})' if spelling else ''}", worst[0][0]
 
 
 def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:

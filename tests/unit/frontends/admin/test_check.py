@@ -265,7 +265,7 @@ LOST = "cells that cannot be read as {} and count as NULL: 20 of 20 in {{}}/p.cs
 UNREADABLE = "cannot read the header of {{}}/{}, a file of people: {}"
 BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
     "a comma between thousands": ({"p.csv": _csv('p{0},{1},"1,234",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
-    "a decimal comma": ({"p.csv": _csv('p{0},{1},"80000,25",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
+    "a decimal comma": ({"p.csv": _csv('p{0},{1},"80000,25",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')} (numbers are read as 1234.5, or as 1.234,5 below csv: {{decimal: ','}})"),
     "a unit beside each number": ({"p.csv": _csv("p{0},{1} years,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
     "a currency before each number": ({"p.csv": _csv("p{0},{1},$10.5,2000-01-02\n")}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
     "days as Germans write them": ({"p.csv": _csv("p{0},{1},1.5,05.01.2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
@@ -309,6 +309,24 @@ def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     findings = check_policy_file(_people(tmp_path, source))
     assert findings.status is status
     assert words.replace("{}", str(folder)) in "\n".join(findings.problems)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"type": "date"', '"type": "date", "from": "2000-01-02"', "columns with the names 2000-01-02: if the first line"),
+        ('"tables"', '"analysts": {"ann": {"epsilon": 2, "people": {"b": {"epsilon": 3}}}}, "tables"', "epsilon 3, but the login only 2,"),
+    ],
+)  # fmt: skip
+def test_what_a_policy_may_not_mean_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, words: str
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    place = _people(tmp_path, str(tmp_path / "p.csv"))
+    (tmp_path / "p.csv").write_text(GOOD.replace("born", "2000-01-02") if "from" in new else GOOD)
+    assert words not in " ".join(check_policy_file(place).notes)
+    place.write_text(place.read_text().replace(old, new))
+    assert words in " ".join(check_policy_file(place).notes)
 
 
 def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(
