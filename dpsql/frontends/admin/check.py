@@ -487,7 +487,8 @@ Loss = tuple[bool, int, str]
 
 
 def _loss(sentence: str, losses: list[Loss], spelling: str | None) -> tuple[str, bool]:
-    """Return a sentence with the files of its losses, the worst first, and how cells that can be read are written, and whether most of one file is lost."""
+    """Return a sentence with the files of its losses, the worst first, and how cells that can be read are spelled, and whether
+    most of one file is lost."""
     worst = sorted(losses, key=lambda loss: (not loss[0], -loss[1], loss[2]))
     named, more = [words for *_, words in worst[:_MOST_NAMED]], len(worst) - _MOST_NAMED
     if more > 0:
