@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpsql.engine.contract import Engine, ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.admin.simulated_errors import OpenLedger
+from dpsql.frontends.admin.expected_errors import OpenLedger
 from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms

@@ -21,7 +21,7 @@ from support.gates import NoiselessGate
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
-from dpsql.frontends.admin.simulated_errors import OpenLedger
+from dpsql.frontends.admin.expected_errors import OpenLedger
 from dpsql.frontends.pgwire.questions import OIDS
 from dpsql.frontends.pgwire.rows import CopyOptions, ResultField, Rows, copy_messages, described
 from dpsql.frontends.rendering.formats import BINARY_FORMATS, TEXT_FORMATS, with_bars, write_binary, write_text

@@ -1,7 +1,7 @@
 """`dpsql init` as a dialogue: privacy unit, rows that count, bounds of values, groups, and budget.
 
 Questions come in the order in which an owner decides (docs/first_hour.md). Only the structure of the source is read; the effect
-of the answers is shown by questions over rows that are made up (`simulated_errors`).
+of the answers is what EXPLAIN expects of a few questions (`expected_errors`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
+from dpsql.frontends.admin.expected_errors import expected_errors
 from dpsql.frontends.admin.policy_text import (
     LEFT_OUT,
     ColumnChoice,
@@ -36,7 +37,6 @@ from dpsql.frontends.admin.policy_text import (
     with_table,
     write_policy,
 )
-from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.files import replace_file
 from dpsql.policy import load_policy, parse_policy
 from dpsql.policy.check import policy_text
@@ -212,7 +212,7 @@ def _ask_and_write(source: Path | str, path: Path, tables: Mapping[str, SourceTa
         choices = _budgeted(answers, unit, chosen)
         text = replace(choices, automatic_copies=_copies(answers, source, path, chosen)).text(source, path)
         policy = parse_policy(text, str(path), path.parent)
-        for line in simulated_errors(policy, int(answers.taken["people"])):
+        for line in expected_errors(policy, int(answers.taken["people"])):
             answers.show(line)
         if _is_accepted(answers, path):
             break

@@ -13,8 +13,8 @@ from support.clinic_folder import Clinic, Outcome
 from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
+from dpsql.frontends.admin.expected_errors import expected_errors
 from dpsql.frontends.admin.policy_text import ColumnChoice, column_choice
-from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.wizard import Answers, WrongAnswer, read_answers
 from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line
@@ -218,12 +218,12 @@ def test_decimals_keep_their_scale(bare_clinic: Clinic, dpsql: Run) -> None:
 # --- value of the policy --------------------------------------------------------------------------------------------------
 
 
-def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic) -> None:
+def test_expected_errors_open_no_source_and_keeps_no_charge(bare_clinic: Clinic) -> None:
     write_folder()
     Path("night.yaml").write_text(FOLDER_POLICY)
     policy = load_policy("night.yaml")
     shutil.rmtree("night")
-    lines = list(simulated_errors(policy, 100))
+    lines = list(expected_errors(policy, 100))
     assert any("mean age of patients by region" in line for line in lines)
     assert not Path("night-ledger.db").exists() and not bare_clinic.state.exists()
 
