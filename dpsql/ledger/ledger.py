@@ -47,7 +47,7 @@ from dpsql.ledger.records import (
 )
 from dpsql.ledger.store import GroupCommit, Store, Submission, Taken
 from dpsql.ledger.windows import in_words, of_present, parts
-from dpsql.ledger.witness import Head, Witness
+from dpsql.ledger.witness import Head, SecondWitness, Witness
 from dpsql.privacy.accounting import DECIMALS, next_start
 from dpsql.storage.memory import LiveObjects
 
@@ -175,19 +175,6 @@ class Reservation:
         self._ledger.resolve(self.seq, outcome, note)
 
 
-class HeadElsewhere(Protocol):
-    """The interface by which the ledger uses its head on another machine (`off_machine_head`)."""
-
-    def required(self) -> Head:
-        """Return the head. Raises witness_missing and witness_unreachable."""
-
-    def advance(self, head: Head) -> None:
-        """Write the head. Raises witness_not_written; the charge stays."""
-
-    def close(self) -> None:
-        """Close the connection to the place."""
-
-
 class Ledger:
     """An open ledger, created by `open_ledger`. Any number of threads, processes and machines may share it.
 
@@ -198,7 +185,7 @@ class Ledger:
         self.dataset = dataset
         self.store = store
         self.witness = witness
-        self.second_witness: HeadElsewhere | None = None
+        self.second_witness: SecondWitness | None = None
         self._unit: str | None = None
         self._outcomes = Outcomes(self.settle)
         self._charges: GroupCommit[ChargeRequest, _Charged] = GroupCommit(self._charge_all)

@@ -14,7 +14,8 @@ from support.ledger_homes import EPSILON, Home, charge
 from dpsql.errors.exceptions import Error, Fault, IntegrityError
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import open_ledger
-from dpsql.ledger.opening import FileHead, start_second_witness
+from dpsql.ledger.opening import start_second_witness
+from dpsql.ledger.witness import FileHead
 from dpsql.session.session import open_session
 
 
