@@ -36,6 +36,13 @@ MOST_CALLS = 200
 STEPS_FOR_EACH_TOKEN = 5
 LEAST_STEPS = 5_000
 
+_NOT_READ = frozenset({
+    "DATE_TO_DATE_STR", "DAY_OF_MONTH", "DAY_OF_WEEK", "DAY_OF_YEAR", "DAYOFWEEK_ISO", "J_S_O_N_CAST", "LEFTPAD", "LIKE", "PAD",
+    "REGEXP_I_LIKE", "RIGHTPAD", "STR_POSITION", "TIME_TO_STR", "TIME_TO_TIME_STR", "TIME_TO_UNIX", "TIMESTAMPDIFF",
+    "TS_OR_DS_TO_DATE_STR", "UNIX_TO_TIME", "WEEK_OF_YEAR",
+})  # fmt: skip
+"""Names that sqlglot gives to its own nodes and no engine has, and functions whose arguments it reads in another order than the
+systems that have them: for the binder they are unknown functions."""
 _INTERVAL = re.compile(r"[\w :.+-]{0,100}", re.ASCII)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 _STEPS = (
@@ -143,7 +150,18 @@ def _metered_class(name: str) -> type:
     counted: dict[str, Any] = {attribute: _counted(getattr(usual, attribute)) for attribute in _STEPS}
     placed = {"PRIMARY_PARSERS": _placed(usual.PRIMARY_PARSERS), "NO_PAREN_FUNCTIONS": _words(usual.NO_PAREN_FUNCTIONS)}
     placed |= {"FUNCTIONS": _functions(usual.FUNCTIONS), "TYPE_CONVERTERS": _types_with_lengths(usual.TYPE_CONVERTERS)}
+    counted["UNARY_PARSERS"] = _counted({**usual.UNARY_PARSERS, TokenType.PLUS: _plus})
     return type("MeteredParser", (usual,), {"__slots__": (), **placed, **counted})
+
+
+def _plus(parser: Any) -> exp.Expr:
+    """Return + before an operand, which sqlglot drops, as two minus signs: they have the same value, of numbers alone."""
+    operand: exp.Expr = parser._parse_unary()
+    if operand is None or (
+        isinstance(operand.unnest(), (exp.Literal, exp.Interval)) and not operand.unnest().is_string
+    ):
+        return operand
+    return exp.Neg(this=exp.Neg(this=operand))
 
 
 def _types_with_lengths(usual: dict[Any, Any]) -> dict[Any, Any]:
@@ -178,8 +196,9 @@ def _words(usual: dict[Any, type[exp.Expr]]) -> property:
 
 
 def _functions(usual: dict[str, Any]) -> dict[str, Any]:
-    """Return the builders of functions. That of PostgreSQL's generate_series reads a text as an interval, by a parser that
-    counts no steps: it gets plain intervals only. Those of single nodes record the name in the text."""
+    """Return the builders of functions, without those of `_NOT_READ`. That of PostgreSQL's generate_series reads a text as an
+    interval, by a parser that counts no steps: it gets plain intervals only. Those of single nodes record the name in the
+    text."""
 
     def series(arguments: list[exp.Expr]) -> exp.Expr:
         step = arguments[2] if len(arguments) > 2 else None
@@ -196,6 +215,7 @@ def _functions(usual: dict[str, Any]) -> dict[str, Any]:
 
         return built
 
+    usual = {name: builder for name, builder in usual.items() if name not in _NOT_READ}
     kinds = ((name, getattr(builder, "__self__", None)) for name, builder in usual.items())
     by_name = {name: named(name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, exp.Func)}
     return {**usual, **by_name, "GENERATE_SERIES": series}
@@ -226,17 +246,28 @@ def _metered_dialect(name: str) -> Any:
 # mod(7, 4, 2) becomes 7 % 4, and would be answered as if it were right.
 #
 # There is no list of dropped arguments here, which the next version of the parser could make wrong. Instead, a call of
-# the same function with columns a0, a1, ... is parsed; a column that is nowhere in the tree was dropped.
+# the same function with columns a0, a1, ... is parsed; a column that is nowhere in the tree was dropped. What the parser adds
+# of its own cannot be seen in a tree: functions that it completes are listed.
 
 MOST_ASKED = 16
 """Largest number of arguments of the trial call: functions that keep so many (coalesce, concat, least) keep all."""
+_NUMBERS_OF_ARGUMENTS = {
+    **dict.fromkeys(("LOG2", "LOG10"), (1, 1)), **dict.fromkeys(("IF", "IFF", "TIMESTAMP_DIFF"), (3, 3)),
+    **dict.fromkeys(("IFNULL", "NVL"), (2, 2)),
+}  # fmt: skip
+"""The fewest and the most arguments of functions that the parser completes, or reads as others, where there are fewer."""
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 
 def check_arguments(tokens: list[Token], dialect: str) -> None:
-    """Refuse the first call, in the order of closing brackets, of which the parser would drop an argument."""
+    """Refuse the first call, in the order of closing brackets, of which the parser would drop an argument or add one."""
     for name, arguments in _calls(tokens):
+        least, most = _NUMBERS_OF_ARGUMENTS.get(name.text.upper(), (0, len(arguments)))
+        if not least <= len(arguments) <= most:
+            reason = f"takes {most} argument{'' if most == 1 else 's'}, got {len(arguments)}"
+            wrong = arguments[most] if len(arguments) > most else name
+            raise refuse("wrong_arguments", function=name.text.upper(), reason=reason, position=wrong.start + 1)
         forgotten = _forgotten(dialect, name.text.upper(), min(len(arguments), MOST_ASKED))
         if forgotten:
             most = min(len(arguments), MOST_ASKED) - len(forgotten)
@@ -246,17 +277,19 @@ def check_arguments(tokens: list[Token], dialect: str) -> None:
 
 
 def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
-    """Yield each name in front of a bracket with two or more expressions, with the first token of each expression."""
+    """Yield each name in front of a bracket, with the first token of each expression in it, if there are two or more or a
+    number that is listed."""
     open_: list[tuple[Token | None, list[Token]]] = []
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
-        if open_ and before is not None and before.token_type in (*_OPEN, TokenType.COMMA):
+        begins = before is not None and before.token_type in (*_OPEN, TokenType.COMMA)
+        if open_ and begins and token.token_type not in _CLOSE:
             open_[-1][1].append(token)
         if token.token_type in _OPEN:
             open_.append((before if token.token_type is TokenType.L_PAREN else None, []))
         elif token.token_type in _CLOSE and open_:
             name, arguments = open_.pop()
-            if name is not None and len(arguments) > 1:
+            if name is not None and (len(arguments) > 1 or name.text.upper() in _NUMBERS_OF_ARGUMENTS):
                 yield name, arguments
 
 

@@ -104,7 +104,7 @@ SAME = [
 ]
 OTHER = [
     ("nights > 5", "nights > 6"), ("cost > 0.1", "cost > '0.15'::numeric(10, 1)"), ("cost > 5", "cost > 5.5"),
-    ("nights > TRY_CAST('five' AS integer)", "nights > 5"), ("cost > '1e400'::float8", "cost > 1e300"),
+    ("nights > TRY_CAST('five' AS integer)", "nights > 5"), ("nights > CAST(2.5 AS INT)", "nights > CAST(2.5::DOUBLE AS INT)"),
     ("nights > 5 AND NULL", "nights > 5"), ("nights = nights", "TRUE"), ("nights > 5 OR NULL", "nights > 5"),
     ("nights > 5 AND nights > 6", "nights > 5"), ("NOT (nights > 5 OR FALSE)", "nights > 5"),
     ("cost > 5", "cost >= 6"), ("nights IN (1, 2)", "nights IN (1, 3)"), ("NOT smoker", "smoker"),

@@ -87,7 +87,7 @@ def _check_slots(node: exp.Func) -> None:
         raise refuse("group_bounds", reason=reason, way=hint, position=place(node))
 
 
-def _is_zero(divisor: exp.Expr) -> bool:
+def _is_zero(divisor: object) -> bool:
     """Return whether a divisor is the literal 0, with which the sandbox would fail for every row."""
     while isinstance(divisor, (exp.Neg, exp.Paren)):
         divisor = divisor.this
@@ -164,4 +164,19 @@ def check_format(node: exp.Expr) -> None:
         raise refuse("wrong_arguments", function="STRFTIME", reason="needs a format", position=place(node))
 
 
-_CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {exp.TimeToStr: check_format, exp.Escape: read_pattern}
+def _check_window(node: exp.Expr) -> None:
+    """Refuse the constants of windows with which the sandbox would fail for every row."""
+    if isinstance(node, exp.WindowSpec):
+        numbers, word, reason = [node.args.get("start"), node.args.get("end")], "a frame", "counts rows from 0 on"
+    else:
+        numbers = [node.this if isinstance(node, exp.Ntile) else node.args.get("offset")]
+        word, reason = sql_word(node), "takes a number from 1 on"
+    for number in numbers:
+        if isinstance(number, exp.Neg) or (_is_zero(number) and not isinstance(node, exp.WindowSpec)):
+            raise refuse("wrong_arguments", function=word, reason=reason, position=place(number) or place(node))
+
+
+_CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {
+    exp.TimeToStr: check_format, exp.Escape: read_pattern, exp.WindowSpec: _check_window, exp.Ntile: _check_window,
+    exp.NthValue: _check_window,
+}  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from fractions import Fraction
-from math import isfinite, log, pi
+from math import floor, isfinite, log, pi
 
 from sqlglot import exp
 
@@ -100,7 +100,7 @@ _READ_AS_TEXT = (Type.INTEGER, Type.DATE, Type.BOOLEAN)
 @handles(exp.Replace)
 def _replace(self: Scalars, node: exp.Replace) -> Expr:
     only(node, "this", "expression", "replacement")
-    parts = (node.this, node.expression, node.args.get("replacement") or exp.Literal.string(""))
+    parts = (node.this, node.expression, node.args.get("replacement"))
     return self.call("replace", node, *(self.bind(part) for part in parts))
 
 
@@ -109,10 +109,14 @@ def _pad(self: Scalars, node: exp.Pad) -> Expr:
     """Bind lpad and rpad, to a literal length and with one literal character, as parts of the text around it."""
     only(node, "this", "expression", "fill_pattern", "is_left")
     filling, length = node.args.get("fill_pattern") or exp.Literal.string(" "), node.expression
-    literals = isinstance(length, exp.Literal) and length.is_int and isinstance(filling, exp.Literal)
+    literals = (
+        isinstance(length, exp.Literal) and length.is_int and isinstance(filling, exp.Literal) and filling.is_string
+    )
     if not literals or len(filling.name) != 1 or int(length.name) > MOST_PADDED:
         reason = f"takes a literal length of at most {MOST_PADDED} and one literal character"
         raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+    if self.bind(node.this).facts.type not in (Type.TEXT, Type.NULL):
+        raise refuse("wrong_arguments", function=sql_word(node), reason="takes a text", position=place(node))
     filled, text = exp.Literal.string(filling.name * int(length.name)), node.this
     if not node.args.get("is_left"):
         return self.bind(exp.Left(this=exp.DPipe(this=text, expression=filled), expression=length))
@@ -208,6 +212,11 @@ def _part_of(self: Scalars, node: exp.Expr, part: str, moment: exp.Expr) -> Expr
 @handles(exp.DateDiff, exp.TimestampDiff)
 def _date_diff(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "unit", "date_part_boundary")
+    written = node.args.get("unit")
+    if isinstance(written, exp.Interval) or (isinstance(node, exp.TimestampDiff) and written is None):
+        raise refuse(
+            "wrong_arguments", function=sql_word(node), reason="takes a unit such as DAY", position=place(node)
+        )
     unit = literal((node.text("unit") or "day").lower())
     return self.call("date_diff", node, unit, self.bind(node.expression), self.bind(node.this))
 
@@ -230,21 +239,22 @@ _TYPES = {
 def _cast(self: Scalars, node: exp.Cast) -> Expr:
     only(node, "this", "to", "safe")
     name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
-    if name == "DECIMAL" and len(node.to.expressions) == 2:
-        digits = literal(int(node.to.expressions[1].name))
-        real = _within(
-            node,
-            _to(self, node, self.bind(node.this), Type.REAL),
-            10 ** (int(node.to.expressions[0].name) - digits.value),
-        )
-        if isinstance(real, Literal) and real.value is not None and (real.value * 10**digits.value).denominator == 1:
-            return real
-        return self.call("round", node, real, digits)
+    if name == "DECIMAL" and node.to.expressions:
+        width, digits = ([int(part.name) for part in node.to.expressions] + [0])[:2]
+        real = _to(self, node, self.bind(node.this), Type.REAL)
+        if not isinstance(real, Literal) or real.value is None:
+            return self.call("round", node, real, literal(digits))
+        exact = _half_away(real.value * 10**digits) if isfinite(real.value) else None
+        number = real.value if exact is None else Fraction(exact, 10**digits)
+        return _within(node, literal(number), Fraction(10) ** (width - digits))
     target = next((type_ for type_, names in _TYPES.items() if name in names), None)
     written = node.to.expressions and target is not Type.TEXT  # varchar(2) has any length, as in DuckDB
     if target is None or written or node.to.args.get("nested"):
         raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
     inner = self.bind(node.this)
+    if target is Type.INTEGER and _is_decimal(self, node.this):  # engines round the half of a decimal away from zero
+        constant = inner.value if isinstance(inner, Literal) else None
+        inner = self.call("round", node, inner) if constant is None else literal(_half_away(constant))
     if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
         value = temporal(inner.value, target, node, name == "TIMESTAMPTZ")
         return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
@@ -254,7 +264,30 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
 _BEYOND = {"INT": 2**31, "SMALLINT": 2**15, "TINYINT": 2**7}
 
 
-def _within(node: exp.Cast, bound: Expr, beyond: int | None) -> Expr:
+def _half_away(value: Fraction) -> int:
+    """Return the nearest integer, for halves the one away from zero."""
+    whole = floor(abs(value) + Fraction(1, 2))
+    return whole if value >= 0 else -whole
+
+
+def _is_decimal(self: Scalars, node: exp.Expr) -> bool:
+    """Return whether engines compute an expression in decimals: 2.5, and what + - * make of it and integers. Halves of real
+    numbers become even integers in a cast, those of decimals do not."""
+    node = node.unnest()
+    if isinstance(node, exp.Literal):
+        return not node.is_string and "." in node.name and "e" not in node.name.lower()
+    if isinstance(node, (exp.Neg, exp.Cast)):
+        return node.to.is_type(exp.DType.DECIMAL) if isinstance(node, exp.Cast) else _is_decimal(self, node.this)
+    if not isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
+        return False
+    sides = [(_is_decimal(self, side), side) for side in (node.this, node.expression)]
+    whole = all(
+        decimal or self.bind(side).facts.type is Type.INTEGER for decimal, side in sides if any(d for d, _ in sides)
+    )
+    return whole and any(decimal for decimal, _ in sides)
+
+
+def _within(node: exp.Cast, bound: Expr, beyond: int | Fraction | None) -> Expr:
     """Return a number that is cast to a type of numbers below `beyond`; columns are read in 64 bits. A constant beyond it has no
     value, and is NULL in a TRY_CAST."""
     if beyond is None or not isinstance(bound, Literal) or bound.value is None or -beyond <= bound.value < beyond:
@@ -277,7 +310,7 @@ def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
     if not isinstance(value, float):
         return cast if value is None else literal(value)
     if not isfinite(value):
-        return cast
+        raise refuse("bad_number", text=text, position=place(node.this) or place(node))
     try:  # exact, as the literal 0.1 is
         return literal(exact_number(inner.value) if isinstance(inner.value, str) else Fraction(inner.value))
     except ValueError:
@@ -375,7 +408,7 @@ def _regexp_replace(self: Scalars, node: exp.RegexpReplace) -> Expr:
     only(node, "this", "expression", "replacement", "modifiers", "single_replace")
     options = _options(node, "modifiers", "cisg")
     pattern = _with_options(self.bind(node.expression), options.replace("g", ""))
-    replacement = self.bind(node.args.get("replacement") or exp.Literal.string(""))
+    replacement = self.bind(node.args.get("replacement"))
     return self.call("regexp_replace", node, self.bind(node.this), pattern, replacement, literal("g" in options))
 
 

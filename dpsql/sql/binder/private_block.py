@@ -64,6 +64,7 @@ from dpsql.sql.binder.trees import (
     conjuncts,
     grouping_call,
     grouping_sets,
+    no_position,
     output_name,
     outputs_by_alias,
     over_set,
@@ -88,8 +89,7 @@ class BlockKeys:
 
 
 def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], context: BindingContext) -> BlockKeys:
-    """Return the keys with only the values that rows satisfying the relation's conditions, and `conditions` on the shown groups'
-    keys, can have."""
+    """Return the keys with only the values that rows under the relation's conditions and `conditions` on groups can have."""
     if not keys:
         return BlockKeys(())
     rows, listed = public_rows(context.policy), [(key.expression, key.values) for key in keys]
@@ -221,7 +221,7 @@ def bound_block(
             tree.set(clause, context.released_part(node.args[clause], environment))
     if node.args.get("distinct") is not None and work.grouped:
         tree.set("distinct", context.released_part(node.args["distinct"], environment))
-    facts = results.over_block(copy.expressions, work.keys, work.measures, len(work.sets))
+    facts = results.over_block(copy, node, work.keys, work.measures, len(work.sets))
     names = tuple(str(item.alias) for item in copy.expressions)
     groups = sum(
         groups_of(context.blocks[table.name]) for table in tree.find_all(exp.Table) if table.name in context.blocks
@@ -525,7 +525,7 @@ class _BlockRewriter:
         if isinstance(item, exp.Literal) and not item.is_string:
             number = int(item.name) if item.name.isdecimal() else 0
             if not 1 <= number <= len(self.node.expressions):
-                raise refuse("group_position", number=item.name, most=len(self.node.expressions), position=place(item))
+                raise no_position("GROUP BY", item, len(self.node.expressions))
             return number - 1
         if isinstance(item, exp.Column) and not item.table and not self.scope.has(item):
             aliases = [output.alias.lower() for output in self.node.expressions]

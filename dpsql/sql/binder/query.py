@@ -114,7 +114,14 @@ _SELECT = (
     "distinct",
     "with_",
     "joins",
+    "windows",
 )
+
+
+_MISTAKES = (
+    "alias_count", "ambiguous_column", "bad_date", "group_position", "not_boolean", "unknown_column", "unknown_table",
+    "wrong_arguments",
+)  # fmt: skip
 
 
 def _scans(relation: Relation) -> int:
@@ -137,6 +144,7 @@ class QueryBinder:
         self.public: dict[str, PublicInput] = {}
         self.common: list[tuple[str, exp.Expr]] = []
         self.results: dict[str, Result] = {}
+        self._entries: dict[int, Common] = {}
         self._inside = 0  # nesting depth of subqueries in expressions, which may name columns of the outer query
         self._inner = InnerQueries()
 
@@ -208,6 +216,7 @@ class QueryBinder:
                 raise refuse("duplicate_name", name=name, position=place(entry))
             columns = tuple(column.name for column in entry.args["alias"].args.get("columns") or ())
             common = Common(name, entry.this, visible, columns)
+            self._entries.setdefault(id(entry), common)
             visible = Environment({name.lower(): common}, visible)
         return visible
 
@@ -224,6 +233,18 @@ class QueryBinder:
                 bound = replace(bound, tree=named_table(name))
             common.bound, common.binding = bound, False
         return common.bound
+
+    def check_unused(self) -> None:
+        """Refuse the mistakes in WITH entries that nothing reads: names and positions that do not exist, and wrong arguments."""
+        used = {id(entry.tree) for entry in self._entries.values() if entry.bound is not None}
+        for common in self._entries.values():
+            if id(common.tree) not in used:
+                try:
+                    apart = QueryBinder(self.policy, exp.Select(), self.min_units, self.public_values)
+                    rename(apart.query(common.tree, common.environment), common.column_names, common.tree)
+                except Error as error:
+                    if error.slug in _MISTAKES:
+                        raise
 
     # --- FROM ---------------------------------------------------------------------------------------------------------
 
@@ -375,6 +396,9 @@ class QueryBinder:
         items += [join.this for join in node.args.get("joins") or ()]
         only_rows = len(items) == 1 and blocks.measures(node)  # one of several sources is a result to join with
         bound = [self.source(item, environment, only_rows) for item in items]
+        if windows := node.args.get("windows"):  # of which nothing is used
+            names = [(alias, tuple(labels_of(source))) for alias, source in bound]
+            check_names(exp.Select(expressions=[window.copy() for window in windows]), names)
         if self._inside:
             self._inner.name(node, bound)
         node = with_declared_labels(node, (label for _, source in bound for label in labels_of(source)))
@@ -440,7 +464,7 @@ class QueryBinder:
         trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
         copy = exp.Select()
         for name, value in node.args.items():
-            if name == "with_" or value is None:
+            if name in ("with_", "windows") or value is None:
                 continue
             if name == "from_":
                 copy.set("from_", exp.From(this=next(trees)))
@@ -548,6 +572,7 @@ def bind(
         if isinstance(bound, Protected):
             raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(query))
         check_shown(query, bound)
+        binder.check_unused()
         remainder = as_query(bound)
         put_in_front(remainder, binder.common)
         blocks, results, read = _read(binder, remainder)

@@ -15,7 +15,7 @@ from itertools import product
 from sqlglot import exp
 
 from dpsql.aggregates.contract import aggregate_of, spelled
-from dpsql.errors.exceptions import Error
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Facts, Type, hull
 from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedRows
@@ -23,6 +23,7 @@ from dpsql.sql.binder.aggregates import has_aggregate, spelling
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
 from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, literal_limit
+from dpsql.sql.lexer import place
 
 Sources = Sequence[tuple[str, Released]]
 Unique = frozenset[frozenset[int]]
@@ -92,6 +93,13 @@ def output(node: exp.Expr, scope: Scope) -> Output:
     if facts.type is Type.NULL:
         return Output(None)
     return Output(replace(facts, values=domain_of(bound)) if isinstance(bound, Call) else facts)
+
+
+def _check_truth(condition: exp.Expr, scope: Scope, node: exp.Expr) -> None:
+    """Refuse (not_boolean) a condition over results, written as `node`, that is known to be no truth value."""
+    facts = output(condition, scope).facts
+    if facts is not None and facts.type not in (Type.BOOLEAN, Type.NULL):
+        raise refuse("not_boolean", type=facts.type.value, position=place(node))
 
 
 def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
@@ -194,8 +202,11 @@ def null_safe_items(index: int, type_: Type) -> list[exp.Expr]:
 # --- SELECTs --------------------------------------------------------------------------------------------------------
 
 
-def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequence[Measure], sets: int) -> Released:
-    """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several).
+def over_block(
+    select: exp.Select, written: exp.Select, keys: Sequence[Key], measures: Sequence[Measure], sets: int
+) -> Released:
+    """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several), which
+    stands for the one that was `written`. Refuses (not_boolean) its conditions that are no truth values.
 
     A block has one row for each group, the groups of its keys are disjoint (equal reals are one group, and so is NaN), and
     HAVING, QUALIFY, ORDER BY and LIMIT above it only remove rows.
@@ -205,7 +216,10 @@ def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequenc
         (measure.name, Column(measure.name, aggregate_of(measure.aggregate).result(measure))) for measure in measures
     ]
     scope = Scope([("", Protected(ReleasedRows("", (), (), ""), tuple(columns)))])
-    outputs = [output(item.unalias(), scope) for item in items]
+    for clause, original in (("where", "having"), ("qualify", "qualify")):
+        if (condition := condition_of(select, clause)) is not None and written.args.get(original) is not None:
+            _check_truth(condition, scope, written.args[original].this)
+    outputs = [output(item.unalias(), scope) for item in select.expressions]
     unique = _output_positions({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)
     public = frozenset(key.name for key in keys if key.values is not None)
     each = {public | {key.name} for key in keys if key.values is None} if sets == 1 else set()
@@ -218,6 +232,9 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     joins = node.args.get("joins") or []
     scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
     outputs = [output(item.unalias(), scope) for item in starred]
+    for clause in ("where", "having", "qualify"):
+        if (condition := condition_of(node, clause)) is not None:
+            _check_truth(condition, scope, condition)
     source_keys: set[frozenset[str]] = set()
     if node.args.get("group") is not None:
         source_keys |= _grouped(node, outputs, starred, scope)

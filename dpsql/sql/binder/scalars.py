@@ -110,6 +110,8 @@ class Scalars:
         reads_none = not any(isinstance(argument, Column) for argument in bound.arguments)
         if reads_none and not isinstance(node, exp.TryCast) and _fails(bound):
             raise refuse("no_value", function=sql_word(node), position=place(node))
+        if name in _DIVISIONS and isinstance(divisor := bound.arguments[1], Literal) and divisor.value == 0:
+            raise refuse("no_value", function=f"{_word(name)} 0", position=place(node))
         if REGISTRY[name].reads_text and cost(bound) > MOST_NANOSECONDS:
             raise refuse("slow_expression", way=way_out(bound), position=place(node))
         weight = 1 + REGISTRY[name].repeated * sum(self._weight(argument) for argument in bound.arguments)
@@ -124,6 +126,9 @@ class Scalars:
         if stored is not None:
             return stored[1]
         return 1 + sum(map(self._weight, bound.arguments)) if isinstance(bound, Call) else 1
+
+
+_DIVISIONS = ("div", "intdiv", "mod")
 
 
 def _fails(bound: Call) -> bool:
@@ -146,7 +151,7 @@ def _is_constant(expression: Expr) -> bool:
 def _word(name: str) -> str:
     if name.startswith("to_"):
         return f"CAST to {name[3:].upper()}"
-    return {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>",
+    return {"add": "+", "sub": "-", "neg": "+ or -", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>",
             "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.get(name, name.upper())  # fmt: skip
 
 
@@ -228,13 +233,34 @@ def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:
     return argument
 
 
+_MOMENT = re.compile(
+    r"\s*(\d{4})(?:-(\d{1,2})-(\d{1,2})|(\d\d)(\d\d))(?:[ T](\d{1,2})(:\d\d(?::\d\d(?:\.\d+)?)?)\s?(Z|[+-]\d\d(?::?\d\d)?)?)?\s*",
+    re.ASCII,
+)
+"""Texts that engines read as dates and timestamps: Python's reader takes weeks and others, too, which they do not."""
+_DAYS = {
+    "today": "write CURRENT_DATE", "now": "write CURRENT_TIMESTAMP", "yesterday": "write CURRENT_DATE - 1",
+    "tomorrow": "write CURRENT_DATE + 1", "epoch": "write TIMESTAMP '1970-01-01'",
+}  # fmt: skip
+
+
+def _in_two_digits(text: str) -> str:
+    """Return a text of `_MOMENT` with two digits for the month, the day and the hour; empty for another text."""
+    if (match := _MOMENT.fullmatch(text)) is None:
+        return ""
+    year, month, day, month_alone, day_alone, hour, rest, zone = match.groups()
+    days = f"{year}-{month or month_alone:0>2}-{day or day_alone:0>2}"
+    return days if hour is None else f"{days} {hour:0>2}{rest}{zone or ''}"
+
+
 def temporal(text: str, target: Type, node: exp.Expr | None, zoned: bool = False) -> date | datetime:
     """Parse a date or timestamp. A date loses its time, as engines read such a text for a date. If it is `zoned`, an offset from
     UTC is taken into account, which without a zone PostgreSQL ignores. Refuses any other text (bad_date)."""
     try:
-        parsed = datetime.fromisoformat(text.strip())
+        parsed = datetime.fromisoformat(_in_two_digits(text))
     except ValueError:
-        raise refuse("bad_date", text=text, type=target.value, position=place(node)) from None
+        hint = _DAYS.get(text.strip().lower())
+        raise refuse("bad_date", text=text, type=target.value, position=place(node), hint=hint) from None
     if parsed.tzinfo is not None:
         if parsed.utcoffset() and not zoned:
             raise refuse("bad_date", text=text, type=target.value, position=place(node))
@@ -342,6 +368,8 @@ def _neg(self: Scalars, node: exp.Neg) -> Expr:
     inner = self.bind(node.this)
     if isinstance(inner, Literal) and isinstance(inner.value, (int, Fraction)) and not isinstance(inner.value, bool):
         return literal(-inner.value)
+    if isinstance(node.this, exp.Neg) and isinstance(inner, Call) and inner.function == "neg":
+        return inner.arguments[0]
     return self.call("neg", node, inner)
 
 
@@ -400,8 +428,22 @@ def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
     if type(a) not in (int, Fraction) or type(b) not in (int, Fraction):
         return None
     value = a + b if isinstance(node, exp.Add) else a - b if isinstance(node, exp.Sub) else a * b
+    if abs(value) >= 2**31 and value != -(2**31) and _is_short(node):
+        hint = "engines compute with such numbers in 32 bits: write one of them as CAST(2000000000 AS BIGINT)"
+        raise refuse("no_value", function=sql_word(node), position=place(node), hint=hint)
     exact = isinstance(node, (exp.Add, exp.Sub, exp.Mul)) and abs(value) < 2**53
     return literal(value) if exact else None
+
+
+def _is_short(node: exp.Expr) -> bool:
+    """Return whether engines compute a constant in 32 bits: of integers below 2**31 without a wider type."""
+    if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
+        return _is_short(node.this) and _is_short(node.expression)
+    if isinstance(node, (exp.Paren, exp.Neg)):
+        return _is_short(node.this)
+    if isinstance(node, exp.Cast):
+        return node.to.is_type(exp.DType.INT, exp.DType.SMALLINT, exp.DType.TINYINT)
+    return isinstance(node, exp.Literal) and node.is_int and int(node.name.replace("_", "")) < 2**31
 
 
 @handles(exp.NullSafeNEQ)

@@ -16,7 +16,7 @@ from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.equal_keys import project
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, using_name
-from dpsql.sql.binder.trees import output_name, own_columns
+from dpsql.sql.binder.trees import no_position, output_name, own_columns
 from dpsql.sql.lexer import place
 
 MOST_WRITTEN = 20_000
@@ -224,8 +224,7 @@ def check_public_groups(node: exp.Select) -> None:
         item = part
         if isinstance(part, exp.Literal) and not part.is_string and part.name.isdecimal():
             if not 1 <= int(part.name) <= len(node.expressions):
-                most = len(node.expressions)
-                raise refuse("group_position", number=part.name, most=most, position=place(part))
+                raise no_position("GROUP BY", part, len(node.expressions))
             item = node.expressions[int(part.name) - 1]
         if not isinstance(item.unalias(), exp.Column):
             return  # an expression, which the list may repeat in a different form

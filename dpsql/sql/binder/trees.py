@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-from dpsql.errors.exceptions import refuse, suggestion
+from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Key, Measure
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_node, only_utc
@@ -229,9 +229,19 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
             )
 
 
+def no_position(clause: str, number: exp.Expr, most: int) -> Error:
+    """Return the refusal of a position in GROUP BY or ORDER BY that the select list has not."""
+    return refuse("group_position", clause=clause, number=number.sql(), most=most, position=place(number))
+
+
 def order_by_all(query: exp.Query, columns: int) -> None:
-    """Replace ORDER BY ALL in `query` by ORDER BY all positions of its outputs."""
+    """Replace ORDER BY ALL in `query` by ORDER BY all positions of its outputs. Refuses (group_position) others than these."""
     order = query.args.get("order")
+    for item in order.expressions if order is not None else ():
+        if isinstance(number := item.this, exp.Neg) and isinstance(number.this, exp.Literal):
+            raise no_position("ORDER BY", number, columns)
+        if isinstance(number, exp.Literal) and number.is_int and not 1 <= int(number.name) <= columns:
+            raise no_position("ORDER BY", number, columns)
     ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
     if ordered is not None and isinstance(ordered.this, exp.Var) and ordered.this.name.upper() == "ALL":
         how = {name: value for name, value in ordered.args.items() if name != "this"}

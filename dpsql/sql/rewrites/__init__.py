@@ -16,13 +16,14 @@ from dpsql.sql.rewrites.tokens import (
     characters_apart,
     decimals_as_reals,
     joined_on_conditions,
+    limits_alone,
     plain_strings,
     tops_as_limits,
 )
 
 TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
     plain_strings, characters_apart, interval_texts, decimals_as_reals, tops_as_limits,
-    joined_on_conditions,
+    joined_on_conditions, limits_alone,
 )  # fmt: skip
 
 _SPELT = (

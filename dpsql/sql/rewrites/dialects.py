@@ -18,6 +18,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.scalars import WHOLE
 from dpsql.sql.binder.trees import output_name
+from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement
 from dpsql.sql.rewrites.bigquery import REPORT, with_reports
 from dpsql.sql.rewrites.postgresql import LABEL
@@ -45,6 +46,8 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
             node.meta[WHOLE] = not any(_is_real(side, reals) for side in sides)
         elif isinstance(node, exp.Cast):
             if (length := _cast_length(node)) is not None:
+                if length.name == "0":
+                    raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
                 whole = node.copy()
                 whole.to.set("expressions", None)
                 limited = exp.Left(this=whole, expression=length.copy())

@@ -97,7 +97,7 @@ def in_own_words(tree: exp.Query) -> exp.Query:
             elif name in _CLOCKS and not node.expressions:
                 node.replace(exp.CurrentTimestamp())
         elif isinstance(node, exp.Localtimestamp):
-            if node.this is None or isinstance(node.this, exp.Literal):
+            if node.this is None or (isinstance(node.this, exp.Literal) and node.this.is_int):
                 node.replace(exp.CurrentTimestamp())
         elif isinstance(node.this, exp.Distinct) and len(node.this.expressions) == 1:
             node.set("this", node.this.expressions[0])
@@ -105,16 +105,27 @@ def in_own_words(tree: exp.Query) -> exp.Query:
 
 
 def _write_windows(select: exp.Select) -> None:
-    """Write each named window of a SELECT where its list, QUALIFY or ORDER BY names it. Refuses (syntax) missing names."""
+    """Write each named window of a SELECT where its list, QUALIFY or ORDER BY names it. What nothing names is left for the
+    binder, which looks up the columns in it. Refuses (syntax) missing names, and names of several windows."""
     named: dict[str, exp.Window] = {}
     for window in select.args["windows"]:
         name = window.this.name.lower()
         _complete(window, named)
+        if name in named:
+            raise refuse("syntax", detail=f"window {name} is defined twice", position=place(window.this))
         named[name] = window
+    written = select.args["windows"]
     select.set("windows", None)
+    used = set[str]()
     for window in list(select.find_all(exp.Window)):
         if window.args.get("alias") is not None and window.find_ancestor(exp.Select) is select:
+            used.add(window.args["alias"].name.lower())
             _complete(window, named)
+    unused = [window for window in written if window.this.name.lower() not in used]
+    if any(next(window.find_all(exp.Column), None) is not None for window in unused):
+        for window in unused:
+            window.set("this", None)
+        select.set("windows", unused)
 
 
 def _complete(window: exp.Window, named: dict[str, exp.Window]) -> None:

@@ -278,6 +278,9 @@ def _opened(source: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
         and isinstance(source.this, (exp.Table, exp.Subquery))
         and not any(value for name, value in source.args.items() if name not in ("this", "joins"))
     ):
+        if isinstance(source.this, exp.Table) and not (source.args.get("joins") or source.this.args.get("joins")):
+            hint = f"write {source.this.sql(dialect='duckdb')} without them; brackets stand around a join or a SELECT"
+            raise refuse("syntax", detail="brackets stand around one table", hint=hint, position=place(source))
         joins[:0] = source.args.get("joins") or ()
         source = source.this
     if isinstance(source, (exp.Table, exp.Subquery)) and source.args.get("joins"):

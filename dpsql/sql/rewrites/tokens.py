@@ -97,7 +97,19 @@ def _check_none(joins: list[Token]) -> None:
         raise refuse("syntax", detail="JOIN has no condition", hint=hint, position=joins[0].start + 1)
 
 
-_OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
+def limits_alone(tokens: list[Token]) -> list[Token]:
+    """Return the tokens as they are. Refuses (syntax) MySQL's LIMIT skipped, shown, which neither DuckDB nor PostgreSQL reads."""
+    for index, token in enumerate(tokens):
+        if token.token_type is TokenType.LIMIT and [t.token_type for t in tokens[index + 2 : index + 3]] == [_COMMA]:
+            skipped, most = tokens[index + 1].text, "".join(t.text for t in tokens[index + 3 : index + 4])
+            raise refuse(
+                "syntax", detail="LIMIT takes one number", hint=f"write LIMIT {most} OFFSET {skipped}",
+                position=tokens[index + 1].start + 1,
+            )  # fmt: skip
+    return tokens
+
+
+_OPEN, _CLOSE, _COMMA = TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA
 _SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _NOT_BESIDE = (*_SET_OPERATIONS, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
 _ALONE = "TOP belongs to one SELECT without LIMIT; in UNION and the like write (SELECT TOP n ...) in brackets"

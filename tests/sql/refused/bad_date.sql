@@ -7,3 +7,18 @@ SELECT COUNT(*) FROM visits WHERE day > 'yesterday'
 -- sqlstate: 22007
 -- at: seen
 SELECT COUNT(*) FROM visits WHERE seen > '2024-01-01 00:00:00+02'
+
+-- query: a_week
+-- sqlstate: 22007
+-- at: day >
+SELECT COUNT(*) FROM visits WHERE day > '2024-W05-1'
+
+-- query: a_letter_before_the_time
+-- sqlstate: 22007
+-- at: seen >
+SELECT COUNT(*) FROM visits WHERE seen > '2024-01-01X10:00'
+
+-- query: today
+-- sqlstate: 22007
+-- at: day >
+SELECT COUNT(*) FROM visits WHERE day > 'today'

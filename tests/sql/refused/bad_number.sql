@@ -22,3 +22,8 @@ SELECT COUNT(*) + 99999999999999999999999999999999999999999 FROM visits
 -- sqlstate: 22003
 -- at: 1e400
 SELECT COUNT(*) * 1e400 FROM visits
+
+-- query: text_beyond_doubles
+-- sqlstate: 22003
+-- at: '10e400'
+SELECT COUNT(*) FROM visits WHERE cost > '10e400'::DOUBLE

@@ -12,3 +12,18 @@ SELECT ward, COUNT(*) FROM visits GROUP BY 3
 -- sqlstate: 42P10
 -- at: 3
 SELECT zone, COUNT(*) FROM regions GROUP BY 3
+
+-- query: order_by
+-- sqlstate: 42P10
+-- at: 3
+SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY 3
+
+-- query: order_by_a_sign
+-- sqlstate: 42P10
+-- at: 1
+SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY -1
+
+-- query: order_of_a_union
+-- sqlstate: 42P10
+-- at: 2
+SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM patients ORDER BY 2

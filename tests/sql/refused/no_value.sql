@@ -32,3 +32,23 @@ SELECT COUNT(*) FROM visits WHERE nights < CAST(3000000000 AS INT)
 -- sqlstate: 22000
 -- at: '12345.5'
 SELECT COUNT(*) FROM visits WHERE cost < '12345.5'::DECIMAL(5, 2)
+
+-- query: divided_by_zero
+-- sqlstate: 22000
+-- at: nights
+SELECT COUNT(*) FROM visits WHERE nights // 0 = 1
+
+-- query: more_than_32_bits_of_constants
+-- sqlstate: 22000
+-- at: 60 * 60
+SELECT COUNT(*) FROM visits WHERE nights > 60 * 60 * 24 * 365 * 100
+
+-- query: beyond_the_digits_when_rounded
+-- sqlstate: 22000
+-- at: '999.995'
+SELECT COUNT(*) FROM visits WHERE cost < '999.995'::DECIMAL(5, 2)
+
+-- query: no_decimal
+-- sqlstate: 22000
+-- at: 'nan'
+SELECT COUNT(*) FROM visits WHERE cost < 'nan'::DECIMAL(5, 2)

@@ -115,3 +115,18 @@ SELECT COUNT(*) FROM visits AS v JOIN patients AS p WHERE v.patient_id = p.patie
 -- sqlstate: 42601
 -- at: patients
 SELECT COUNT(*) FROM visits NATURAL JOIN patients USING (patient_id)
+
+-- query: brackets_around_a_table
+-- sqlstate: 42601
+-- at: visits
+SELECT COUNT(*) FROM (visits)
+
+-- query: limit_of_two_numbers
+-- sqlstate: 42601
+-- at: 1, 3
+SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT 1, 3
+
+-- query: window_twice
+-- sqlstate: 42601
+-- at: w AS (ORDER BY day)
+SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY ward), w AS (ORDER BY day)

@@ -32,3 +32,18 @@ SELECT SUM(v), SUM((SELECT COUNT(*) FROM visits AS x WHERE x.patient_id = p.pati
 -- sqlstate: 42703
 -- at: k0
 SELECT region, k0 FROM regions AS r WHERE (SELECT COUNT(*) FROM patients AS p WHERE p.region = r.region) > 2
+
+-- query: unused_window
+-- sqlstate: 42703
+-- at: nope
+SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY nope)
+
+-- query: unused_window_over_results
+-- sqlstate: 42703
+-- at: nope
+SELECT n FROM (SELECT COUNT(*) AS n FROM visits) WINDOW w AS (PARTITION BY nope)
+
+-- query: unused_with
+-- sqlstate: 42703
+-- at: nope
+WITH u AS (SELECT nope FROM visits) SELECT COUNT(*) FROM visits

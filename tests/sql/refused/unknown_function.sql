@@ -37,3 +37,8 @@ SELECT COUNT(*) FROM visits WHERE hash(cost) % 2 = 0
 -- sqlstate: 42883
 -- at: ward
 SELECT COUNT(*) FROM visits WHERE [ward] = ['er']
+
+-- query: of_the_parser
+-- sqlstate: 42883
+-- at: ts_or_ds_to_date_str
+SELECT COUNT(*) FROM visits WHERE ts_or_ds_to_date_str() > 1

@@ -227,3 +227,38 @@ SELECT SUM(NULL) FROM visits
 -- sqlstate: 42883
 -- at: '999'
 SELECT to_char(COUNT(*), '999') FROM visits
+
+-- query: sign_of_a_text
+-- sqlstate: 42883
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE +ward = 'er'
+
+-- query: completed_by_the_parser
+-- sqlstate: 42883
+-- at: log10
+SELECT COUNT(*) FROM visits WHERE log10() < nights
+
+-- query: one_value_of_two
+-- sqlstate: 42883
+-- at: ifnull
+SELECT SUM(ifnull(nights)) FROM visits
+
+-- query: frame_below_zero
+-- sqlstate: 42883
+-- at: 1 PRECEDING
+SELECT ward, SUM(COUNT(*)) OVER (ORDER BY ward ROWS BETWEEN -1 PRECEDING AND CURRENT ROW) FROM visits GROUP BY ward
+
+-- query: no_bucket
+-- sqlstate: 42883
+-- at: 0)
+SELECT ward, NTILE(0) OVER (ORDER BY ward), COUNT(*) FROM visits GROUP BY ward
+
+-- query: padded_number
+-- sqlstate: 42883
+-- at: lpad
+SELECT COUNT(*) FROM visits WHERE lpad(nights, 3, '0') = '001'
+
+-- query: nothing_in_its_place
+-- sqlstate: 42883
+-- at: replace
+SELECT COUNT(*) FROM visits WHERE replace(ward, 'e') = 'r'
