@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,8 +60,7 @@ class Told:
 Door = Callable[[str], Told]
 
 
-@contextmanager
-def python(clinic: Served) -> Iterator[Door]:
+def python(clinic: Served) -> Door:
     def ask(sql: str) -> Told:
         with dpsql.connect(clinic.policy, analyst="research") as connection:
             try:
@@ -73,11 +71,10 @@ def python(clinic: Served) -> Iterator[Door]:
             receipt = cursor.release.receipt
             return Told(tuple(cursor.fetchall()), "" if receipt.reused else receipt.charged.replace("nothing", ""))
 
-    yield ask
+    return ask
 
 
-@contextmanager
-def command_line(clinic: Served, capsys: pytest.CaptureFixture[str]) -> Iterator[Door]:
+def command_line(clinic: Served, capsys: pytest.CaptureFixture[str]) -> Door:
     def ask(sql: str) -> Told:
         status = status_of(["query", "-p", str(clinic.policy), "--analyst", "research", "-f", "json", sql])
         out, err = capsys.readouterr()
@@ -89,37 +86,34 @@ def command_line(clinic: Served, capsys: pytest.CaptureFixture[str]) -> Iterator
         rows = tuple(tuple(row.values()) for row in answer["rows"])
         return Told(rows, "" if answer["reused"] else answer["charged"].replace("nothing", ""))
 
-    yield ask
+    return ask
 
 
-@contextmanager
-def wire(clinic: Served) -> Iterator[Door]:
-    with serving(open_server_state(clinic.policy)) as port:
+def wire(clinic: Served) -> Door:
+    def ask(sql: str) -> Told:
+        place = {**clinic.place, "sslmode": "disable"}
+        heard: list[str] = []
+        with closing(psycopg.connect(autocommit=True, **place)) as connection:
+            connection.add_notice_handler(lambda notice: heard.append(notice.message_detail or ""))
+            try:
+                rows = connection.execute(sql).fetchall()
+            except psycopg.Error as error:
+                assert error.diag.message_detail == "nothing was charged"
+                sentence = error.diag.message_primary or ""
+                if sentence.startswith(
+                    "syntax error at or near"
+                ):  # as PostgreSQL says it; our own words are in the hint
+                    sentence = (error.diag.message_hint or "").split("; ")[0]
+                return Told(refusal=(error.diag.sqlstate or "", sentence))
+        prices = [price for text in heard for price in re.findall("charged (.*), receipt ", text)]
+        return Told(tuple(rows), *prices)
 
-        def ask(sql: str) -> Told:
-            place = {**clinic.place, "port": port, "sslmode": "disable"}
-            heard: list[str] = []
-            with closing(psycopg.connect(autocommit=True, **place)) as connection:
-                connection.add_notice_handler(lambda notice: heard.append(notice.message_detail or ""))
-                try:
-                    rows = connection.execute(sql).fetchall()
-                except psycopg.Error as error:
-                    assert error.diag.message_detail == "nothing was charged"
-                    sentence = error.diag.message_primary or ""
-                    if sentence.startswith(
-                        "syntax error at or near"
-                    ):  # as PostgreSQL says it; our own words are in the hint
-                        sentence = (error.diag.message_hint or "").split("; ")[0]
-                    return Told(refusal=(error.diag.sqlstate or "", sentence))
-            prices = [price for text in heard for price in re.findall("charged (.*), receipt ", text)]
-            return Told(tuple(rows), *prices)
-
-        yield ask
+    return ask
 
 
 @pytest.fixture(scope="module")
-def clinics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Served]:
-    """Return three copies of one clinic, each with its ledger and the same key."""
+def clinics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Served]]:
+    """Yield three copies of one clinic, each with its ledger and the same key; one of them is served."""
     first = tmp_path_factory.mktemp("identity") / "first"
     first.mkdir()
     build_clinic(first)
@@ -128,7 +122,10 @@ def clinics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Served]:
         folder = first.with_name(name.replace(" ", "_"))
         shutil.copytree(first, folder)
         found[name] = Served(folder / "nafld.yaml", folder / "state")
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(found["wire"].state))
+        with serving(open_server_state(found["wire"].policy)) as found["wire"].port:
+            yield found
 
 
 @pytest.fixture
@@ -137,18 +134,17 @@ def doors(
 ) -> Callable[[str], dict[str, Told]]:
     """Return a function that runs a query through each front end, with its own ledger and seed."""
     monkeypatch.setattr("dpsql.session.session.Gate", lambda: Gate(Seeded("identity")))
-    lock = threading.Lock()
+    opened = {
+        "python": python(clinics["python"]),
+        "command line": command_line(clinics["command line"], capsys),
+        "wire": wire(clinics["wire"]),
+    }
 
     def ask(sql: str) -> dict[str, Told]:
         found = {}
-        with lock:
-            for name, clinic in clinics.items():
-                monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
-                door = {
-                    "python": python, "command line": lambda clinic: command_line(clinic, capsys), "wire": wire,
-                }[name]  # fmt: skip
-                with door(clinic) as through:
-                    found[name] = through(sql)
+        for name, door in opened.items():
+            monkeypatch.setenv("DPSQL_STATE", str(clinics[name].state))
+            found[name] = door(sql)
         return found
 
     return ask
