@@ -57,4 +57,8 @@ if __name__ == "__main__":
 
     with tempfile.TemporaryDirectory() as scratch:
         write(Path(scratch) / "new")
-        shutil.copytree(Path(scratch) / "new", FORMATS / str(FORMAT), ignore=shutil.ignore_patterns("turns", "*.log"))
+        shutil.copytree(
+            Path(scratch) / "new",
+            FORMATS / str(FORMAT),
+            ignore=shutil.ignore_patterns("turns", "*.log", "*.questions*"),
+        )
