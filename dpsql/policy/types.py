@@ -239,6 +239,7 @@ class Analyst:
     people: Mapping[str, SessionLimit] = option(
         {}, Entries(values.LOGIN, KeysOf(SessionLimit)), "limits of persons whom clients name", left_out=True
     )
+    bars: bool = option(False, values.TRUTH, "dp.bars of their sessions over the wire", left_out=True)
 
 
 @dataclass(frozen=True)

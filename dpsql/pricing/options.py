@@ -90,14 +90,14 @@ class Options:
     on_behalf_of: str | None = None
 
     @classmethod
-    def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
-        """Return the defaults of a policy. Raises project_unknown."""
+    def of_policy(cls, policy: Policy, project: str | None = None, analyst: str | None = None) -> Options:
+        """Return the defaults of a policy for a project and an analyst. Raises project_unknown."""
         _check_limit("project", project, policy)
-        per_query = policy.per_query
+        per_query, stated = policy.per_query, policy.analysts.get(analyst or "")
         return cls(
             per_query.epsilon, per_query.delta, per_query.mechanism, per_query.confidence,
             reuse=Reuse(policy.reuse.default), bounds=per_query.bounds, project=project,
-            min_units=per_query.min_units,
+            min_units=per_query.min_units, bars=stated is not None and stated.bars,
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:

@@ -151,7 +151,7 @@ class Session:
         are not kept)."""
         policy = policy.of_analyst(analyst)
         self.id = uuid.uuid4().hex
-        self.first_options = self.options = Options.of_policy(policy, project)
+        self.first_options = self.options = Options.of_policy(policy, project, analyst)
         self._project = project
         self._told_notices: set[str] = set()
         self._questions = None if policy.log_sql is False else questions

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dpsql.errors.exceptions import Error
-from dpsql.policy import parse_policy
+from dpsql.policy import Analyst, parse_policy
 from dpsql.policy.types import BOUND_NAMES
 from dpsql.pricing.options import Auto, Options, Reuse, Unknown
 from dpsql.pricing.workloads import Objective
@@ -117,6 +117,12 @@ UNREAD: dict[str, tuple[str, ...]] = {
 
 def with_value(name: str, text: str) -> Options:
     return DEFAULTS.with_value(name, text, POLICY)
+
+
+def test_an_analyst_s_answers_have_bars_beside_them_if_the_policy_says_so() -> None:
+    ann, bob = (Analyst(Fraction(1), None, bars=bars) for bars in (True, False))
+    policy = replace(POLICY, analysts={"ann": ann, "bob": bob})
+    assert [Options.of_policy(policy, None, name).bars for name in ("ann", "bob", None)] == [True, False, False]
 
 
 def test_every_option_is_tried() -> None:
