@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -65,11 +65,16 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, int], 
     return opened
 
 
-def cases() -> Iterator[Any]:
-    for number, case in enumerate(ACCEPTED):
-        for size in (FAR, -FAR):
-            by_day = pytest.mark.slow if (size > 0) == (number % 2 == 0) else pytest.mark.nightly
-            yield pytest.param(case, size, id=f"{case.id}-{size}", marks=() if number % QUICK == 0 else by_day)
+def cases() -> list[Any]:
+    def marks(number: int, size: int) -> Any:
+        by_day = pytest.mark.slow if (size > 0) == (number % 2 == 0) else pytest.mark.nightly
+        return () if number % QUICK == 0 else by_day
+
+    return [
+        pytest.param(case, size, id=f"{case.id}-{size}", marks=marks(number, size))
+        for number, case in enumerate(ACCEPTED)
+        for size in (FAR, -FAR)
+    ]
 
 
 @pytest.mark.parametrize(("case", "size"), cases())
