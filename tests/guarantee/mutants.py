@@ -321,7 +321,7 @@ MUTANTS = (
     Mutant("noise for the rho of one entry", "privacy/mechanisms/laplace.py", "noise_for_rho", "largest_rate(rho, steps_moved(sensitivity, shift), entry_moved(sensitivity, shift))", "largest_rate(rho, entry_moved(sensitivity, shift), entry_moved(sensitivity, shift))", 'unit/privacy/mechanisms/test_laplace_divergence.py', 'spends_it'),
     Mutant("a derived class has the sampler of its base", "noise/noise_samplers.py", "sample", "SAMPLERS.get(type(noise))", "next((draw for law, draw in SAMPLERS.items() if isinstance(noise, law)), None)", 'unit/privacy/mechanisms/test_registry.py', 'derived'),
     Mutant("what is stored has another scale", "privacy/mechanisms/registry.py", "from_json", "noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)", """numbers['shift'] = 0
-noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)""", 'unit/privacy/mechanisms/test_registry.py', 'round_trip'),
+noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)""", 'unit/privacy/mechanisms/test_registry.py', 'read_back_from_json'),
     Mutant("charges rounded down", "privacy/accounting.py", "charge_units", "ceil(value * UNITS[dimension])", "int(value * UNITS[dimension])", 'unit/privacy/test_accounting.py'),
     Mutant("charged without looking at the budget", "ledger/ledger.py", "Ledger._fitting", "all((account.fits(request.charge) for account in accounts.values()))", "True or all((account.fits(request.charge) for account in accounts.values()))", SESSION, 'fit_one_scope'),
     Mutant("spent forgotten", "ledger/ledger.py", "Ledger._charge", "added(account.spent, request.charge)", "account.spent", SESSION, 'charged_once'),
