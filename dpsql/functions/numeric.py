@@ -447,8 +447,8 @@ _HALF_TURN = Fraction(31416, 10000)
 """A little more than pi."""
 
 
-def _outward(low: float | Fraction | None, high: float | Fraction | None, nullable: bool = True) -> Facts:
-    return Facts(Type.REAL, _moved(low, -1), _moved(high, 1), nullable=nullable)
+def _outward(low: float | Fraction | None, high: float | Fraction | None) -> Facts:
+    return Facts(Type.REAL, _moved(low, -1), _moved(high, 1), nullable=True)
 
 
 def _moved(end: float | Fraction | None, side: int) -> Fraction | None:

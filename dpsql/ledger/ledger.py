@@ -569,10 +569,10 @@ class Forecast:
         return "" if self.closes is None else f"; a new budget begins on {self.closes}"
 
 
-def forecasts(ledger: Ledger, now: datetime | None = None, every: str | None = None) -> list[Forecast]:
-    """Return the forecasts of all accounts except those of sessions and of closed windows, the dataset first. `now`: an aware
-    datetime, by default the time of the clock; `every`: the length of the windows of the policy."""
-    now = datetime.now(UTC) if now is None else now
+def forecasts(ledger: Ledger, every: str | None = None) -> list[Forecast]:
+    """Return the forecasts of all accounts except those of sessions and of closed windows, the dataset first. `every`: the
+    length of the windows of the policy."""
+    now = datetime.now(UTC)
     present = of_present(ledger.accounts())
     accounts = {scope: account for scope, account in present.items() if not scope.startswith("session:")}
     charged = _charged_since(ledger.history(), now - WEEK)

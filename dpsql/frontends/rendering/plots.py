@@ -112,7 +112,7 @@ def draw_release(release: Release, path: Path) -> None:
 
 
 def release_chart(
-    release: Release | StoredAnswer, title: str = "", exact: Mapping[tuple[Any, ...], Sequence[Any]] | None = None
+    release: Release | StoredAnswer, exact: Mapping[tuple[Any, ...], Sequence[Any]] | None = None
 ) -> Chart:
     """Return a chart of an answer: a panel for each noisy number with its error bars, over up to two columns of keys.
 
@@ -145,7 +145,7 @@ def release_chart(
     hidden = f"; without {release.columns[keys[0]].name} NULL" if as_line and len(present) < len(first) else ""
     first_rows = f"; the first {count:,} of {len(release):,} rows" if count < len(release) else ""
     text = f"error bars hold in {release.confidence:.0%} of cases{hidden}{first_rows}"
-    return _stacked(panels, title or text + ("; red: exact numbers, for the owner alone" if exact is not None else ""))
+    return _stacked(panels, text + ("; red: exact numbers, for the owner alone" if exact is not None else ""))
 
 
 def _of_rows(
