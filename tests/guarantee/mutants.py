@@ -115,7 +115,7 @@ MUTANTS = (
     Mutant("hidden columns can be named", "sql/binder/equal_keys.py", "_protected", "column.name in names", "True", "unit/session/test_access.py", "a_hidden_column_is_refused"),
     Mutant("hidden tables can be named", "policy/types.py", "Policy.table", "self.visible.get(name) or _folded(self.visible, name)", "self.tables.get(name) or _folded(self.tables, name)", "unit/session/test_access.py", "a_hidden_table_is_refused"),
     Mutant("a wider policy is taken over", "frontends/pgwire/server.py", "Server.reload", "if wider:\n    raise refuse('policy_widened', places=', '.join(wider))", "pass", "unit/frontends/pgwire/test_reload.py", "widens_or_is_wrong"),
-    Mutant("sessions go on under a policy that is gone", "frontends/pgwire/connection.py", "ClientConnection._require_policy", "current is begun", "True", "unit/frontends/pgwire/test_reload.py", "narrower_policy"),
+    Mutant("sessions go on under a policy that is gone", "frontends/pgwire/server.py", "ClientConnection._require_policy", "current is begun", "True", "unit/frontends/pgwire/test_reload.py", "narrower_policy"),
     Mutant("the head elsewhere is not compared", "ledger/ledger.py", "Ledger._write_transaction", "tip(connection, elsewhere)", "None", "unit/ledger/test_off_machine_head.py", "under_an_open_ledger"),
     Mutant("the head elsewhere does not follow", "ledger/ledger.py", "Ledger._write_transaction", "second.advance(writer.last)", "None", "unit/ledger/test_off_machine_head.py", "every_answered_charge"),
     # real sources, with the neighbour tests

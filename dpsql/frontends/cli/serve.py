@@ -22,9 +22,9 @@ from dpsql.frontends.rendering.terminal import notify, standard_output
 from dpsql.storage.memory import use_few_arenas
 
 if TYPE_CHECKING:
-    from dpsql.frontends.pgwire.connection import Tls
+    from dpsql.frontends.pgwire.connection import StatusServer, Tls
     from dpsql.frontends.pgwire.logins import Logins
-    from dpsql.frontends.pgwire.server import Server, ServerState, StatusServer
+    from dpsql.frontends.pgwire.server import Server, ServerState
 
 DEFAULT_ADDRESS = "127.0.0.1:5433"
 _CLOSING_SECONDS = 5.0
@@ -215,7 +215,7 @@ async def _reload(server: Server, path: Path) -> None:
 
 
 async def _open_status(server: Server, address: str | None) -> StatusServer | None:
-    from dpsql.frontends.pgwire.server import StatusServer
+    from dpsql.frontends.pgwire.connection import StatusServer
 
     if address is None:
         return None

@@ -11,28 +11,37 @@ import asyncio
 import hmac
 import itertools
 import logging
+import math
+import os
+import socket
+import ssl
+import struct
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.engine.memory_account import MemoryAccount
-from dpsql.errors.custodian_log import LOST, audit
+from dpsql.errors.custodian_log import LOST, audit, unexpected
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
+from dpsql.frontends.pgwire.backend import Backend, error_bytes
 from dpsql.frontends.pgwire.catalog import Catalog
 from dpsql.frontends.pgwire.connection import (
     FLUSH_BYTES,
-    ClientConnection,
+    METRICS_TYPE,
     ClientReader,
     FailedLogins,
     Limits,
     LoginBackOff,
+    Response,
     Tls,
+    text,
 )
 from dpsql.frontends.pgwire.logins import Login, Logins, analyst_of
 from dpsql.frontends.pgwire.questions import Questions
@@ -43,7 +52,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.policy.values import OWNER
-from dpsql.policy.versions import widened
+from dpsql.policy.versions import same_for, widened
 from dpsql.release.confinement import ConfinedPool
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches
@@ -53,86 +62,6 @@ from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.context import Watches
 from dpsql.session.session import Session
 from dpsql.sql.binder.equal_keys import check_row_filters
-
-# --- the owner's port -------------------------------------------------------------------------------------------------
-# GET /healthz, /readyz and /metrics. It is open only on request, and never the port of analysts.
-
-_MOST_REQUEST = 8_192
-_SECONDS = 10.0
-_MOST_CLIENTS = 16
-"""How many clients are answered at once, and how many may be silent: one more closes the one that has been silent longest, so
-that those who send nothing keep nobody from an answer."""
-Response = tuple[int, str, bytes]
-_REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 501: "Not Implemented", 503: "Service Unavailable"}
-_TEXT = "text/plain; charset=utf-8"
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class StatusServer:
-    """A server that answers one request for each connection; `pages` maps a path to a function that returns the response."""
-
-    def __init__(self, pages: dict[str, Callable[[], Awaitable[Response]]]) -> None:
-        self._pages = pages
-        self._clients = asyncio.Semaphore(_MOST_CLIENTS)
-        self._silent: dict[asyncio.StreamWriter, None] = {}
-        self._server: asyncio.Server | None = None
-
-    async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen, and return the actual address and port. Raises serve_listen."""
-        try:
-            self._server = await asyncio.start_server(self._serve, host, port, limit=_MOST_REQUEST)
-        except OSError as error:
-            problem = (error.strerror or "it failed").lower()
-            raise refuse("serve_listen", address=f"{host}:{port}", problem=problem) from None
-        name = self._server.sockets[0].getsockname()
-        return str(name[0]), int(name[1])
-
-    def close(self) -> None:
-        """Stop taking requests."""
-        if self._server is not None:
-            self._server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(_SECONDS):
-                head = await self._head(reader, writer)
-                async with self._clients:
-                    writer.write(_framed(await self._answer(head)))
-                    await writer.drain()
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass
-        finally:
-            writer.close()
-
-    async def _head(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-        if len(self._silent) >= _MOST_CLIENTS:
-            oldest = next(iter(self._silent))
-            del self._silent[oldest]
-            oldest.transport.abort()
-        self._silent[writer] = None
-        try:
-            return await reader.readuntil(b"\r\n\r\n")
-        finally:
-            self._silent.pop(writer, None)
-
-    async def _answer(self, head: bytes) -> Response:
-        method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
-        page = self._pages.get(rest.split(" ")[0].split("?")[0])
-        if page is None:
-            return 404, _TEXT, b"there is nothing here\n"
-        return await page() if method == "GET" else (405, _TEXT, b"GET only\n")
-
-
-def text(status: int, words: str) -> Response:
-    """Return a response with one line of text."""
-    return status, _TEXT, f"{words}\n".encode()
-
-
-def _framed(response: Response) -> bytes:
-    status, kind, body = response
-    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-    return f"{head}Connection: close\r\n\r\n".encode() + body
-
 
 # --- server of the PostgreSQL protocol --------------------------------------------------------------------------------
 
@@ -337,7 +266,7 @@ class Server:
             if any(account.limits.values()) and not scope.startswith("session:") and (limited or scope != "dataset")
         }
 
-    # --- interface for connections (`Host`) ---------------------------------------------------------------------------
+    # --- interface for connections ---------------------------------------------------------------------------
 
     @property
     def policy(self) -> Policy:
@@ -467,3 +396,259 @@ class Server:
             return function(*arguments)
         finally:
             self._busy.discard(mine)
+
+
+# --- connection of one client, from its first byte to its last --------------------------------------------------------
+
+MOST_MESSAGE = 1 << 20
+"""Limit in bytes of one message after login; a statement has at most 200,000 characters."""
+
+
+class ClientConnection:
+    """One client, from its first byte to its last."""
+
+    def __init__(self, server: Server, number: int, reader: ClientReader, writer: asyncio.StreamWriter) -> None:
+        self._server, self._number, self._reader, self._writer = server, number, reader, writer
+        self._questions: Questions | None = None
+        self._encrypted = False
+        self._idle = True
+        self._leaving = False
+        self._policy: Policy | None = None
+        task = asyncio.current_task()
+        assert task is not None
+        self.task: asyncio.Task[Any] = task
+        self.secret = os.urandom(4)
+        self.address = str((writer.get_extra_info("peername") or ("",))[0])
+
+    async def serve(self) -> None:
+        """Log in, answer, close. No failure of one client is raised to the server."""
+        try:
+            self._keep_alive()
+            async with asyncio.timeout(self._server.limits.login_seconds):
+                login = await self._login()
+            if login is None:
+                return
+            self._server.logged_in(self._number)
+            try:
+                await self._talk(login)
+            finally:
+                self._server.exit(login.user)
+                if self._questions is not None:
+                    self._server.queue.tell(self._questions.session.id, None)
+                    self._questions.memory.close()
+        except Error as error:
+            await self._tell(error)
+        except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, EOFError, OSError):
+            pass
+        except asyncio.CancelledError:
+            await self._tell(refuse("wire_shutdown"))
+            if not self._server.draining:
+                raise
+        except Exception as error:
+            await self._tell(unexpected(error))
+        finally:
+            self._writer.close()
+            try:
+                await asyncio.wait_for(self._writer.wait_closed(), 1)
+            except Exception:
+                # Closing waits until the client has read all output, so a client that does not read would never be closed.
+                self._writer.transport.abort()
+
+    def cancel(self) -> None:
+        """Stop the statement that runs now."""
+        if self._questions is not None:
+            self._questions.stop.ask()
+
+    def _ended(self) -> None:
+        """React to a client that has closed its side, so that nobody waits for an answer: a charged measurement runs to its end
+        and is stored, any other running statement is given up, and what the client sent last is not begun."""
+        if self._questions is not None:
+            self._questions.stop.leave()
+
+    def abort(self) -> None:
+        """Close the socket without a message."""
+        self._writer.transport.abort()
+
+    def leave(self) -> None:
+        """End the connection: at once if nothing runs, else after the answer."""
+        self._leaving = True
+        if self._idle:
+            self.task.cancel()
+
+    def _keep_alive(self) -> None:
+        """Make the operating system detect a client that vanished without closing (half-open) after about two minutes."""
+        link = self._writer.get_extra_info("socket")
+        if link is not None:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
+                if hasattr(socket, name):
+                    with suppress(OSError):
+                        link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+    # --- before login -------------------------------------------------------------------------------------------------
+
+    async def _login(self) -> Login | None:
+        """Return the login, or None after a cancel request, which ends the connection."""
+        requested: set[bool] = set()
+        while True:
+            first = m.read_startup(await self._body(await self._reader.readexactly(4), m.MOST_STARTUP, least=4))
+            if isinstance(first, m.Cancel):
+                self._server.cancel(first)
+                return None
+            if isinstance(first, m.Startup):
+                break
+            # One request for TLS and one for GSSAPI, as PostgreSQL: each is answered, so that many keep the server busy.
+            if first.gss in requested:
+                raise refuse("wire_state")
+            requested.add(first.gss)
+            await self._encrypt(first)
+        if self._server.draining:
+            raise refuse("wire_shutdown")
+        if not self._encrypted and not self._server.may_be_plain(self.address):
+            raise refuse("login_tls")
+        binding = self._server.tls.binding if self._encrypted and self._server.tls is not None else None
+        login = Login(first, self._server.policy.dataset, self._server.logins, binding)
+        self._server.require_place(login.user)
+        await self._send(await self._server.work(login.begin))
+        while not login.done:
+            kind, body = await self._message(m.MOST_STARTUP)
+            if kind != b"p":
+                raise refuse("wire_state")
+            try:
+                # Nothing is awaited between reading the failures and counting one, so concurrent guesses are counted too.
+                answer = self._responded(login, body)
+            except Error as error:
+                self._server.failed_logins.note(login.user, self.address, error.slug)
+                if error.slug in ("login_failed", "login_wait"):
+                    await asyncio.sleep(self._server.limits.failed_login_seconds)
+                raise
+            await self._send(answer)
+        self._server.enter(login.user)
+        audit("login", user=login.user, address=self.address, connection=self._number, encrypted=self._encrypted)
+        return login
+
+    def _responded(self, login: Login, body: bytes) -> bytes:
+        """Return the answer to one authentication response. Raises login_wait, without checking the password, after too many
+        failures."""
+        back_off = self._server.back_off
+        seconds = back_off.seconds(login.user, self.address)
+        if seconds > 0:
+            raise refuse("login_wait", user=login.user, seconds=math.ceil(seconds))
+        try:
+            answer = login.respond(body)
+        except Error as error:
+            if error.slug == "login_failed":
+                back_off.failed(login.user, self.address)
+            raise
+        if login.done:
+            back_off.succeeded(login.user, self.address)
+        return answer
+
+    async def _encrypt(self, request: m.TlsRequest) -> None:
+        if request.gss or self._server.tls is None or self._encrypted:
+            await self._send(b"N")  # TLS is denied
+            return
+        # Bytes received before the handshake are not encrypted; reading them as encrypted would let a man in the middle insert
+        # statements in the client's name.
+        if self._reader._buffer:  # type: ignore[attr-defined]
+            raise refuse("wire_state")
+        self._writer.write(b"S")
+        await self._writer.drain()
+        await self._writer.start_tls(self._server.tls.context, ssl_handshake_timeout=self._server.limits.login_seconds)
+        self._encrypted = True
+
+    # --- after login --------------------------------------------------------------------------------------------------
+
+    async def _talk(self, login: Login) -> None:
+        self._questions = await self._server.work(self._server.open, login, self._number)
+        self._reader.when_ended(self._ended)
+        self._tell_positions(self._questions)
+        backend = Backend(self._questions)
+        await self._send(login.welcome() + backend.start() + m.backend_key(self._number, self.secret) + backend.ready())
+        while True:
+            self._idle = True
+            if self._leaving:
+                raise refuse("wire_shutdown")
+            async with asyncio.timeout(self._server.limits.idle_seconds):
+                kind, body = await self._message(MOST_MESSAGE)
+            self._idle = False
+            try:
+                message = m.read_message(kind, body)
+            except Error as error:
+                if error.slug != "wire_encoding":
+                    raise
+                await self._send(backend.rejected(kind, error))
+                continue
+            if isinstance(message, m.Terminate):
+                return
+            if isinstance(message, m.Password):
+                raise refuse("wire_state")
+            if not self._server.logins.may_stay(login.user):
+                audit("login_ended", user=login.user, address=self.address, connection=self._number)
+                raise refuse("login_ended", user=login.user)
+            self._require_policy(login.user)
+            pieces = backend.handle(message)
+            is_last = False
+            while not is_last:
+                gathered, is_last = await self._server.work(_gathered, pieces)
+                await self._send(gathered)
+
+    def _require_policy(self, user: str) -> None:
+        """Raise policy_changed if the policy being served differs for `user` from the one that the session began with."""
+        assert self._questions is not None
+        current, begun = self._server.policy, self._policy or self._questions.session.policy
+        if current is begun:
+            return
+        if not same_for(begun, current, analyst_of(user)):
+            audit("policy_changed", user=user, connection=self._number)
+            raise refuse("policy_changed")
+        self._policy = current
+
+    def _tell_positions(self, questions: Questions) -> None:
+        """Send the client the position in the queue of each question that has to wait, once, and only where response times are
+        not fixed: elsewhere the position would reveal, between two response times, whether scans have ended."""
+        if self._server.policy.timing != "plain" or self._server.policy.constant_seconds is not None:
+            return
+        loop = asyncio.get_running_loop()
+
+        def queued(position: int) -> None:
+            if questions.settings.hears("NOTICE"):
+                notice = m.notice_response(f"waiting for a place at the data, number {position} in the queue")
+                loop.call_soon_threadsafe(self._writer.write, notice)
+
+        self._server.queue.tell(questions.session.id, queued)
+
+    async def _message(self, most: int) -> tuple[bytes, bytes]:
+        head = await self._reader.readexactly(5)
+        return head[:1], await self._body(head[1:], most, least=0)
+
+    async def _body(self, length: bytes, most: int, least: int) -> bytes:
+        """Return the body that a length announces; the length is checked before the body is read. Raises wire_length."""
+        size = struct.unpack("!i", length)[0] - 4
+        if not least <= size <= most:
+            raise refuse("wire_length", most=most)
+        return await self._reader.readexactly(size)
+
+    async def _send(self, data: bytes) -> None:
+        """Write, and wait for a slow client; raise TimeoutError if it reads too little within `write_seconds`."""
+        self._writer.write(data)
+        if self._writer.transport.get_write_buffer_size() or self._writer.transport.is_closing():
+            async with asyncio.timeout(self._server.limits.write_seconds):
+                await self._writer.drain()
+
+    async def _tell(self, error: Error) -> None:
+        """Send a fatal error before closing. The client may be gone already."""
+        with suppress(Exception):
+            self._writer.write(error_bytes(error, "FATAL"))
+            await asyncio.wait_for(self._writer.drain(), 1)
+
+
+def _gathered(pieces: Iterator[bytes]) -> tuple[bytes, bool]:
+    """Join the next pieces, up to about FLUSH_BYTES bytes; return them and whether there are no more."""
+    gathered, size = [], 0
+    for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= FLUSH_BYTES:
+            return b"".join(gathered), False
+    return b"".join(gathered), True

@@ -13,7 +13,8 @@ from support.raw_client import Client, error_of, framed, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.frontends.cli.serve import open_server_state
-from dpsql.frontends.pgwire.connection import ClientConnection, Limits
+from dpsql.frontends.pgwire.connection import Limits
+from dpsql.frontends.pgwire.server import ClientConnection
 
 MUCH = "SELECT b, repeat('x', 10000) FROM generate_series(1, 5000) AS b"
 """50 MB: more than sockets hold, and few rows."""

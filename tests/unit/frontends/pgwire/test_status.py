@@ -22,7 +22,8 @@ from support.served_clinic import PASSWORD, Served, build_clinic, serving
 from dpsql.errors.custodian_log import LOST, AuditLog, CustodianLog, JsonLine, audit
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
-from dpsql.frontends.pgwire.server import Server, StatusServer
+from dpsql.frontends.pgwire.connection import StatusServer
+from dpsql.frontends.pgwire.server import Server
 
 
 @pytest.fixture(scope="module")
