@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 UNIT_ID = "#id"
@@ -68,6 +69,18 @@ def stored_as(engine_type: str) -> tuple[str, str | None]:
     return (engine_type, None) if read is None else (read[2], read[1])
 
 
+class RowsRead(str, Enum):
+    """Rows of a protected table: those of its bounded view, all that have a unit, or those of them that the view leaves out."""
+
+    KEPT = ""
+    ALL = "all"
+    LEFT_OUT = "left out"
+
+    def name_beside(self, view: str) -> str:
+        """Return the name of the view with these rows beside the (quoted) name of a bounded view that is not prepared."""
+        return f'{view[:-1]} {self.value}"' if self.value else view
+
+
 @dataclass(frozen=True)
 class View:
     """The present way to read the bounded view of a protected table.
@@ -76,6 +89,7 @@ class View:
     (columns of the policy in its types, the unit's key and `UNIT_ID`), None if a window must compute it;
     `count_units`: the function that counts units by `UNIT_ID`, in the forms of `UNIT_SETS`. `identity`: the identity that the
     source must still have after the query if the source itself is read, else "". `prepared`: whether the owner prepared it.
+    `part`: the rows that are read; others than those of the view only if it is not prepared.
     """
 
     key: str
@@ -83,6 +97,7 @@ class View:
     count_units: str = ""
     identity: str = ""
     prepared: bool = False
+    part: RowsRead = RowsRead.KEPT
 
 
 @dataclass(frozen=True)

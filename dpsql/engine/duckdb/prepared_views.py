@@ -21,7 +21,7 @@ import duckdb
 from dpsql.engine.contract import COUNTED, PreparedViews, Texts
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.emit.bounded_view import RANK, BoundedView
-from dpsql.engine.query import UNIT_ID, UNIT_SETS
+from dpsql.engine.query import UNIT_ID, UNIT_SETS, RowsRead
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import UNIT
 
@@ -70,11 +70,11 @@ def _thresholds(opened: _Opened) -> str:
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
     """Create a view and the function that counts its units. Raises duckdb.Error."""
     view, place, unit, counts = opened.view, opened.place, name(UNIT), ["count(DISTINCT unit)"] * len(UNIT_SETS)
-    every = view.within_max_rows(view.rows, opened.key, (unit,)) if opened.lost and view.units else view.every
-    if opened.thresholds:
-        every = view.within_thresholds(opened.thresholds, opened.key, (unit,))
+    is_bounded = view.units and (opened.lost or bool(opened.thresholds))
+    parts = {part: view.part(part, opened.key, (unit,), opened.thresholds) for part in (RowsRead if is_bounded else ())}
     of_unit = [unit, f"{unit} AS {name(UNIT_ID)}"] if view.units else []
-    rows = f"SELECT {', '.join([*view.names, *view.integers, *of_unit])} FROM ({every})"
+    head = f"SELECT {', '.join([*view.names, *view.integers, *of_unit])}"
+    rows = f"{head} FROM ({parts.pop(RowsRead.KEPT, view.every)})"
     if opened.file is not None:
         index = _attach(cursor, opened.token, opened.file)
         units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
@@ -82,6 +82,8 @@ def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
         bits = f"bit_count(bitstring_agg(unit, 0::BIGINT, {max(units - 1, 0)}::BIGINT))"
         counts = [bits if units <= most else count for (_, most), count in zip(UNIT_SETS, counts, strict=True)]
     cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {_SCHEMA}")
+    for part, of_part in parts.items():
+        cursor.execute(f"CREATE OR REPLACE VIEW {part.name_beside(place)} AS {head} FROM ({of_part})")
     cursor.execute(f"CREATE OR REPLACE VIEW {place} AS {rows}")
     forms = (f"({''.join(f'p{index}, ' for index in range(form))}unit) AS {count}" for form, count in enumerate(counts))
     cursor.execute(f"CREATE OR REPLACE MACRO {place}{', '.join(forms)}")
@@ -148,7 +150,9 @@ class Views:
                 is_named_alone = other.view_name == opened.view_name and place != self.name_in_texts(other.view_name)
                 if is_named_alone and other.identity != opened.identity:
                     del self._opened[place]
-                    cursor.execute(f"DROP VIEW IF EXISTS {place}; DROP MACRO IF EXISTS {place}")
+                    for part in RowsRead:
+                        cursor.execute(f"DROP VIEW IF EXISTS {part.name_beside(place)}")
+                    cursor.execute(f"DROP MACRO IF EXISTS {place}")
                     cursor.execute(f"DROP TABLE IF EXISTS {_thresholds(other)}")
         return True
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.quantization import integer_type, kept_integers, row_integer, value_text
-from dpsql.engine.query import Source
+from dpsql.engine.query import RowsRead, Source
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
@@ -54,16 +54,28 @@ class BoundedView:
     dialect: Dialect
     is_snapshot: bool = False
 
-    def bounded(self, key: str, hidden: tuple[str, ...]) -> str:
-        """Return a SELECT of the rows of the whole table within max_rows, with their `hidden` columns.
+    def bounded(self, key: str, hidden: tuple[str, ...], part: RowsRead = RowsRead.KEPT) -> str:
+        """Return a SELECT of the rows of a part of the whole table, with their `hidden` columns.
 
         Thresholds are counted in the same statement if all its readings see the same rows. If they did not, a unit that has
         few rows where they are counted, and many where they are used, would keep all of these.
         """
-        if not self.is_snapshot:
-            return self.within_max_rows(self.rows, key, hidden)
+        if not self.is_snapshot or part is RowsRead.ALL:
+            return self.part(part, key, hidden)
         limits = self.dialect.identifier("#limits")
-        return f"WITH {limits} AS MATERIALIZED ({self.thresholds(key)}) {self.within_thresholds(limits, key, hidden)}"
+        return f"WITH {limits} AS MATERIALIZED ({self.thresholds(key)}) {self.part(part, key, hidden, limits)}"
+
+    def part(self, part: RowsRead, key: str, hidden: tuple[str, ...], thresholds: str = "") -> str:
+        """Return a SELECT of the rows of a part. `thresholds`: a table as for `within_thresholds`; "": all rows are ranked."""
+        if part is RowsRead.KEPT:
+            within = self.within_thresholds if thresholds else self.within_max_rows
+            return within(thresholds or self.rows, key, hidden)
+        columns = ", ".join([*self.names, *hidden])
+        if part is RowsRead.ALL:
+            return f"SELECT {columns} FROM {self.dialect.derived(self.rows)}"
+        if thresholds:
+            return self._beyond_thresholds(thresholds, key, columns)
+        return f"SELECT {columns} FROM {self.dialect.derived(self.ranked(self.rows, key))} WHERE {RANK} > {self.most}"
 
     def within_max_rows(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
         """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` contains all rows of a unit
@@ -105,15 +117,32 @@ class BoundedView:
         unit those with a smaller hash stay, which are at most `most` because the row of rank `most` + 1 has the threshold;
         rows with an equal hash fill up what is left of `most` in the order of their content.
         """
-        unit, columns = self.dialect.identifier(UNIT), ", ".join([*self.names, *hidden])
-        rows, row_hash = self.dialect.derived(self.rows), self._hash(key)
+        columns, heavy = ", ".join([*self.names, *hidden]), self._joined_with_limits(thresholds)
+        condition = f"CASE WHEN {_HEAVY} IS NULL THEN true ELSE {self._hash(key)} < {_HASH} END"
+        below = f"SELECT {columns} FROM {self.dialect.derived(self.rows)} LEFT {heavy} WHERE {condition}"
+        return f"{below} UNION ALL SELECT {columns} FROM {self._equal(heavy, key)} WHERE {RANK} <= {_COUNT}"
+
+    def _beyond_thresholds(self, thresholds: str, key: str, columns: str) -> str:
+        """Return a SELECT of the rows that have a unit and that `within_thresholds` leaves out.
+
+        Only units with a threshold have such rows, so the engine reads the other columns, and hashes them, for these units alone.
+        The row that has the threshold is left out; it is among the rows with an equal hash where some of these stay.
+        """
+        heavy, row_hash = self._joined_with_limits(thresholds), self._hash(key)
+        condition = f"CASE WHEN {_COUNT} > 0 THEN {row_hash} > {_HASH} ELSE {row_hash} >= {_HASH} END"
+        above = f"SELECT {columns} FROM {self.dialect.derived(self.rows)} {heavy} WHERE {condition}"
+        return f"{above} UNION ALL SELECT {columns} FROM {self._equal(heavy, key)} WHERE {RANK} > {_COUNT}"
+
+    def _joined_with_limits(self, thresholds: str) -> str:
+        unit = self.dialect.identifier(UNIT)
         heavy = self.dialect.derived(f"SELECT {unit} AS {_HEAVY}, {_HASH}, {_COUNT} FROM {thresholds}", "#heavy")
-        condition = f"CASE WHEN {_HEAVY} IS NULL THEN true ELSE {row_hash} < {_HASH} END"
-        below = f"SELECT {columns} FROM {rows} LEFT JOIN {heavy} ON {unit} = {_HEAVY} WHERE {condition}"
-        position = _row_number([unit], self._ties(key))
-        same = f"{rows} JOIN {heavy} ON {unit} = {_HEAVY} WHERE {_COUNT} > 0 AND {row_hash} = {_HASH}"
-        equal = self.dialect.derived(f"SELECT *, {position} AS {RANK} FROM {same}")
-        return f"{below} UNION ALL SELECT {columns} FROM {equal} WHERE {RANK} <= {_COUNT}"
+        return f"JOIN {heavy} ON {unit} = {_HEAVY}"
+
+    def _equal(self, heavy: str, key: str) -> str:
+        """Return the rows with the hash of their unit's threshold, where some of these stay, with their ranks among them."""
+        position = _row_number([self.dialect.identifier(UNIT)], self._ties(key))
+        same = f"{self.dialect.derived(self.rows)} {heavy} WHERE {_COUNT} > 0 AND {self._hash(key)} = {_HASH}"
+        return self.dialect.derived(f"SELECT *, {position} AS {RANK} FROM {same}")
 
     def row_counts(self) -> str:
         """Return a SELECT of the number of rows of each unit within max_rows: whichever rows stay, they are as many."""

@@ -7,6 +7,7 @@ that computes it (`dpsql.engine.emit.bounded_view`). Both contain the same rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 
 from dpsql.aggregates.moments import presence
@@ -28,10 +29,23 @@ from dpsql.engine.emit.quantization import (
     value_text,
 )
 from dpsql.engine.emit.relations import RelationText
-from dpsql.engine.query import UNIT_ID, UNIT_SETS, EngineQuery
+from dpsql.engine.query import UNIT_ID, UNIT_SETS, EngineQuery, RowsRead, View
 from dpsql.functions.key_columns import within_domains
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import UNIT, BoundedBlock, Call, Expr, Filter, Project, Relation, Scan, Term, TermKind
+from dpsql.plan.plan import (
+    UNIT,
+    BoundedBlock,
+    Call,
+    Expr,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Term,
+    TermKind,
+)
 from dpsql.plan.stability import narrowed, tables
 from dpsql.pricing.bounding import SELECTION
 from dpsql.pricing.joint_sums import factors_of
@@ -115,6 +129,8 @@ class Emitter(RelationText):
             self.dialect.require_clipping()
         if (counted := self._counted_by_unit(block)) is not None:
             return counted
+        if (difference := self._by_difference(block)) is not None:
+            return difference
         rows, values = self._rows(block)
         keys = [key.name for key in block.keys]
         names = [term.name for term in block.terms]
@@ -146,6 +162,45 @@ class Emitter(RelationText):
         counts = self.dialect.derived(self._bounded_view(source.table).row_counts())
         statement = _grouped([], [f"{sums[term.kind]} AS {term.name}" for term in block.terms], counts)
         return EngineQuery(statement, (), tuple(term.name for term in block.terms))
+
+    def _by_difference(self, block: BoundedBlock) -> EngineQuery | None:
+        """Return the query for sums over a bounded view that is not prepared: those over all rows that have a unit minus those
+        over the rows that the view leaves out; None for other blocks.
+
+        Each row of the table adds to the sums by itself, and both readings see the same rows, so the difference is exactly what
+        the rows of the view add. Rows of units with few rows are then read without a look at the limits, and only rows of the
+        others are hashed: 160 ms instead of 330 for a SUM over 10 million rows, of which 5 % belong to units with too many.
+        """
+        source = block.source
+        while isinstance(source, (Filter, Project, Join, SemiJoin)):
+            if isinstance(source, (Join, SemiJoin)) and any(map(self.policy.is_protected, tables(source.right))):
+                return None
+            source = source.left if isinstance(source, (Join, SemiJoin)) else source.source
+        if not isinstance(source, Scan) or not self._has_unit_column(source) or not _adds_up(block):
+            return None
+        view = self.view(source.table)
+        if view.prepared or not (view.identity or self._bounded_view(source.table).is_snapshot):
+            return None
+        keys, names = [key.name for key in block.keys], [self._name(term.name) for term in block.terms]
+        parts = []
+        for part, sign in ((RowsRead.ALL, ""), (RowsRead.LEFT_OUT, "-")):
+            reader = replace(self, view=partial(self._part_of, part))
+            sums = reader.dialect.derived(reader._plain(block, *reader._rows(block)))
+            parts.append(f"SELECT {', '.join([*keys, *(f'{sign}{name} AS {name}' for name in names)])} FROM {sums}")
+        total = [f"{self._added_up(term)} AS {self._name(term.name)}" for term in block.terms]
+        statement = _grouped(keys, total, self.dialect.derived(" UNION ALL ".join(parts)))
+        return EngineQuery(
+            statement, tuple(keys), tuple(term.name for term in block.terms), self.unchanged(block.source)
+        )
+
+    def _added_up(self, term: Term) -> str:
+        """Return the sum of a term over parts of its rows; a number of rows stays an integer of 64 bits."""
+        is_number = term.kind is TermKind.COUNT and not term.shares and not term.finer
+        total = self.dialect.exact_sum(self._name(term.name))
+        return f"CAST({total} AS {self.dialect.types[Type.INTEGER]})" if is_number else total
+
+    def _part_of(self, part: RowsRead, table: str) -> View:
+        return replace(self.view(table), part=part)
 
     def _of_groups(self, block: BoundedBlock) -> BoundedBlock:
         """Return the block over the columns that it reads, without rows of which a public key reads a value outside a domain."""
@@ -528,6 +583,14 @@ def _beyond_presence(term: Term) -> Expr | None:
     while isinstance(condition, Call) and condition.function == "and" and condition.arguments[1] in implied:
         condition = condition.arguments[0]
     return None if condition in implied else condition
+
+
+def _adds_up(block: BoundedBlock) -> bool:
+    """Return whether all terms of a block are sums of what each row adds, over groups that do not depend on the rows."""
+    sums = {TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, *_OF_PAIRS}
+    capped = block.caps.bounds.drops_rows_by_group or _clips(block) or any(term.places for term in block.terms)
+    is_public = all(key.values is not None for key in block.keys) and block.selection_term is None
+    return bool(block.terms) and is_public and not capped and all(term.kind in sums for term in block.terms)
 
 
 def _clips(block: BoundedBlock) -> bool:

@@ -254,13 +254,13 @@ class RelationText:
     def _scan(self, node: Scan) -> str:
         view = self.view(node.table) if self.policy.is_protected(node.table) else None
         if view is not None and view.sql is not None:
-            return f"SELECT * FROM {view.sql}"
+            return f"SELECT * FROM {view.part.name_beside(view.sql)}"
         if view is None or not self._has_unit_column(node):
             source = self.source(node.table)
             columns = [self._cast(column, source) + f" AS {self._name(column.name)}" for column in node.columns]
             return f"SELECT {', '.join(columns)} FROM {source.sql} AS s0"
         names = ", ".join([*(self._name(column.name) for column in node.columns), *self._hidden(node)])
-        bounded = self._bounded_view(node.table).bounded(view.key, (self._name(UNIT),))
+        bounded = self._bounded_view(node.table).bounded(view.key, (self._name(UNIT),), view.part)
         return f"SELECT {names} FROM {self.dialect.derived(bounded)}"
 
     def _bounded_view(self, table: str) -> BoundedView:

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -18,7 +19,7 @@ from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.emit.bounded_view import bounded_view, keyed_order
 from dpsql.engine.emit.emitter import Emitter
-from dpsql.engine.query import EngineQuery, Source, View
+from dpsql.engine.query import EngineQuery, RowsRead, Source, View
 from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy
 from dpsql.pricing.options import Options
@@ -151,6 +152,11 @@ def test_thresholds_keep_the_same_rows(tmp_path: Path, seed: int, most: int, dia
         kept = data.by_patient(view.within_max_rows(view.rows, key, ('"#unit"',)))
         assert data.by_patient(view.within_thresholds("thresholds", key, ('"#unit"',))) == kept
         assert view.is_snapshot and data.by_patient(view.bounded(key, ('"#unit"',))) == kept
+        whole_table = data.by_patient(view.bounded(key, ('"#unit"',), RowsRead.ALL))
+        for read in (view, replace(view, is_snapshot=False)):
+            left_out = data.by_patient(read.bounded(key, ('"#unit"',), RowsRead.LEFT_OUT))
+            assert all(whole_table[patient] == kept[patient] + left_out[patient] for patient in whole_table)
+            assert left_out.keys() <= whole_table.keys() == kept.keys()
 
 
 def test_the_first_hash_of_a_wide_table_reads_few_columns(tmp_path: Path) -> None:
@@ -278,6 +284,43 @@ def test_counts_of_whole_views_are_those_of_their_rows(tmp_path: Path) -> None:
     assert list(capped.values()) == [sum(min(number, 2) for number in owned.values())]
 
 
+ADDED_UP = (
+    "SELECT count(*), count(cost), sum(cost) FROM visits WHERE cost > 1", "SELECT avg(cost) FROM visits",
+    "SELECT ward, count(*), sum(cost), avg(cost) FROM visits GROUP BY ward",
+    "SELECT ward, count(*) FILTER (WHERE cost > 1), stddev(cost), covar_samp(cost, patient % 4) FROM visits GROUP BY ward",
+    "SELECT corr(cost, patient % 4), sum(cost + 1) FROM visits WHERE ward <> 'a'",
+)  # fmt: skip
+RANKED = (
+    "SELECT count(*), sum(cost) FROM visits WHERE patient IN (SELECT patient FROM visits WHERE cost > 2)",
+    "SELECT ward, sum(cost), count(DISTINCT patient) FROM visits GROUP BY ward",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups = 2) ward, count(*) FROM visits GROUP BY ward",
+    "SELECT sum(n) FROM (SELECT patient, least(count(*), 9) AS n FROM visits GROUP BY patient) AS s",
+)
+
+
+@pytest.mark.parametrize("sql", [*ADDED_UP, *RANKED])
+def test_sums_over_a_view_are_those_over_all_rows_without_what_it_leaves_out(tmp_path: Path, sql: str) -> None:
+    """Only sums of what each row adds by itself are computed so; and they are the sums over the rows that rank within max_rows."""
+    data = Data(tmp_path, 5)
+    rows = [*crowd(3), *[(16, "1.5", "'a'")] * 9]
+    engine = data.load(rows, 0)
+    query = planned(data, engine, sql)
+    assert ('-"t0" AS "t0"' in query.sql) is (sql in ADDED_UP)
+    found, stored = engine.run(query).unseal().to_pylist(), engine.source
+
+    def without_snapshots(table: str) -> Source:
+        return replace(stored(table), is_snapshot=False)
+
+    engine.source = without_snapshots  # type: ignore[method-assign,assignment]
+    ranked = planned(data, engine, sql)
+    assert "#limits" in query.sql and "#limits" not in ranked.sql
+
+    def sums(answer: list[dict[str, Any]]) -> dict[str, list[int]]:
+        return {str(row.get("k0")): [int(row[term]) for term in query.terms] for row in answer}
+
+    assert sums(found) == sums(engine.run(ranked).unseal().to_pylist())
+
+
 @pytest.mark.parametrize(("groups", "in_group"), [(2, None), (None, 2), (2, 3)])
 @pytest.mark.parametrize("seed", seeds(3, 1))
 def test_caps_bound_each_unit_and_leave_the_others(
@@ -291,7 +334,7 @@ def test_caps_bound_each_unit_and_leave_the_others(
     if groups and in_group:  # rows of groups that are left out are not sorted again
         assert query.sql.index('AS "#row"') < query.sql.index('AS "#group"')
 
-    def counts(given: Rows, order: int) -> dict[str, tuple[int, int]]:
+    def counts(given: Rows, order: int) -> dict[str, tuple[int, int, int]]:
         data.replace(given, order)
         found = engine.run(query).unseal().to_pylist()
         return {row["k0"]: (row["t0"], int(row["t1"]), row["t2"]) for row in found}
