@@ -9,6 +9,8 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from dpsql.policy.fields import names_in_fingerprint
+
 ADDED = {"added": True}
 """Metadata of a field that was added to a class after values of the class had been stored: the text omits it while it has its
 default, so that existing names stay the same."""
@@ -38,6 +40,9 @@ def _new_writer(kind: Any) -> Callable[[Any], str]:
     """Return the function that writes values of one type."""
     name, names = kind.__name__, compared_fields(kind)
     if names is not None:
+        bounds = names_in_fingerprint(kind)
+        if bounds:
+            return _with_bounds(name, names, bounds)
         added = {f.name: _default(f) for f in fields(kind) if f.metadata.get("added")}
         return _of_fields(name, names, KEPT_TEXTS.get(kind, 0), added)
     if issubclass(kind, (tuple, list)):
@@ -66,5 +71,19 @@ def _of_fields(name: str, names: tuple[str, ...], most_kept: int, added: dict[st
         if len(text) <= most_kept:
             parts[_TEXT] = text
         return text
+
+    return write
+
+
+def _with_bounds(name: str, names: tuple[str, ...], bounds: dict[str, tuple[str, ...]]) -> Callable[[Any], str]:
+    """Write contribution bounds as fields of the value that holds them (see `policy.types.written_as`)."""
+
+    def write(value: Any) -> str:
+        held = [
+            (value if part_name not in bounds else getattr(value, part_name), bounds.get(part_name, (part_name,)))
+            for part_name in names
+        ]
+        parts = {key: getattr(holder, key) for holder, keys in held for key in keys}
+        return f"{name}({','.join([f'{key}={_writer(type(part))(part)}' for key, part in parts.items()])})"
 
     return write

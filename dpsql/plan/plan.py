@@ -23,6 +23,7 @@ from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
 from dpsql.plan.formulas import Element, MeasureFormula, NoisyValue, Number, Operation
 from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts, Type, literal_facts
 from dpsql.policy import PolicyColumn, Table
+from dpsql.policy.fields import written_as
 from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.privacy.mechanisms.contract import Norm
 
@@ -394,7 +395,7 @@ class Caps:
 
     rows_per_unit: int
     groups: int
-    bounds: ContributionBounds = UNBOUNDED
+    bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as("max_groups", "max_rows_per_group"))
     rows_in_group: int | None = field(default=None, compare=False)
 
 

@@ -246,6 +246,25 @@ def json_schema(type_: type) -> dict[str, Any]:
 # --- fingerprints: SHA-256 of the names and values of fields ------------------------------------------------------------
 
 
+_NAMES = "names of bounds in fingerprints"
+ADDED_BOUNDS = frozenset({"max_values"})
+"""Bounds that were added after releases had been stored: fingerprints leave them out if they are not set."""
+
+
+def written_as(*names: str) -> dict[str, Any]:
+    """Return the metadata of a dataclass field for contribution bounds, of which the dataclass uses only `names`.
+
+    Fingerprints (`Policy.meaning`, `canonical_text`) write those bounds as if each were a field of the dataclass, so that
+    names of stored releases do not depend on the representation of bounds.
+    """
+    return {_NAMES: names}
+
+
+def names_in_fingerprint(kind: Any) -> dict[str, tuple[str, ...]]:
+    """Return the fields of a dataclass that hold contribution bounds (`written_as`), each with the bounds that it writes."""
+    return {entry.name: entry.metadata[_NAMES] for entry in fields(kind) if _NAMES in entry.metadata}
+
+
 def fingerprint(value: object) -> str:
     """Return the SHA-256 (hex) of a policy, or of parts of one."""
     text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
@@ -264,9 +283,12 @@ def canonical(value: object) -> object:
         return [canonical(item) for item in value]
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is not None:
-        written = {
+        bounds = names_in_fingerprint(type(value))
+        written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
+        written = {name: part for name, part in written.items() if part is not None or name not in ADDED_BOUNDS}
+        written |= {
             name: getattr(value, name) for name, field_ in fields.items()
-            if name not in _NOT_SAID
+            if name not in (*_NOT_SAID, *bounds)
             and not (field_.metadata.get("left_out") and getattr(value, name) in (field_.default, {}))
         }  # fmt: skip
         return {name: canonical(part) for name, part in written.items()}

@@ -26,6 +26,7 @@ from dpsql.policy.fields import (
     key,
     keys_of,
     option,
+    written_as,
 )
 from dpsql.policy.reach import Hop, is_file, joins_of, links_within, paths_to_unit
 from dpsql.policy.source_kinds import DUCKDB, source_kind
@@ -181,7 +182,7 @@ class PerQuery:
     )
     bounds: ContributionBounds = field(
         default=UNBOUNDED,
-        metadata=also({}, **_keys("max_groups", "max_rows_per_group")),
+        metadata=also(written_as("max_groups", "max_rows_per_group"), **_keys("max_groups", "max_rows_per_group")),
     )
     min_units: int | None = option(
         None, values.COUNT, "groups with fewer units, by a noisy count, are not shown; all if left out", left_out=True
@@ -375,7 +376,9 @@ class Table:
     same_unit: Mapping[str, tuple[str, str]] = option(
         {}, Entries(values.NAME, values.REFERENCE), "column to table.column: equal values, one unit", left_out=True
     )
-    bounds: ContributionBounds = field(default=UNBOUNDED, metadata=also({}, **_keys(*TABLE_BOUNDS)))
+    bounds: ContributionBounds = field(
+        default=UNBOUNDED, metadata=also(written_as(*TABLE_BOUNDS), **_keys(*TABLE_BOUNDS))
+    )
     description: str = option("", values.PROSE)
     csv: CsvDialect | None = option(None, KeysOf(CsvDialect), "how this table's CSV files are written")
     schema: str | None = option(

@@ -57,8 +57,4 @@ if __name__ == "__main__":
 
     with tempfile.TemporaryDirectory() as scratch:
         write(Path(scratch) / "new")
-        shutil.copytree(
-            Path(scratch) / "new",
-            FORMATS / str(FORMAT),
-            ignore=shutil.ignore_patterns("turns", "*.log", "*.questions*"),
-        )
+        shutil.copytree(Path(scratch) / "new", FORMATS / str(FORMAT), ignore=shutil.ignore_patterns("turns", "*.log"))
