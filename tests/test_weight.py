@@ -74,7 +74,7 @@ MOST = {
     # bars that are rehearsed, error bars as columns (to_arrow(bars=True)): 60; names of one meaning: 7
     # joins on ranks: 6
     "release": (6_382, 18),  # bars of differences between neighbouring groups, and their notice: 60
-    # edits of the policy keep what does not read them: 100; bounds: 100; texts of questions: 150
+    # edits of the policy keep what does not read them: 100; conversion of format 1: 80; bounds: 100; texts of questions: 150
     "reuse": (3_114, 9),
     "schemas": (2_000, 18),
     "session": (

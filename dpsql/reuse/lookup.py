@@ -3,6 +3,11 @@
 Stored releases have already been charged, and everything computed from them is post-processing. Besides the releases, the
 store holds small entries without rows: for a request id, which release answered it; for a question, the version of the
 data at its first release; for a derived answer, the release it was first computed from, so that it does not change.
+
+Releases that were stored in format 1, in which the whole policy was part of a release's identity, are converted. Names in the
+store are fingerprints, so that needs the question: at the first lookup of a block under the policy of its measurement, all
+releases of the block's relation are stored again under their names in this format. What they read is not recorded, so they count
+as having read every column of their tables. The old rows are not changed.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import isclose
 from typing import Any, Generic, TypeVar
@@ -26,7 +31,7 @@ from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import family, marks_read, tables
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
-from dpsql.policy.versions import changed, declared_version
+from dpsql.policy.versions import changed, declared_version, mark
 from dpsql.pricing.explain import block_names, describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
@@ -38,6 +43,68 @@ from dpsql.reuse.record import Stored, base_of, description, opened, packed, sha
 from dpsql.reuse.single_flight import UNKNOWN, Stamp, measuring_lock, read_stamp
 from dpsql.reuse.store import REMOVED, ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.memory import RecentValues
+
+
+class Conversion:
+    """The releases in format 1 of one audience, which are looked for once in each family."""
+
+    def __init__(self, store: ReleaseStore, policy: Policy, audience: str) -> None:
+        self._store, self._policy, self._audience = store, policy, audience
+        self._families: set[str] = set()
+
+    def convert(self, priced: PricedBlock, version: str, key: str, family: str, alike: str) -> bool:
+        """Convert the release of exactly this block, and those of its family; return whether there are any. `key`, `family` and
+        `alike` are the block's names in the present format."""
+        rest = (self._policy.meaning, version, self._audience)
+        old_key = fingerprint((key_in_format_1(priced, self._policy), version, self._audience))
+        (exact,) = self._store.earlier(old_key) or (None,)
+        if exact is not None:
+            reads = marks_read(priced.rows_read, self._policy)
+            self._stored_again(exact, key, alike, reads)
+        for mode in (Reuse.ON, Reuse.DERIVE):
+            for pin in self._store.earlier(fingerprint(("derived", old_key, mode.value))):
+                release = _converted_key(pin.note.metadata["release"])
+                self._store.put(fingerprint(("derived", key, mode.value)), b"", {"release": release})
+        relation = base_of(priced.block.source)[0]
+        old_family = fingerprint((relation, *rest))
+        if old_family in self._families:
+            return exact is not None
+        self._families.add(old_family)
+        names = [name for table in tables(relation) for name in (table, *self._columns(table))]
+        reads = {name: str(mark(self._policy, name)) for name in sorted(names)}
+        releases = self._store.earlier(f"{old_family}/", start=True)
+        for old in releases:
+            shape = old.note.block.removeprefix(old_family)
+            self._stored_again(old, _converted_key(old.note.key), family + shape, reads)
+        return exact is not None or bool(releases)
+
+    def _columns(self, table: str) -> list[str]:
+        return [f"{table}.{column}" for column in self._policy.tables[table].columns]
+
+    def _stored_again(self, release: StoredRelease, key: str, block: str, reads: dict[str, str]) -> None:
+        metadata: dict[str, Any] = {**release.note.metadata, "reads": reads}
+        self._store.put(key, release.payload, metadata, block=block, analyst=str(metadata.get("analyst", "")))
+
+
+def of_request(store: ReleaseStore, request: str) -> StoredRelease | None:
+    """Return the release of exactly the block that a request in format 1 asked for, or None. `request`: its name in the store."""
+    (note,) = store.earlier(request) or (None,)
+    if note is None or "release" not in note.note.metadata:
+        return note
+    (release,) = store.earlier(note.note.metadata["release"]) or (None,)
+    return None if note.note.metadata.get("derived", False) else release
+
+
+def key_in_format_1(priced: PricedBlock, policy: Policy) -> str:
+    """Return the key that format 1 gave to a block."""
+    plan = priced.noise
+    measured = (plan.terms, plan.selection, *plan.measurements)
+    return fingerprint((replace(priced.block, name="", formulas=()), *measured, policy.meaning))
+
+
+def _converted_key(key: str) -> str:
+    return fingerprint(("converted", key))
+
 
 # Cache of values computed from stored releases, kept as long as the planner keeps the question: dashboards repeat questions.
 # This module does not decide what may be answered: the caller compares the sources with the stored releases.
@@ -190,6 +257,7 @@ class StoredReleases:
         self._analyst = analyst
         self._audience = "" if policy.reuse.shared else asker(analyst)
         self._data_version = data_version
+        self._conversion = Conversion(store, policy, self._audience)
         self._named = caches.names
         self._opened = caches.opened
         self._turns = ledger.witness.directory / "turns"
@@ -328,6 +396,9 @@ class StoredReleases:
 
     def _of_request(self, planned: Planned, index: int, request_id: str | None) -> PaidBlock | None:
         note = self._store.get(self._request(planned.keys[index], str(request_id)))
+        if note is None and self._store.has_earlier:
+            key = key_in_format_1(planned.price.blocks[index], self._policy)
+            note = of_request(self._store, self._request(key, str(request_id)))
         if note is None or "release" not in note.note.metadata:
             return self._exact(planned, index, note)
         release = self._store.get(note.note.metadata["release"])
@@ -341,6 +412,11 @@ class StoredReleases:
     def _of_question(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
         """Return the release of exactly this measurement, else one that the options and the policy accept in its place."""
         block = self._stored_block(planned, index, names, asking)
+        if block is None and self._store.has_earlier:
+            priced = planned.price.blocks[index]
+            version = self.version(priced, joined=False)
+            converted = self._conversion.convert(priced, version, names.key, names.family, names.alike)
+            block = self._stored_block(planned, index, names, asking) if converted else None
         if block is None and asking:
             self._require_not_removed(planned, names)
         return block

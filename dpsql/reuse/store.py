@@ -28,6 +28,8 @@ from dpsql.policy.types import StorePolicy
 
 _log = logging.getLogger("dpsql.releases")
 _KEY = re.compile(r"[0-9a-f]{64}")
+FORMAT = 2
+"""Number of the format of stored releases. Those of format 1 are in a table of their own, which is only read (`lookup`)."""
 _COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
 _WRITTEN = (*_COLUMNS, "analyst", "size")
 _ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_answers"
@@ -112,12 +114,16 @@ class ReleaseStore:
     """The stored releases of one ledger (see `open_releases`). Every method raises `Fault` if the storage fails
     (releases_damaged: unreadable)."""
 
-    def __init__(self, store: Store, key: bytes, bounds: StorePolicy = DEFAULT_BOUNDS) -> None:
+    def __init__(
+        self, store: Store, key: bytes, bounds: StorePolicy = DEFAULT_BOUNDS, has_earlier: bool = False
+    ) -> None:
+        """`has_earlier`: there are releases in format 1 as well."""
         self._store = store
         self._key = key
         self._bounds = bounds
         self._step = _MEGABYTE * bounds.analyst_mb // 64
         self._unchecked = self._step  # what others have stored is looked at once
+        self.has_earlier = has_earlier
 
     def put(
         self,
@@ -178,8 +184,13 @@ class ReleaseStore:
         """Return all releases of one question, whatever their noise, oldest first. With `start`, `block` is a prefix."""
         return self._of_start(block) if start else self._intact(_BY_BLOCK, block=block)
 
-    def _of_start(self, start: str) -> list[StoredRelease]:
-        text, values = _BY_START[self._store.is_sqlite], {"start": start}
+    def earlier(self, name: str, *, start: bool = False) -> list[StoredRelease]:
+        """Return the release in format 1 under the key `name`, or with `start` all of those whose block starts with it."""
+        table = "dpsql_releases"
+        return self._of_start(name, table) if start else self._intact(_BY_KEY.replace("dpsql_answers", table), key=name)
+
+    def _of_start(self, start: str, table: str = "dpsql_answers") -> list[StoredRelease]:
+        text, values = _BY_START[self._store.is_sqlite].replace("dpsql_answers", table), {"start": start}
         if self._store.is_sqlite:
             return self._intact(text, **values, following=start[:-1] + chr(ord(start[-1]) + 1))
         return self._intact(text, **values, length=len(start))
@@ -193,6 +204,8 @@ class ReleaseStore:
         """Remove all answers that were stored before a time, so that their bytes are in no file, and return their number."""
         with _in_words(), self._store.erasing("dpsql_answers") as connection:
             answers, _ = self._emptied(connection, connection.rows(_OLDER, time=until))
+            if self.has_earlier:
+                answers += connection.run("DELETE FROM dpsql_releases WHERE created < :time", time=until)
         return answers
 
     @property
@@ -303,12 +316,13 @@ def open_releases(ledger: Ledger, bounds: StorePolicy = DEFAULT_BOUNDS) -> Relea
         location = Location(path, f"sqlite:///{path}", {})
     store = Store(location, ledger.store.timeout_seconds, name="the store of releases", leaves=LEDGER_BYTES)
     with _in_words():
-        if "dpsql_answers" not in store.table_names():
+        names = store.table_names()
+        if "dpsql_answers" not in names:
             with store.writing() as connection:
                 connection.run(_TABLE.format(binary="BLOB" if connection.is_sqlite else "BYTEA"))
                 for index in _INDEXES:
                     connection.run(index)
-    return ReleaseStore(store, ledger.witness.key, bounds)
+    return ReleaseStore(store, ledger.witness.key, bounds, "dpsql_releases" in names)
 
 
 def _note(facts: Mapping[str, Any]) -> ReleaseNote:

@@ -55,7 +55,7 @@ class Broken(AssertionError):
 class _Forgetful:
     """A store of releases that never finds one."""
 
-    is_local = True
+    is_local, has_earlier = True, False
 
     def get(self, key: str) -> None:
         return None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsql.ledger.opening import FORMAT
+from dpsql.reuse.store import FORMAT
 from dpsql.session.session import open_session
 
 FORMATS = Path(__file__).parents[1] / "formats"

@@ -13,13 +13,14 @@ from dpsql.ledger.database import parse_location
 from dpsql.ledger.opening import FORMAT
 from dpsql.ledger.store import Store
 from dpsql.policy import load_policy
+from dpsql.reuse.store import FORMAT as STORE_FORMAT
 from dpsql.session.session import open_session
 
 NUMBERS = sorted(path.name for path in FORMATS.iterdir() if path.is_dir())
 
 
 def test_every_format_is_kept_here() -> None:
-    assert list(map(int, NUMBERS)) == list(range(1, FORMAT + 1))
+    assert list(map(int, NUMBERS)) == list(range(1, max(FORMAT, STORE_FORMAT) + 1))
 
 
 @pytest.mark.parametrize("number", NUMBERS)
