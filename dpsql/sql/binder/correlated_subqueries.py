@@ -25,7 +25,7 @@ from dpsql.sql.binder.scope import (
     only,
 )
 from dpsql.sql.binder.select_lists import MOST_WRITTEN
-from dpsql.sql.binder.subquery_tests import with_counts
+from dpsql.sql.binder.semijoins import with_counts
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name, own_columns
 from dpsql.sql.lexer import place
 

@@ -8,7 +8,7 @@ from support.bound_questions import HOSPITAL, binder_of, select, sources_of
 
 from dpsql.policy import Policy
 from dpsql.sql.binder.scope import Environment
-from dpsql.sql.binder.subquery_tests import with_counts
+from dpsql.sql.binder.semijoins import with_counts
 
 
 def rewritten(node: exp.Select, policy: Policy = HOSPITAL) -> exp.Select:
