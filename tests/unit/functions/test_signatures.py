@@ -80,16 +80,3 @@ def test_strict_functions_are_null_only_where_an_argument_is(spec: Spec) -> None
     varying = [index for index, kind in enumerate(spec[2]) if isinstance(kind, Type)]
     for index in varying:
         assert all(image is not None for _ in range(10) for _, image in images(spec, index, rng))
-
-
-@pytest.mark.parametrize("name", sorted(name for name, entry in REGISTRY.items() if entry.coarse))
-def test_coarse_functions_have_one_value_for_many(name: str) -> None:
-    rng = random.Random(name)
-    shared = 0
-    for spec in (spec for spec in SPECS if spec[0] == name):
-        varying = [index for index, kind in enumerate(spec[2]) if isinstance(kind, Type)]
-        for index in varying:
-            for _ in range(20):
-                pairs = images(spec, index, rng)
-                shared += len({repr(image) for _, image in pairs}) < len({repr(value) for value, _ in pairs})
-    assert shared > 0

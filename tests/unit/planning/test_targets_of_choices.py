@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from support.clinic import build
 
-from dpsql.errors.exceptions import Refusal
 from dpsql.session.session import Session, open_session
 
 BY_REGION = "SELECT region, MEDIAN(age) AS m FROM patients GROUP BY region"
@@ -56,14 +55,6 @@ def test_the_smallest_value_is_within_so_many_rows_of_the_first(session: Session
     rank = int(re.findall("smallest value number ([0-9]+)", text)[0])
     error = float(re.findall(r"rank error of at most ([0-9.]+) rows", text)[0])
     assert 57 < rank + error <= 60
-
-
-def test_a_target_that_nothing_reaches_is_refused_uncharged(session: Session) -> None:
-    session.execute("SET dp.target_error = 0.000001")
-    with pytest.raises(Refusal, match="epsilon above"):
-        session.execute(BY_REGION)
-    session.execute("RESET dp.target_error")
-    assert all("1000" in left for left in dict(session.explain(BY_REGION).remaining).values())
 
 
 def test_stored_quantiles_that_are_farther_off_are_not_used(session: Session) -> None:

@@ -8,7 +8,6 @@ from math import isqrt
 
 import pytest
 
-from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Block, BoundedBlock, Caps, Clip, Column, Key, Literal, Measure, Scan, Term, TermKind
 from dpsql.policy import parse_policy
@@ -26,7 +25,7 @@ from dpsql.pricing.options import Options
 from dpsql.pricing.sharing import NoiseLaw
 from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.privacy.loss import Neighbours
-from dpsql.privacy.mechanisms.contract import Noise, Norm
+from dpsql.privacy.mechanisms.contract import Norm
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.local_sensitivity import SMOOTH
 from dpsql.privacy.mechanisms.registry import MECHANISMS
@@ -77,27 +76,6 @@ def block(words: str, *keys: Key, name: str = "b", squares: bool = False, local:
 
 
 @pytest.mark.parametrize(
-    ("blocks", "parts"),
-    [
-        ((), 1),
-        ((block("count"),), 1),
-        ((block("sum count_distinct"),), 2),
-        ((block("avg"),), 1),
-        ((block("count_units", PRIVATE),), 1),
-        ((block("sum", PRIVATE),), 2),
-        ((block("count", PUBLIC), block("count sum", PRIVATE, name="c")), 4),
-        ((block("quantile_cont", local=True),), 1),
-    ],
-)
-def test_each_set_of_terms_selection_and_measurement_has_an_even_part(
-    blocks: tuple[BoundedBlock, ...], parts: int
-) -> None:
-    divided = BudgetParts(blocks, OPTIONS, PURE)
-    assert divided.parts == parts
-    assert divided.allowed.epsilon == EPSILON and divided.loss.epsilon == EPSILON / parts
-
-
-@pytest.mark.parametrize(
     ("blocks", "options", "accountant", "sharing"),
     [
         ((block("count"),), OPTIONS, PURE, 1),
@@ -114,39 +92,6 @@ def test_delta_is_divided_among_what_needs_some(
     blocks: tuple[BoundedBlock, ...], options: Options, accountant: Accountant, sharing: int
 ) -> None:
     assert BudgetParts(blocks, options, accountant).delta == DELTA / sharing
-
-
-@pytest.mark.parametrize(
-    ("blocks", "options", "slug"),
-    [
-        ((block("count", PRIVATE),), options_for("auto", delta=Fraction(0)), "selection_needs_delta"),
-        ((block("count"),), options_for("gaussian", delta=Fraction(0)), "mechanism_needs_delta"),
-        ((block("count", PRIVATE),), options_for("correlated_laplace"), "shared_noise_keys"),
-        (
-            (block("count", PUBLIC), block("count", PRIVATE, name="c")),
-            options_for("correlated_laplace"),
-            "shared_noise_keys",
-        ),
-    ],
-)
-def test_what_the_budget_does_not_allow_is_refused(
-    blocks: tuple[BoundedBlock, ...], options: Options, slug: str
-) -> None:
-    with pytest.raises(Error) as refused:
-        BudgetParts(blocks, options, PURE)
-    assert refused.value.slug == slug
-
-
-@pytest.mark.parametrize(
-    ("blocks", "mechanism"),
-    [
-        ((block("count", PUBLIC),), "auto"),
-        ((), "gaussian"),
-        ((block("quantile_cont"),), "gaussian"),
-    ],
-)
-def test_without_delta_what_needs_none_is_measured(blocks: tuple[BoundedBlock, ...], mechanism: str) -> None:
-    assert BudgetParts(blocks, options_for(mechanism, delta=Fraction(0)), PURE).delta == 0
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------
@@ -168,30 +113,6 @@ def test_noise_is_that_of_what_a_unit_adds(
     charged, again = divided.charged(noise).epsilon, recomputed_loss(noise).epsilon
     assert charged is not None and again is not None
     assert Fraction(99, 200) < charged <= Fraction(1, 2) and again <= Fraction(1, 2)
-
-
-def test_a_shared_row_moves_the_entries_of_its_set_and_no_more_in_all() -> None:
-    shared = block("avg", PUBLIC)
-    divided = BudgetParts((shared,), OPTIONS, PURE)
-    for term in shared.terms:
-        moved = divided.measured(term, shared, ADD)[1].sensitivity  # type: ignore[attr-defined]
-        assert (moved.l0, moved.l1) == (3 * 2, 7 * 9)
-
-
-@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 2), Fraction(1, 5)])
-def test_a_share_of_a_part_costs_that_share(share: Fraction) -> None:
-    asked_for = block("count sum count_distinct", PUBLIC, squares=True)
-    divided = BudgetParts((asked_for,), OPTIONS, PURE)
-    term = asked_for.terms[0]
-    noise = divided.noise_of(ADD, term, asked_for, share)
-    assert noise == divided.measured(term, asked_for, ADD, share)[1]
-    epsilon = divided.charged(noise).epsilon
-    limit = share * EPSILON / divided.parts
-    assert epsilon is not None and limit * Fraction(99, 100) < epsilon <= limit
-    divided.of_sets = {("b", term.shares or term.name): share}
-    assert divided.measured(term, asked_for, ADD)[1] == noise
-    divided.of_sets = {("c", term.shares or term.name): share}
-    assert divided.measured(term, asked_for, ADD)[1] == divided.noise_of(ADD, term, asked_for, Fraction(1))
 
 
 def test_sets_of_several_parts_divide_the_budget_by_their_weights() -> None:
@@ -224,30 +145,6 @@ def test_a_clip_is_in_the_norm_of_the_noise_and_left_out_where_it_never_binds(
         factor, moved = neighbours.factor, noise.sensitivity  # type: ignore[attr-defined]
         l1 = {Norm.L1: min(most, 7), Norm.L2: min(7, isqrt(3 * most * most))}[norm] if most < 7 else 7
         assert (moved.l1, moved.l2_squared) == (l1 * factor, (min(most, 7) * factor) ** 2)
-
-
-@pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["one group", "three groups"])
-def test_the_mechanism_with_the_least_error_is_taken(keys: tuple[Key, ...]) -> None:
-    table = block("count_units", *keys)
-
-    def noise(mechanism: str) -> Noise:
-        return BudgetParts((table,), options_for(mechanism), ZCDP).measured(table.terms[0], table, ADD)[1]
-
-    laplace, gaussian = noise("laplace"), noise("gaussian")
-    assert gaussian.expected_error() < laplace.expected_error()
-    assert noise("auto") == gaussian
-
-
-def test_a_lone_group_has_no_correlation() -> None:
-    options = options_for("correlated_laplace", correlation=Fraction(1, 2))
-    lone, table = block("count_units"), block("count_units", PUBLIC)
-    plain = options_for("correlated_laplace")
-
-    def noise(asked_for: BoundedBlock, chosen: Options) -> Noise:
-        return BudgetParts((asked_for,), chosen, ZCDP).measured(asked_for.terms[0], asked_for, ADD)[1]
-
-    assert noise(lone, options) == noise(lone, plain)
-    assert noise(table, options) != noise(table, plain)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dpsql.plan.plan import Block, BoundedBlock, Column, Expr, Literal, Measure,
 from dpsql.policy import parse_policy
 from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing import bounding, sharing
-from dpsql.pricing.budget_parts import BudgetParts, noise_law
+from dpsql.pricing.budget_parts import noise_law
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import price
 from dpsql.pricing.sharing import assumed_value
@@ -71,12 +71,6 @@ def bounded(named: tuple[Named, ...], law: tuple[str, str], alone: bool = False)
         return bounding.bounded(block, POLICY, UNBOUNDED, law=of_law)
 
 
-def parts(named: tuple[Named, ...], law: tuple[str, str]) -> float:
-    """Return the parts into which the budget of these aggregates is divided."""
-    divided = BudgetParts((bounded(named, law),), *settings(law))
-    return float(divided.parts)
-
-
 @cache
 def errors(named: tuple[Named, ...], law: tuple[str, str], alone: bool = False) -> tuple[float, ...]:
     """Return the error of each measure, from its finished mechanism: to first order, or the inverse of what a choice may spend.
@@ -127,17 +121,6 @@ def test_no_number_is_worse_than_its_own_split_of_the_budget(law: tuple[str, str
         assert all(error <= alone * 1.001 for error, alone in pairs), (named, pairs)
         gains.append(sum(math.log(alone / error) for error, alone in pairs) / len(pairs))
     assert max(gains) > 0.1
-
-
-@for_each
-def test_a_chosen_value_costs_the_others_one_part(law: tuple[str, str], which: slice) -> None:
-    """Beside n parts it takes 1 / (n + 1) of the budget; a set of joint sums may be weighed anew beside it, by a sixth at most."""
-    power = 1.0 if law[0] == "pure" else 0.5
-    for named in sets((0, 1))[which]:
-        grown = (1 + 1 / parts(named, law)) * 7 / 6
-        more = errors((*named, ("max", Z)), law)[:-1]
-        for error, before in zip(more, errors(named, law), strict=True):
-            assert (error / before) ** (1 / power) <= grown, named
 
 
 @for_each

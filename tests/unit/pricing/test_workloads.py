@@ -13,7 +13,6 @@ from dpsql.engine.emit.measurements import texts
 from dpsql.errors.exceptions import Refusal
 from dpsql.pricing import pricing
 from dpsql.pricing.pricing import Price
-from dpsql.pricing.workloads import Workload
 from dpsql.session.session import Session, open_session
 
 POLICY = """
@@ -68,22 +67,6 @@ def priced(opened: Session, sql: str) -> Price:
 def planned(opened: Session, sql: str) -> list[list[tuple[str, ...]]]:
     """Return for each workload the terms of its tiles, by block."""
     return [[(tile.block, *tile.terms) for tile in workload.tiles] for workload in priced(opened, sql).workloads]
-
-
-def test_the_sets_of_a_rollup_are_one_workload(shop: Session) -> None:
-    (workload,) = priced(shop, ROLLUP).workloads
-    assert isinstance(workload, Workload)
-    assert workload.marginals.sizes == (4, 6)  # three regions and NULL
-    assert workload.marginals.tiles == ((0, 1), (0,), ())
-    assert [tile.block for tile in workload.tiles] == ["dp_0", "dp_1", "dp_2"]
-
-
-def test_each_sum_is_a_workload_and_shared_rows_are_one(shop: Session) -> None:
-    both = "SELECT region, COUNT(*), SUM(paid) FILTER (WHERE kind = 2), AVG(paid) FROM sales GROUP BY ROLLUP (region)"
-    price = priced(shop, both)
-    assert len(price.workloads) == len({term.shares or term.name for term in price.blocks[0].block.terms}) == 2
-    shared = [workload for workload in price.workloads if len(workload.tiles[0].terms) > 1]
-    assert len(shared) == 1
 
 
 @pytest.mark.parametrize(

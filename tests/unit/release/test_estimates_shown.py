@@ -70,14 +70,6 @@ def test_a_mean_of_many_rows_is_the_released_sum_over_the_released_count(sandbox
     assert numbers(release(sandbox, ROADS[0], [made])) == pytest.approx(1000 * low / (low - high), rel=1e-9)
 
 
-def test_without_shrinkage_every_mean_is_the_plain_ratio(sandbox: Sandbox) -> None:
-    made = means(10)
-    low, high = (np.asarray(term.values) for term in made.terms)
-    plain = np.clip(low / np.maximum((low - high) / 1000, 1), 0, 1000)
-    assert numbers(release(sandbox, ROADS[0], [made], shown=PLAIN)) == pytest.approx(plain, rel=1e-9)
-    assert not np.allclose(made.estimates["m0"], plain)
-
-
 def test_a_block_travels_without_what_is_computed_from_it() -> None:
     made = means(10)
     usual = made.estimates["m0"]

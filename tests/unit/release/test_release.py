@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.released_blocks import T0, block, counts, laplace_noise, noisy, release, remainder
+from support.released_blocks import counts, laplace_noise, release, remainder
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.error_bars import replicates
-from dpsql.release.release import Presentation, Receipt, Release, make_release, rehearse
+from dpsql.release.release import Presentation, Receipt, make_release, rehearse
 from dpsql.release.remainder import ReleasedBlock, unanswered
 from dpsql.release.sandbox import Sandbox
 
@@ -33,37 +32,7 @@ def column(found: pa.Table, at: int) -> list[Any]:
     return found.column(at).to_pylist()
 
 
-def shown(found: Release) -> list[object]:
-    return column(found.table, 0)
-
-
 # --- error bars -------------------------------------------------------------------------------------------------------
-
-
-def test_rows_that_noise_chose_keep_their_bars(sandbox: Sandbox) -> None:
-    """Each of eight equal groups comes first in only an eighth of the replicates."""
-    equal = counts([500.0] * 8, LAPLACE, "chosen")
-    for cut in ("ORDER BY m0 DESC LIMIT 1", "QUALIFY row_number() OVER (ORDER BY m0 DESC) = 1"):
-        found = release(sandbox, f"SELECT k0, m0 / sum(m0) OVER () FROM dp_0 {cut}", [equal])
-        assert 0 < column(found.error, 1)[0] < 0.02
-
-
-UNKNOWN = {
-    "SELECT k0, CASE WHEN m0 > 150 THEN 'many' ELSE 'few' END FROM dp_0": "it is no number",
-    "SELECT a.m0 - b.m0 FROM dp_0 AS a JOIN dp_0 AS b ON a.k0 < b.k0": "select the group keys",
-    "SELECT k0, 1 / nullif(m0 - m0, 0) FROM dp_0": "",
-    "SELECT k0, m0 / nullif(round(m0 / 1000), 0) FROM dp_0": "",
-}
-
-
-@pytest.mark.parametrize("sql", UNKNOWN)
-def test_what_cannot_be_known_is_null(sandbox: Sandbox, made: ReleasedBlock, sql: str) -> None:
-    """An unknown error is never a made-up number: text, rows that cannot be matched, values that are often missing in
-    replicates."""
-    found = release(sandbox, sql, [made])
-    last = found.table.num_columns - 1
-    assert set(column(found.error, last)) == {None}
-    assert UNKNOWN[sql] in " ".join(found.bars.notes)
 
 
 def test_an_engine_that_does_not_repeat_the_answer_is_noticed(
@@ -122,18 +91,6 @@ def test_an_error_after_the_charge_says_so(sandbox: Sandbox, made: ReleasedBlock
 # --- the object -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("asked_before", [False, True])
-def test_release_travels_with_its_error_bars(sandbox: Sandbox, made: ReleasedBlock, asked_before: bool) -> None:
-    sql = "SELECT k0, m0 / sum(m0) OVER () AS share, DP_ERROR(m0) AS e FROM dp_0 WHERE m0 > 150 ORDER BY share"
-    found = release(sandbox, sql, [made])
-    if asked_before:
-        assert found.low.num_rows == 3
-    copy = pickle.loads(pickle.dumps(found))
-    assert copy.table.equals(found.table)
-    assert copy.low.equals(found.low)
-    assert copy.receipt == found.receipt
-
-
 def test_bars_are_computed_only_when_asked(
     sandbox: Sandbox, made: ReleasedBlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,11 +114,3 @@ def test_hidden_columns_do_not_leak(sandbox: Sandbox, made: ReleasedBlock) -> No
         asked = dataclasses.replace(asked, names=names)
         paid = Receipt("r", PrivacyLoss.nothing(), {})
         assert make_release(sandbox, asked, Presentation(0.95), paid).table.column_names == list(names)
-
-
-def test_a_function_that_the_sandbox_computes_has_an_error_bar_without_group_by(sandbox: Sandbox) -> None:
-    term = noisy("t0", [500.25], laplace_noise("1/10"), "no keys", whole=False)
-    (error,) = column(
-        release(sandbox, "SELECT round(m0, 1) FROM dp_0", [block({}, [term], [(T0, Type.REAL)])]).error, 0
-    )
-    assert error > 20

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
 
 import duckdb
 import pytest
 from support.gates import NoiselessGate
 
-from dpsql.frontends.rendering.formats import price_lines, write_json
 from dpsql.frontends.rendering.tables import write_table
 from dpsql.session.session import Session, open_session
 
@@ -138,23 +136,6 @@ def test_a_list_of_quantiles_says_how_far_the_farthest_may_be_off(session: Sessi
     out = io.StringIO()
     write_table(release, out)
     assert "+/- ?" not in out.getvalue() and "rows" in out.getvalue()
-
-
-def test_every_door_shows_the_rank_error_and_the_flag(session: Session) -> None:
-    release = session.execute("SELECT MEDIAN(high) AS m, MODE(g) AS k, AVG(high) AS a FROM t")
-    off = [f"{int(column.rank_error) + 1} rows" for column in release.described[:2] if column.rank_error is not None]
-    out = io.StringIO()
-    write_table(release, out)
-    assert all(f"+/- {rows}" in out.getvalue() for rows in off) and "?" not in out.getvalue()
-    html = release._repr_html_()
-    assert all(f"&plusmn; {rows}" in html for rows in off) and "may be far above" in html
-    out = io.StringIO()
-    write_json(release, out)
-    facts = json.loads(out.getvalue())
-    assert facts["columns"][0]["rank_error"] == release.described[0].rank_error
-    assert facts["flags"] == [{"m": release.described[0].flags[0], "k": "", "a": release.described[2].flags[0]}]
-    assert facts["unknown"] == [{"m": False, "k": False, "a": False}]
-    assert any("may be far above" in line for line in price_lines(session, release))
 
 
 def test_clamped_values_are_said_as_explain_says_them_and_once_in_a_session(session: Session) -> None:

@@ -40,14 +40,6 @@ def own_value(sql: str, row: tuple[Any, ...]) -> Any:
         return None
 
 
-def type_of(sql: str) -> str:
-    """Return the type of the first column of `sql`."""
-    connection = plain_duckdb()
-    connection.execute("CREATE OR REPLACE TABLE r (x INTEGER)")
-    description: Any = connection.execute(sql).description
-    return str(description[0][1])
-
-
 FAILING = [
     "CAST(t AS BIGINT)",
     "CAST(t AS DATE)",
@@ -118,24 +110,6 @@ def test_what_stands_around_a_value_that_is_none_sees_null(expression: str, valu
     assert answers(total_text(f"SELECT {expression} FROM r ORDER BY place", False), ROWS) == values
 
 
-@pytest.mark.parametrize(
-    ("ending", "rows"),
-    [
-        ("WHERE CAST(t AS BIGINT) > 0 ORDER BY place", [0, -3]),
-        ("ORDER BY CAST(t AS BIGINT) DESC NULLS LAST, place", [-3, 0, 1, 2, LARGEST, None]),
-        ("GROUP BY x HAVING max(CAST(t AS BIGINT)) > 0 ORDER BY x", [-3, 0]),
-        ("ORDER BY place LIMIT CAST('2' AS INTEGER)", [0, 1]),
-        ("ORDER BY place LIMIT CAST('x' AS INTEGER)", []),
-        ("ORDER BY place LIMIT -1 + 0", []),
-        ("ORDER BY place LIMIT 2 OFFSET 0 - 1", [0, 1]),
-        ("ORDER BY place LIMIT 1 OFFSET 1 + 1", [2]),
-        ("QUALIFY row_number() OVER (ORDER BY CAST(t AS BIGINT) NULLS LAST) = 1", [0]),
-    ],
-)
-def test_every_clause_is_written_so(ending: str, rows: list[Any]) -> None:
-    assert answers(total_text(f"SELECT x FROM r {ending}", False), ROWS) == rows
-
-
 MANY_VALUED = [
     ("(SELECT x FROM r AS s WHERE s.place = r.place + 1)", [1, 2, -3, LARGEST, None, None]),
     ("(SELECT x FROM r AS s WHERE s.place <= r.place)", [0, None, None, None, None, None]),
@@ -170,51 +144,6 @@ def test_a_window_is_null_where_its_frame_reaches_a_negative_distance(frame: str
     rows = [(x, None, None, None) for x in (-1, 1, 2, 0)]
     sql = f"SELECT sum(place) OVER (ORDER BY place {frame}) FROM r ORDER BY place"
     assert answers(total_text(sql, False), rows) == values
-
-
-BUCKETS = [
-    ("INTERVAL '2 days'", True),
-    ("INTERVAL '3 months'", True),
-    ("INTERVAL '1 year'", True),
-    ("INTERVAL '0 days'", False),
-    ("INTERVAL '-1 day'", False),
-    ("INTERVAL '-1 month'", False),
-    ("INTERVAL '1 month 1 day'", False),
-    ("INTERVAL '1 year 1 hour'", False),
-]
-
-
-@pytest.mark.parametrize(("width", "has_one"), BUCKETS)
-def test_a_bucket_has_a_width_above_zero_of_months_or_of_days(width: str, has_one: bool) -> None:
-    sql = f"SELECT time_bucket({width}, d) FROM r"
-    row = (0, "", date(2024, 2, 29), 0.0)
-    value = own_value(sql, row)
-    assert (value is not None) is has_one
-    assert answers(total_text(sql, False), [row]) == [value]
-
-
-WIDTHS = [
-    ("TINYINT", "BIGINT"),
-    ("SMALLINT", "BIGINT"),
-    ("INTEGER", "BIGINT"),
-    ("BIGINT", "BIGINT"),
-    ("HUGEINT", "INT128"),
-    ("REAL", "DOUBLE"),
-    ("DOUBLE", "DOUBLE"),
-    ("DECIMAL(5, 2)", "DECIMAL(38, 2)"),
-    ("DECIMAL(38, 10)", "DECIMAL(38, 10)"),
-    ("TEXT", "TEXT"),
-    ("DATE", "DATE"),
-    ("BOOLEAN", "BOOLEAN"),
-]
-
-
-@pytest.mark.parametrize(("asked", "written"), WIDTHS)
-def test_casts_are_as_wide_as_their_kind_allows_unless_days_are_added(asked: str, written: str) -> None:
-    sql = f"SELECT CAST(x AS {asked}) FROM r"
-    assert total_text(sql, False) == f"SELECT TRY_CAST(x AS {written}) FROM r"
-    kept = total_text(sql, True)
-    assert kept.startswith("SELECT TRY_CAST(x AS ") and type_of(kept) == type_of(sql)
 
 
 def test_a_number_beyond_the_type_that_was_asked_for_keeps_its_value() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.lost_releases import lose_releases
 
 from dpsql.release.release import Release
 from dpsql.release.sandbox import Sandbox
@@ -52,31 +51,6 @@ def test_the_third_answer_is_the_first_and_runs_nothing(session: Session, runs: 
     session.execute("SELECT COUNT(*) FROM patients")
     session.execute("SET dp.epsilon = default")
     assert dict(session.execute(SQL).remaining) != dict(third.remaining), "the receipt is of now"
-
-
-def _forget(session: Session) -> None:
-    lose_releases(session.context.store)
-
-
-def _exchange(session: Session) -> None:
-    """Replace the release under the same key: forget it, and have another session measure it."""
-    _forget(session)
-    with open_session(session.policy) as other:
-        other.execute(SQL)
-
-
-@pytest.mark.parametrize(("change", "reused"), [(_forget, False), (_exchange, True)])
-def test_what_the_store_holds_is_what_is_answered(
-    session: Session, change: Callable[[Session], None], reused: bool
-) -> None:
-    for _ in range(3):
-        told = session.execute(SQL)
-    change(session)
-    after = session.execute(SQL)
-    assert after.reused is reused
-    assert after.receipt_id != told.receipt_id
-    assert shown(after)[0] != shown(told)[0]
-    assert shown(session.execute(SQL)) == shown(after)
 
 
 def test_what_is_kept_is_bounded_in_bytes(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import pytest
 from support.effort import slow
 from support.hospital_file import exact
 
-from dpsql.release.release import Release
 from dpsql.session.session import Session, open_session
 
 BASE = "SELECT region, plan, smoker, COUNT(*) AS n, SUM(age) AS s, COUNT(age) AS k FROM patients GROUP BY ALL"
@@ -123,17 +122,6 @@ def test_bounded_keys_are_not_summed_over_because_bounds_promise_nothing(derivin
     assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE ward > 2").reused
 
 
-def test_a_key_that_may_be_null_is_summed_over_with_its_null_group(deriving: Session) -> None:
-    fine = list(deriving.execute("SELECT region, plan = 'free' AS free, COUNT(*) FROM patients GROUP BY 1, 2").rows())
-    rough = deriving.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
-    assert rough.reused
-    assert {free for _, free, _ in fine} == {True, False, None}
-    for region, n in rough.rows():
-        assert n == sum(count for r, _, count in fine if r == region)
-    assert deriving.execute("SELECT region, COUNT(*) FROM patients WHERE plan = 'free' GROUP BY region").reused
-    assert deriving.execute("SELECT plan = 'free', COUNT(*) FROM patients GROUP BY 1").reused
-
-
 def test_a_key_that_leaves_rows_out_is_not_summed_over(deriving: Session) -> None:
     """Ages beyond the bounds belong to no group of age > 50."""
     deriving.execute("SELECT plan, age > 50 AS old, COUNT(*) FROM patients GROUP BY 1, 2")
@@ -148,16 +136,6 @@ def test_contribution_caps_must_not_matter(deriving: Session) -> None:
     deriving.execute("RESET dp.max_groups")
     deriving.execute("SELECT kind, cost > 30 AS dear, COUNT(*) FROM visits GROUP BY 1, 2")
     assert deriving.execute("SELECT cost > 30 AS dear, COUNT(*) FROM visits GROUP BY 1").reused
-
-
-def test_private_keys_answer_for_the_same_groups_only(deriving: Session) -> None:
-    first = rows(deriving, "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY city")
-    part = deriving.execute("SELECT city, SUM(age) FROM patients GROUP BY city")
-    assert not deriving.execute("SELECT COUNT(*) FROM patients").reused
-    assert not deriving.execute("SELECT COUNT(*) FROM patients WHERE city = 'Wien'").reused
-    assert not deriving.execute("SELECT city, COUNT(*) FROM patients WHERE smoker GROUP BY city").reused
-    if part.reused:
-        assert list(part.rows()) == [(city, total) for city, _, total in first]
 
 
 def test_private_keys_that_would_be_shown_earlier_are_measured_anew(deriving: Session) -> None:
@@ -246,15 +224,6 @@ def test_sums_of_summed_laplace_noise_are_not_taken_for_normal(deriving: Session
 
 
 # --- plans and consistency ------------------------------------------------------------------------------------------
-
-
-def tiles(session: Session) -> list[Release]:
-    return [
-        session.execute(BASE),
-        session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region"),
-        session.execute("SELECT smoker, region, COUNT(*) AS n FROM patients GROUP BY 1, 2"),
-        session.execute("SELECT COUNT(*) AS n FROM patients"),
-    ]
 
 
 def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> None:

@@ -50,7 +50,7 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     Search,
 )
 from dpsql.privacy.mechanisms.sample_values import NoisySampleMean, SampleMeanPlan, SampleValuesPlan, sum_moved
-from dpsql.reuse.measurements import PARTS, StoredNumber, matches, measure_of, read, written
+from dpsql.reuse.measurements import PARTS, StoredNumber, matches, read, written
 
 ROWS = Sensitivity(2, 6, 20, 4)
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
@@ -156,17 +156,6 @@ def numbers_of(case: Case) -> tuple[StoredNumber, ...]:
     return read(json.loads(json.dumps(written((case.measurement,), (case.plan,)))))
 
 
-@every_case
-def test_each_number_is_read_back_with_its_name_its_label_and_its_law(case: Case) -> None:
-    numbers = numbers_of(case)
-    assert {number.name: number.what for number in numbers} == case.labels
-    assert PARTS.of(case.measurement.word).labels(case.measurement) == case.labels
-    assert {number.name: number.mechanism for number in numbers} == dict(case.plan.laws)
-    assert {(number.word, number.measure) for number in numbers} == {
-        (case.measurement.word, measure_of(case.measurement))
-    }
-
-
 @pytest.mark.parametrize("case", [case for name, case in CASES.items() if name != "a mean of samples"])
 def test_the_plan_of_stored_numbers_is_that_by_which_they_were_released(case: Case) -> None:
     assert PARTS.of(case.measurement.word).plan_of(case.measurement, numbers_of(case)) == case.plan
@@ -187,28 +176,6 @@ def test_a_number_of_other_cells_or_of_another_value_answers_nothing(case: Case)
     assert matches((question,), (case.plan,), numbers_of(case), 0.95) is None
     question = replace(case.measurement, term=replace(TERM, filter=X))
     assert matches((question,), (case.plan,), numbers_of(case), 0.95) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "changed"),
-    [
-        ("quantiles with a bar", {"quantiles": (Quantile("q", Fraction(1, 3)),), "ends": ()}),
-        ("quantiles with a bar", {"ends": (replace(BAR[0], missed=Fraction(1, 20)),)}),
-        ("quantiles with a bar", {"ends": (replace(BAR[0], quantile=Fraction(1, 4)),)}),
-        ("a value that sums are cut to", {"quantiles": (Quantile("q", Fraction(1)),)}),
-        ("a value that sums are cut to", {"quantiles": (Quantile("q", Fraction(1), replace(LEAN, groups=4)),)}),
-        ("a median of samples", {"samples": 41}),
-        ("a median of samples", {"by_unit": True}),
-        ("the key of the last rows", {"last": False}),
-        ("a mean by a proposal", {"mean": False}),
-        ("a mean by a proposal", {"bound": 3}),
-        ("a mean by a proposal", {"confidence": Fraction(19, 20)}),
-        ("a median by smooth sensitivity", {"mechanism": PROPOSED, "bound": 2, "confidence": HALF}),
-    ],
-)
-def test_another_number_of_the_same_rows_answers_nothing(name: str, changed: dict[str, Any]) -> None:
-    case = CASES[name]
-    assert matches((replace(case.measurement, **changed),), (case.plan,), numbers_of(case), 0.95) is None
 
 
 # --- rejected entries -------------------------------------------------------------------------------------------------

@@ -66,14 +66,6 @@ def test_where_caps_cut_other_rows_the_answer_is_measured_anew(
     assert session.execute(second).reused
 
 
-def test_a_part_of_the_sums_of_the_same_groups_is_there_already(session: Session) -> None:
-    """max_groups chooses groups by their keys alone, whatever is summed in them."""
-    session.execute("SET dp.reuse = derive")
-    session.execute("SET dp.max_groups = 1")
-    session.execute(MANY)
-    assert session.execute(ONE).reused
-
-
 @pytest.mark.parametrize(("first", "second"), [(ALONE, FILTERED), (BY_KIND, BY_KIND_FILTERED), (TWO, FILTERED)])
 def test_without_caps_a_filter_is_as_good_as_a_where(session: Session, first: str, second: str) -> None:
     session.execute("SET dp.reuse = derive")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -21,25 +20,6 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with open_session(build(tmp_path, 2), create_ledger=True) as opened:
         yield opened
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT region, COUNT(*) AS n FROM patients GROUP BY region",
-        "SELECT age, region, COUNT(*) FROM patients WHERE age > 60 GROUP BY age, region",
-        "SELECT age // 10 AS decade, AVG(weight) FROM patients GROUP BY decade",
-        "SELECT region, SUM(age) FROM patients GROUP BY ROLLUP (region)",
-    ],
-)
-def test_explain_states_how_many_groups_of_public_keys_there_will_be(session: Session, sql: str) -> None:
-    (line,) = [line for line in session.explain(sql).lines if line.startswith("groups: ")]
-    counts = [
-        int(count.replace(",", "")) for count in line.removeprefix("groups: ").partition(", with")[0].split(" and ")
-    ]
-    total = 1 if "ROLLUP" in sql else 0
-    assert sum(counts) + total == len(session.execute(sql)), line
-    assert ("HAVING COUNT(*) > " in line) is ("COUNT(*)" in sql)
 
 
 def test_explain_does_not_know_how_many_groups_of_private_keys_there_are(session: Session) -> None:
@@ -83,25 +63,6 @@ def test_rows_beyond_max_rows_are_named_before_and_with_the_answer(session: Sess
     sql = "SELECT COUNT(*) AS n FROM visits WHERE cost > 30"
     notice = "at most 5 rows of visits count for each patient_id; further ones are left out"
     assert notice in session.explain(sql).lines and notice in session.execute(sql).notices
-
-
-def test_what_would_be_cheaper_is_what_the_accountant_counts(session: Session) -> None:
-    """Half the epsilon is half the price under pure privacy; with a target error, epsilon is not the setting to change."""
-
-    def cheaper() -> str:
-        return session.explain(COUNT).lines[-1]
-
-    def charged() -> Fraction:
-        loss = session.explain(COUNT).charged.epsilon
-        assert loss is not None
-        return loss
-
-    before, said = charged(), cheaper()
-    epsilon = re.findall(r"SET dp\.epsilon = ([0-9.]+) costs about half", said)
-    session.execute(f"SET dp.epsilon = {epsilon[0]}")
-    assert float(charged() / before) == pytest.approx(0.5, rel=0.01)
-    session.execute("SET dp.target_error = 30")
-    assert cheaper().startswith("cheaper: a larger dp.target_error")
 
 
 def test_a_comparison_with_a_threshold_is_explained(session: Session) -> None:

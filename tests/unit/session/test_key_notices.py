@@ -28,15 +28,6 @@ def _said(session: Session, key: str, tables: str = "patients", where: str = "")
     return in_answer
 
 
-def test_rows_without_a_value_are_told_once(session: Session) -> None:
-    told = "rows without age are in groups of their own, with NULL"
-    assert _said(session, "age") == [told]
-    assert _said(session, "age", where="WHERE age > 20") == []
-    sides = "patients AS a JOIN visits AS b ON a.patient_id = b.patient_id"
-    assert _said(session, "a.age", sides) == [told]
-    assert _said(session, "region") == []
-
-
 @pytest.mark.parametrize(
     ("key", "told"),
     [

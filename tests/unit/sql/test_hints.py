@@ -8,12 +8,6 @@ from sql.test_refused import worlds
 from dpsql.errors.exceptions import Error
 from dpsql.sql.binder.function_hints import _NAMES, _OTHER_NAMES, _WAYS, function_hint
 
-HINTS = {
-    "HISTOGRAM(nights)": "width_bucket(x, 0, 100, 10)", "ENTROPY(ward)": "entropy follows from counts",
-    "MAD(nights)": "MEDIAN(abs(x - (SELECT MEDIAN(x) FROM t)))", "SUMIF(nights, nights > 3)": "SUM(x) FILTER (WHERE condition)",
-    "AVERAGE(nights)": "write AVG(x)", "MEDAIN(nights)": "did you mean median?", "DIV0(SUM(nights), COUNT(*))": "write SAFE_DIVIDE(x, y)",
-    "explode(nights)": "",
-}  # fmt: skip
 MEANT = (
     "SELECT width_bucket(nights, 0, 100, 10) AS bucket, COUNT(*) FROM visits GROUP BY bucket",
     "SELECT -SUM(s * ln(s)) FROM (SELECT n / SUM(n) OVER () AS s FROM "
@@ -40,20 +34,6 @@ def refusal(sql: str) -> Error:
     with pytest.raises(Error) as caught:
         worlds(False)[0].session.execute(sql)
     return caught.value
-
-
-@pytest.mark.parametrize("call", HINTS)
-def test_a_refused_function_comes_with_how_to_write_it(call: str) -> None:
-    for sql in (
-        f"SELECT {call} FROM visits",
-        f"SELECT {call} FROM (SELECT ward, SUM(nights) AS nights FROM visits GROUP BY ward)",
-    ):
-        error = refusal(sql)
-        assert error.slug in ("unknown_function", "unknown_column") and (
-            error.slug != "unknown_function" or HINTS[call] in error.hint
-        )
-    error = refusal(f"SELECT {call} FROM visits")
-    assert error.slug == "unknown_function" and f"function {call.partition('(')[0].lower()} " in error.message
 
 
 @pytest.mark.parametrize("sql", MEANT)

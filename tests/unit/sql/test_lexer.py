@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sql.corpus import ACCEPTED
 from support.package_modules import FILES, name, nodes_of
 
-from dpsql.errors.exceptions import Refusal
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, lex, read_script
 from dpsql.sql.parse import parse
 
@@ -69,21 +68,6 @@ def test_a_piece_has_the_tokens_of_its_own_text(blank: str) -> None:
         assert [(t.token_type, t.text, t.start, t.end) for t in piece.tokens()] == [
             (t.token_type, t.text, t.start, t.end) for t in alone
         ]
-
-
-@pytest.mark.parametrize(
-    ("sql", "place"),
-    [("SELECT COUNT(* FROM visits", "FROM"), ("SELECT SUM(cost)\nFROM\n  visits WHERE", "WHERE")],
-)  # fmt: skip
-def test_errors_of_the_parser_have_the_same_place_in_every_piece(sql: str, place: str) -> None:
-    def position(text: str | Piece) -> int:
-        with pytest.raises(Refusal) as caught:
-            parse(text)
-        assert caught.value.slug == "syntax" and caught.value.position is not None
-        return caught.value.position
-
-    third = read_script(f"SELECT 1; -- one\n\n  SELECT 'a\nb';  {sql}").pieces[2]
-    assert position(sql) == position(third) == sql.index(place) + 1
 
 
 @pytest.mark.parametrize("sql", ["SELECT $1+$2, $1", "SELECT $1*$1-$2"])

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sqlglot import exp
 
 from dpsql.errors.exceptions import Error
 from dpsql.privacy.loss import MOST_EXPONENT
@@ -18,7 +17,6 @@ from dpsql.sql.parse import (
     MOST_DEPTH,
     MOST_TOKENS,
     parse,
-    place,
 )
 
 
@@ -124,15 +122,6 @@ def test_other_texts_are_refused_at_their_place(text: str, slug: str, position: 
         assert error.position == position
 
 
-@pytest.mark.parametrize(
-    ("text", "position"),
-    [("SELECT 1 1", 10), ("SELECT a FROM t GROUP a", 23), ("SELECT a FROM t WHERE )", 23)],
-)
-def test_what_is_no_sql_is_refused_where_the_parser_stops(text: str, position: int) -> None:
-    error = refused(text)
-    assert (error.slug, error.position) == ("syntax", position)
-
-
 @pytest.mark.parametrize("text", [b"SELECT 1", None, 3, ["SELECT 1"]])
 def test_what_is_no_text_is_refused(text: Any) -> None:
     assert refused(text).slug == "not_text"
@@ -190,57 +179,6 @@ def test_trees_are_at_most_a_hundred_and_fifty_deep(minuses: int, accepted: bool
         assert parse(text).kind == "query"
     else:
         assert refused(text).slug == "too_deep"
-
-
-# --- what a statement says of itself ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "clock"),
-    [
-        ("SELECT 1", False),
-        ("SELECT now()", True),
-        ("SELECT NOW()", True),
-        ("SELECT today()", True),
-        ("SELECT current_date", True),
-        ("SELECT current_timestamp", True),
-        ("SELECT nosuch()", False),
-        ("SELECT 1 FROM t WHERE d < (SELECT today())", True),
-        ("SHOW TABLES", False),
-    ],
-)
-def test_what_depends_on_the_clock_says_so(text: str, clock: bool) -> None:
-    assert parse(text).reads_the_clock is clock
-
-
-@pytest.mark.parametrize(
-    ("text", "query"),
-    [
-        ("((SELECT 1))", "SELECT 1"),
-        ("SELECT $$it's$$", "SELECT 'it''s'"),
-        ("SELECT $tag$a$tag$", "SELECT 'a'"),
-        ("SELECT a FROM t WHERE a = ANY(ARRAY[1, 2])", "SELECT a FROM t WHERE (a IN (1, 2))"),
-        ("SELECT TOP 3 a FROM t", "SELECT a FROM t LIMIT 3"),
-        ("SELECT a::numeric, CAST(a AS decimal), numeric '1.5'", "SELECT a::double, CAST(a AS double), double '1.5'"),
-        ("SELECT CAST((a) AS numeric[])", "SELECT CAST((a) AS double[])"),
-        ("SELECT a FROM t UNION ALL (SELECT TOP 3 b FROM u)", "SELECT a FROM t UNION ALL (SELECT b FROM u LIMIT 3)"),
-        (
-            "SELECT a FROM (SELECT TOP (2) a FROM t) UNION SELECT 1",
-            "SELECT a FROM (SELECT a FROM t LIMIT 2) UNION SELECT 1",
-        ),
-    ],
-)
-def test_other_spellings_are_one_query(text: str, query: str) -> None:
-    assert written(text) == written(query)
-
-
-def test_a_place_is_where_the_first_character_stands() -> None:
-    query = parse("SELECT  a + bc FROM t").query
-    assert query is not None
-    assert place(query.expressions[0]) == 9
-    assert place(query.expressions[0].expression) == 13
-    assert place(exp.column("a")) is None
-    assert place(None) is None
 
 
 # --- parameters -----------------------------------------------------------------------------------------------------------
@@ -319,18 +257,6 @@ def test_other_values_are_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        Decimal(f"1E+{MOST_EXPONENT}"),
-        Decimal(f"1E-{MOST_EXPONENT}"),
-        2 ** (4 * MOST_EXPONENT) - 1,
-    ],
-)
-def test_numbers_up_to_the_largest_are_taken(value: Any) -> None:
-    assert parse("SELECT ?", [value]).kind == "query"
-
-
-@pytest.mark.parametrize(
     ("text", "parameters", "query"),
     [
         ("SELECT ?, ?", [1, 2], "SELECT 1, 2"),
@@ -359,30 +285,6 @@ def test_numbers_up_to_the_largest_are_taken(value: Any) -> None:
 )
 def test_values_stand_where_their_places_are(text: str, parameters: Any, query: str) -> None:
     assert written(text, parameters) == query
-
-
-@pytest.mark.parametrize(
-    ("text", "parameters", "slug", "numbers"),
-    [
-        ("SELECT 1", [1], "parameter_count", ("0", "1")),
-        ("SELECT 1", {"a": 1}, "parameter_count", ("0", "1")),
-        ("SELECT ?", [], "parameter_count", ("1", "0")),
-        ("SELECT ?", None, "parameter_count", ("1", "0")),
-        ("SELECT ?, ?", [1], "parameter_count", ("2", "1")),
-        ("SELECT ?", [1, 2], "parameter_count", ("1", "2")),
-        ("SELECT $3", [1, 2], "parameter_count", ("3", "2")),
-        ("SELECT $0", [], "parameter_missing", ("0",)),
-        ("SELECT $" + "1" * 5_000, [], "parameter_missing", ("1" * 50,)),
-        ("SELECT 1 + :a", [], "parameter_missing", ("a",)),
-        ("SELECT 1 + :a", {"b": 1}, "parameter_missing", ("a",)),
-        ("SELECT ?", {"a": 1}, "parameter_missing", ("1",)),
-    ],
-)
-def test_values_and_places_are_as_many(text: str, parameters: Any, slug: str, numbers: tuple[str, ...]) -> None:
-    error = refused(text, parameters)
-    assert error.slug == slug
-    for number in numbers:
-        assert number in error.message
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import duckdb
 import pytest
 from sqlalchemy import MetaData, Table, create_engine, func, inspect, select
 
-import dpsql
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy, parse_policy
@@ -65,26 +64,6 @@ def test_a_table_has_its_name_alone_and_behind_its_schema(sql: str) -> None:
     assert bind(parse(sql), POLICY).output_names
 
 
-@pytest.mark.parametrize(
-    ("sql", "slug", "hint"),
-    [
-        ("SELECT COUNT(*) FROM public.Crashes", "unknown_table", "write Telemetry.Crashes"),
-        ("SELECT COUNT(*) FROM main.Crashes", "unknown_table", "write Telemetry.Crashes"),
-        ("SELECT COUNT(*) FROM Telemetry.Clients", "unknown_table", "write Clients"),
-        ("SELECT COUNT(*) FROM other.Telemetry.Crashes", "unknown_table", "write Telemetry.Crashes"),
-        ("SELECT COUNT(*) FROM Telemetri.Crash", "unknown_table", "did you mean Telemetry.Crashes?"),
-        ("SELECT COUNT(*) FROM Lists.AllDays", "unknown_table", "did you mean Lists.Days?"),
-        ("SELECT COUNT(Lists.Crashes.version) FROM Crashes", "clause", ""),
-        ("SELECT COUNT(*) FROM Telemetry.Crashes WHERE version IN (SELECT day FROM public.Days)", "unknown_table", ""),
-    ],
-)
-def test_a_table_is_in_no_other_schema(sql: str, slug: str, hint: str) -> None:
-    with pytest.raises(Error) as refused:
-        bind(parse(sql), POLICY)
-    assert refused.value.slug == slug and hint in (refused.value.hint or "")
-    assert refused.value.position is not None
-
-
 def test_a_schema_says_nothing_of_hidden_tables() -> None:
     policy = POLICY.of_analyst("some")
     hints = set()
@@ -136,25 +115,6 @@ def policy_file(tmp_path: Path) -> Iterator[Path]:
     policy = load_policy(place)
     open_ledger(policy.ledger_url(), policy.dataset, create=True).close()
     yield place
-
-
-def test_tables_of_schemas_are_answered_described_and_reflected(policy_file: Path) -> None:
-    with dpsql.connect(policy_file) as connection:
-        session = connection.session
-        answer = session.execute(
-            "SELECT d.name, COUNT(*) AS n FROM Telemetry.Crashes AS c JOIN Lists.Days AS d ON c.version = d.day GROUP BY 1"
-        )
-        ((name, count),) = answer.rows()
-        assert name == "one" and 150 < count < 250
-        assert {row[0] for row in session.execute("SHOW TABLES").rows()} == {
-            "Clients",
-            "Telemetry.Crashes",
-            "Lists.Days",
-        }
-        for described in ("Telemetry.Crashes", "crashes", '"Telemetry"."Crashes"', "mozilla.telemetry.crashes"):
-            assert [row[0] for row in session.execute(f"DESCRIBE {described}").rows()] == ["client", "version"]
-        with pytest.raises(Error, match="does not exist"):
-            session.execute("DESCRIBE public.Crashes")
 
 
 def test_sqlalchemy_reflects_each_table_in_its_schema(policy_file: Path) -> None:

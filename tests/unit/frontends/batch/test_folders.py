@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from support.clinic_folder import Clinic, Outcome
 
-from dpsql.errors.exceptions import Exit
 from dpsql.frontends.batch.statements import name_before, name_problem
 
 Run = Callable[..., Outcome]
@@ -65,21 +64,3 @@ def test_the_summary_says_what_became_of_each_statement(clinic: Clinic, dpsql: R
     assert first["error"] is None and first["left"] != dry["left"] and first["dataset"] == "clinic"
     second = summary(dpsql(*run("n.sql", "--keep-going", "--json")))
     assert second["statements"][0]["state"] == "earlier" and second["price"] != first["price"]
-
-
-def test_a_fault_is_in_the_summary_and_the_rest_was_not_asked(
-    clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dpsql.engine.duckdb.engine import DuckDBEngine
-    from dpsql.errors.exceptions import refuse
-
-    def broken(*arguments: object) -> None:
-        raise refuse("engine_failed", incident="0")
-
-    Path("n.sql").write_text(f"{COUNT};\nSELECT nope FROM patients;\n{COUNT} WHERE age > 3")
-    monkeypatch.setattr(DuckDBEngine, "run", broken)
-    outcome = dpsql(*run("n.sql", "--json", "--keep-going"))
-    read = summary(outcome)
-    assert outcome.status == Exit.FAULT and clinic.charges() == 1, "a fault outweighs a refusal, and ends the run"
-    assert [entry["state"] for entry in read["statements"]] == ["failed", "refused", "priced"]
-    assert read["statements"][0]["error"]["charged"]

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.neighbouring_hospitals import PUBLIC, policy
-from support.recording_session import World
 
 from dpsql.policy import load_policy
 from unit.frontends.pgwire.catalog.test_rewrite import POLICIES, Asker
@@ -33,19 +31,6 @@ def shop() -> Iterator[Asker]:
 def test_grafana_learns_the_version(shop: Asker) -> None:
     assert shop.rows("SELECT current_setting('server_version_num')::int/100 as version") == [(1600,)]
     assert shop.rows("SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'") == []
-
-
-def test_grafana_lists_tables(shop: Asker) -> None:
-    inside = f"quote_ident(table_schema) IN {SEARCH_PATH}"
-    newer = f"""SELECT CASE WHEN {inside} THEN quote_ident(table_name)
-      ELSE quote_ident(table_schema) || '.' || quote_ident(table_name) END AS "table"
-      FROM information_schema.tables WHERE quote_ident(table_schema) NOT IN ('information_schema', 'pg_catalog')
-      ORDER BY CASE WHEN {inside} THEN 0 ELSE 1 END, 1"""
-    older = f"""select quote_ident(table_name) as "table" from information_schema.tables
-      where quote_ident(table_schema) not in ('information_schema', 'pg_catalog', '_timescaledb_cache')
-      and table_type = 'BASE TABLE' and {inside}"""
-    assert shop.rows(newer) == [(name,) for name in TABLES]
-    assert sorted(shop.rows(older)) == [(name,) for name in TABLES]
 
 
 def test_grafana_lists_columns(shop: Asker) -> None:
@@ -150,14 +135,6 @@ def test_metabase_asks_what_it_may_do(shop: Asker) -> None:
         and pg_catalog.has_schema_privilege(current_user, t.schemaname, 'usage'))
       select t.* from table_privileges t where t.select or t.update or t.insert or t.delete""")
     assert sorted(rows) == [(None, "public", name, False, True, False, False) for name in TABLES]
-
-
-def test_metabase_asks_whether_a_table_can_be_read() -> None:
-    """It requests no row, so nothing is charged."""
-    world = World(policy("hospital"))
-    world.load({**PUBLIC})
-    observed = world.observe('SELECT TRUE AS "_" FROM "public"."visits" WHERE 1 <> 1 LIMIT 0')
-    assert observed.outcome == "answered" and not observed.charges
 
 
 @pytest.mark.parametrize(

@@ -141,50 +141,11 @@ def test_a_failed_transaction_takes_the_commands_that_end_it() -> None:
 # --- settings and options ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ["ROLLBACK", "COMMIT"])
-def test_commit_keeps_and_rollback_brings_back(connection: Connection, end: str) -> None:
-    connection.run("SET geqo_effort = '1'; BEGIN; SET geqo_effort = '2'; SET my.own = 'x'")
-    connection.set_epsilon(7)
-    connection.run(end)
-    committed = end == "COMMIT"
-    assert connection.value("geqo_effort") == ("2" if committed else "1")
-    assert ("my.own" in connection.settings.all()) is committed
-    assert connection.session.options.epsilon == (7 if committed else FIRST.epsilon)
-
-
-def test_a_failed_transaction_is_rolled_back_by_its_commit(connection: Connection) -> None:
-    connection.run("BEGIN; SET geqo_effort = '2'")
-    connection.set_epsilon(7)
-    connection.transaction.fail()
-    assert connection.run("COMMIT").tag == "ROLLBACK"
-    assert (connection.value("geqo_effort"), connection.session.options) == ("5", FIRST)
-    assert connection.transaction.status == "I"
-
-
 def test_the_next_transaction_goes_back_to_its_own_beginning(connection: Connection) -> None:
     connection.run("BEGIN; SET geqo_effort = '1'; COMMIT; BEGIN; SET geqo_effort = '2'; ROLLBACK")
     assert connection.value("geqo_effort") == "1"
     connection.run("BEGIN; SET LOCAL geqo_effort = '3'; COMMIT; SET geqo_effort = '4'; BEGIN; COMMIT")
     assert connection.value("geqo_effort") == "4", "what was local in an earlier one is over"
-
-
-@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("application_name", "LOCAL application_name"),
-        ("application_name", "LOCAL Application_Name"),
-        ("timezone", "LOCAL TIME ZONE"),
-        ("timezone", "LOCAL TimeZone"),
-    ],
-)
-def test_a_local_setting_ends_with_the_transaction(connection: Connection, name: str, written: str, end: str) -> None:
-    before = connection.value(name)
-    connection.run(f"BEGIN; SET {written} {'' if 'ZONE' in written else '='} 'Asia/Tokyo'")
-    assert connection.value(name) == "Asia/Tokyo"
-    connection.run(f"SET {written} {'' if 'ZONE' in written else '='} 'Europe/Vienna'")
-    connection.run(end)
-    assert connection.value(name) == before
 
 
 @pytest.mark.parametrize(
@@ -258,29 +219,6 @@ def test_a_local_option_outside_of_a_transaction_sets_nothing_and_says_so(connec
     assert connection.state == before
     connection.run("BEGIN; COMMIT")
     assert connection.state == before
-
-
-@pytest.mark.parametrize(
-    ("before", "sql", "statuses"),
-    [
-        ("", "SET timezone = 'Asia/Tokyo'", (("TimeZone", "Asia/Tokyo"),)),
-        ("", "SET timezone = 'UTC'", ()),
-        ("", "SET geqo_effort = '1'", ()),
-        ("SET timezone = 'Asia/Tokyo'", "RESET timezone", (("TimeZone", "UTC"),)),
-        ("BEGIN; SET timezone = 'Asia/Tokyo'", "ROLLBACK", (("TimeZone", "UTC"),)),
-        ("BEGIN; SET LOCAL timezone = 'Asia/Tokyo'", "COMMIT", (("TimeZone", "UTC"),)),
-        ("BEGIN; SAVEPOINT a; SET timezone = 'Asia/Tokyo'", "ROLLBACK TO a", (("TimeZone", "UTC"),)),
-        ("BEGIN; SET timezone = 'Asia/Tokyo'", "COMMIT", ()),
-        ("SET timezone = 'Asia/Tokyo'; SET application_name = 'x'", "RESET ALL",
-         (("application_name", ""), ("TimeZone", "UTC"))),
-    ],
-)  # fmt: skip
-def test_a_client_is_told_what_changed(
-    connection: Connection, before: str, sql: str, statuses: tuple[tuple[str, str], ...]
-) -> None:
-    if before:
-        connection.run(before)
-    assert connection.run(sql).statuses == statuses
 
 
 # --- savepoints -------------------------------------------------------------------------------------------------------

@@ -118,21 +118,6 @@ def test_a_question_is_explained_without_a_charge(talk: Talk) -> None:
 # --- copies and pictures ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("behind", "place", "written"),
-    [
-        ("TO a.csv", "a.csv", 'a,b\n1,x\n'), ("to 'my file.csv';", "my file.csv", 'a,b\n1,x\n'), ('TO "b.CSV"', "b.CSV", 'a,b\n1,x\n'),
-        ("TO plain", "plain", 'a,b\n1,x\n'), ("TO c.txt csv", "c.txt", 'a,b\n1,x\n'), ("TO d.txt (FORMAT CSV)", "d.txt", 'a,b\n1,x\n'),
-        ("TO e.txt with (format csv)", "e.txt", 'a,b\n1,x\n'), ("TO f.csv WITH csv", "f.csv", 'a,b\n1,x\n'),
-    ],
-)  # fmt: skip
-def test_an_answer_is_copied_in_the_format_that_is_said_or_of_the_ending(
-    talk: Talk, behind: str, place: str, written: str
-) -> None:
-    assert talk.run(f"\\copy ({PUBLIC}) {behind}") == f"1 row written to {place}\n"
-    assert Path(place).read_text() == written and talk.asked_texts == [PUBLIC]
-
-
 def test_copies_have_every_format_but_tables(talk: Talk) -> None:
     for ending in ("json", "parquet", "arrow", "csv"):
         assert talk.run(f"\\copy (SELECT 1 AS a UNION ALL SELECT 2) TO x.{ending}") == f"2 rows written to x.{ending}\n"

@@ -152,17 +152,6 @@ def test_a_column_over_neighbouring_groups_has_a_bar_and_says_when_it_holds(
     assert column_facts(remainder(sql, [private])).of_groups
 
 
-def test_the_difference_from_the_group_before_has_the_same_bar_in_two_forms(
-    sandbox: Sandbox, made: ReleasedBlock
-) -> None:
-    window = release(sandbox, "SELECT k0, m2 - lag(m2) OVER (ORDER BY k0) FROM dp_0 WHERE k0 < 'c'", [made])
-    joined = release(
-        sandbox, "SELECT a.k0, a.m2 - b.m2 FROM dp_0 AS a JOIN dp_0 AS b ON b.k0 = 'a' AND a.k0 = 'b'", [made]
-    )
-    assert list(window.rows())[1] == next(iter(joined.rows()))
-    assert window.error.column(1)[1].as_py() == pytest.approx(joined.error.column(1)[0].as_py(), rel=0.1)
-
-
 @pytest.mark.parametrize("sql", ["SELECT avg(m0) FROM dp_0", "SELECT k0, lag(m0) OVER (ORDER BY m0) FROM dp_0"])
 def test_sums_of_normal_noise_depend_on_the_groups_as_well(sandbox: Sandbox, sql: str) -> None:
     """Only tables measured for running totals refer to all of their values (`test_linear_bars`)."""

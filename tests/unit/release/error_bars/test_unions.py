@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,8 +11,8 @@ from support.plain_duckdb import plain_duckdb
 from support.released_blocks import T0, block, count_of, laplace_noise, remainder
 
 from dpsql.noise.perturb import NoisyTerm
-from dpsql.release.error_bars.rowwise import Branches, numbered, place_in_branch, trace_branches
-from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, Remainder, runnable
+from dpsql.release.error_bars.rowwise import Branches, numbered, trace_branches
+from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, Remainder
 
 
 def _released(name: str, values: list[int]) -> ReleasedBlock:
@@ -29,61 +27,10 @@ def question(sql: str) -> Remainder:
     return remainder(sql, BLOCKS)
 
 
-def rows_of(tree: exp.Query) -> list[tuple[Any, ...]]:
-    connection = plain_duckdb()
-    for released in BLOCKS:
-        connection.register(released.name, released.table({}))
-    return connection.execute(runnable(tree.copy(), question("SELECT 1"), {})).fetchall()
-
-
 def branches_of(sql: str) -> Branches:
     branches = trace_branches(question(sql))
     assert branches is not None
     return branches
-
-
-UNIONS = (
-    "SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1",
-    "SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_0",
-    "SELECT k0, m0 + 1 AS n FROM dp_1 WHERE m0 > 20 UNION ALL SELECT 'total', m0 FROM dp_0",
-    "SELECT k0 AS a FROM dp_0 UNION ALL SELECT k0 AS b FROM dp_1 UNION ALL SELECT k0 AS c FROM dp_0 WHERE m0 < 25",
-    "(SELECT k0 FROM dp_0) UNION ALL ((SELECT k0 FROM dp_1) UNION ALL SELECT k0 FROM dp_0)",
-    "SELECT * FROM (SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1) AS q ORDER BY m0, k0",
-    "SELECT n + 1, k0 FROM (SELECT k0, m0 AS n FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1) AS q WHERE n > 15",
-    "SELECT * FROM (SELECT n FROM (SELECT m0 AS n FROM dp_0 UNION ALL SELECT m0 FROM dp_1) AS p WHERE n < 25) AS q "
-    "ORDER BY n LIMIT 3 OFFSET 1",
-    'SELECT k0 AS "a b", m0 AS "order" FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1',
-    "SELECT k0, m0 FROM dp_0",
-)
-
-
-@pytest.mark.parametrize("sql", UNIONS[:-1])
-def test_each_row_is_that_of_its_group_in_its_branch(sql: str) -> None:
-    """The trace of each branch, run alone, has the same row for the same group."""
-    branches = branches_of(sql)
-    rows = rows_of(branches.tree)
-    alone = [{row[-1]: row[:-1] for row in rows_of(_unlimited(part.tree))} for part in branches.parts]
-    places, groups = place_in_branch(np.array([row[-1] for row in rows], dtype=np.int64))
-    assert rows and all(
-        row[:-1] == alone[place][group]
-        for row, place, group in zip(rows, places.tolist(), groups.tolist(), strict=True)
-    )
-    shown = [row[: len(row) - hidden_in(sql)] for row in rows_of(question(sql).tree)]
-    assert sorted((row[:-1] for row in rows), key=str) == sorted(shown, key=str)
-    assert len({row[-1] for row in rows}) == len(rows)
-
-
-def _unlimited(tree: exp.Query) -> exp.Query:
-    copy = tree.copy()
-    for node in copy.find_all(exp.Select):
-        node.set("limit", None)
-        node.set("offset", None)
-    return copy
-
-
-def hidden_in(sql: str) -> int:
-    """Return the number of hidden columns in rows of the plain query: one if a star is directly over a block, otherwise none."""
-    return 0 if " * FROM dp_" not in sql else 1
 
 
 def test_parts_are_named_like_the_first_branch_and_know_their_block() -> None:

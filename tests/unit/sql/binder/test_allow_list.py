@@ -58,14 +58,6 @@ def test_operators_that_are_not_on_the_list_are_refused_as_they_are_written(sql:
     assert (error.slug, error.message) == ("clause", f"{word} is not allowed here")
 
 
-@pytest.mark.parametrize(
-    ("sql", "name"), [("t COLLATE nocase", "collate"), ("[1, 2]", "list_value"), ("t -> 'a'", "json_extract")]
-)
-def test_what_is_a_function_in_another_writing_is_refused_by_its_name(sql: str, name: str) -> None:
-    error = refused(sql)
-    assert error.slug == "unknown_function" and f"function {name} does not exist" in error.message
-
-
 def test_ties_of_a_limit_are_refused_with_how_to_keep_them() -> None:
     ties = exp.LimitOptions(with_ties=True)
     with pytest.raises(Error) as caught:

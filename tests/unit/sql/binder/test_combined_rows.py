@@ -14,17 +14,13 @@ from support.seeds import seeds
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 from dpsql.release import sandbox
-from dpsql.sql.binder.combined_rows import MOST_SHOWN, MOST_UNLISTED, UNLISTED
+from dpsql.sql.binder.combined_rows import MOST_SHOWN
 from dpsql.sql.binder.query import QueryBinder
 from dpsql.sql.binder.scope import Environment, Released
 from dpsql.sql.parse import parse
 
 HOSPITAL = load_policy(POLICIES / "hospital.yaml")
-AGES = "(SELECT age, COUNT(*) AS n FROM patients GROUP BY age)"
 WARDS = "(SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights)"
-CITIES = "(SELECT city, COUNT(*) AS n FROM patients GROUP BY city)"
-TOWNS = "(SELECT city, smoker, weight, COUNT(*) AS n FROM patients GROUP BY city, smoker, weight)"
-CHANNELS = f"(SELECT 'p' AS k, * FROM {AGES} UNION ALL SELECT 'v', age, n FROM {AGES})"
 
 
 def bound(sql: str) -> Released:
@@ -37,49 +33,6 @@ def bound(sql: str) -> Released:
 
 def test_an_answer_has_as_many_rows_as_the_sandbox_returns() -> None:
     assert MOST_SHOWN == sandbox.MOST_ROWS
-
-
-@pytest.mark.parametrize(
-    ("sql", "rows"),
-    [
-        ("SELECT 1 AS n", 1),
-        (f"SELECT * FROM {AGES} AS a", 122),
-        (f"SELECT COUNT(*) FROM {AGES} AS a", 1),
-        (f"SELECT * FROM {AGES} AS a LIMIT 7", 7),
-        (f"SELECT * FROM {CITIES} AS a", UNLISTED),
-        (f"SELECT * FROM {AGES} AS a, {AGES} AS b", 122 * 122),
-        (f"SELECT * FROM {AGES} AS a JOIN {AGES} AS b ON a.age = b.age", 122),
-        (f"SELECT * FROM {AGES} AS a JOIN {AGES} AS b USING (age)", 122),
-        (f"SELECT * FROM {AGES} AS a, {AGES} AS b WHERE b.age = a.age + 1", 122),
-        (f"SELECT * FROM {AGES} AS a, {AGES} AS b WHERE (a.age = b.age OR a.n = b.n)", 122 * 122),
-        (f"SELECT * FROM {AGES} AS a JOIN {AGES} AS b ON a.n = b.n", 122 * 122),
-        (f"SELECT * FROM {AGES} AS a WHERE age = 3", 1),
-        (f"SELECT * FROM {WARDS} AS a", 4 * 31),
-        (f"SELECT * FROM {WARDS} AS a JOIN {WARDS} AS b ON a.nights = b.nights", 4 * 31 * 4),
-        (f"SELECT * FROM {WARDS} AS a LEFT JOIN {AGES} AS b ON a.nights = b.age", 4 * 31),
-        (f"SELECT * FROM {WARDS} AS a FULL JOIN {AGES} AS b ON a.nights = b.age", 4 * 31 + 122),
-        (f"SELECT * FROM {AGES} AS a UNION ALL SELECT * FROM {AGES} AS b", 244),
-        (f"SELECT * FROM {AGES} AS a EXCEPT SELECT * FROM {AGES} AS b", 122),
-        (f"SELECT a.age, COUNT(*) FROM {AGES} AS a, {AGES} AS b GROUP BY a.age", 122),
-        (f"SELECT * FROM {CITIES} AS a, {CITIES} AS b, {CITIES} AS c WHERE a.city = b.city AND c.city = b.city", UNLISTED),
-        (f"SELECT * FROM {CITIES} AS a, {CITIES} AS b, {WARDS} AS c WHERE a.city = c.ward AND b.city = c.ward", 4 * 31),
-        ("SELECT city, age, COUNT(*) FROM patients GROUP BY city, age", MOST_UNLISTED),
-        (f"SELECT * FROM {TOWNS} AS a, {TOWNS} AS b WHERE a.city = b.city AND a.smoker AND b.smoker = TRUE", 3 * UNLISTED),
-        (f"SELECT * FROM {CHANNELS} AS a, {CHANNELS} AS b WHERE a.k = 'p' AND b.k = 'v' AND a.age = b.age", 122),
-        (f"SELECT * FROM {CHANNELS} AS a, {CHANNELS} AS b WHERE a.k = 'p' AND a.age = b.age", 122 * 2),
-    ],
-)  # fmt: skip
-def test_rows_follow_from_the_text(sql: str, rows: int) -> None:
-    assert bound(sql).most_rows == rows
-
-
-def test_a_subquery_that_names_nothing_outside_runs_once() -> None:
-    alone = f"SELECT age, (SELECT COUNT(*) FROM {WARDS} AS b WHERE b.n > 3) AS more FROM {AGES} AS a"
-    for_each = f"SELECT age, (SELECT COUNT(*) FROM {WARDS} AS b WHERE b.n > a.n) AS more FROM {AGES} AS a"
-    of_one_key = f"SELECT age, (SELECT COUNT(*) FROM {AGES} AS b WHERE b.age = a.age) AS more FROM {AGES} AS a"
-    assert bound(alone).work == 4 * 31
-    assert bound(for_each).work == 4 * 31 * 122
-    assert bound(of_one_key).work == 122
 
 
 @pytest.mark.parametrize(

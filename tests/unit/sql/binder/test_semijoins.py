@@ -14,7 +14,6 @@ from support.bound_questions import (
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.plan import Relation
-from dpsql.plan.stability import rows_per_unit
 from dpsql.policy import Policy
 from dpsql.sql.binder.joins import joined
 from dpsql.sql.binder.scope import Environment
@@ -39,18 +38,6 @@ def refused(text: str, policy: Policy = HOSPITAL) -> Error:
 
 REGION = "SELECT region FROM regions"
 """The public regions."""
-
-
-@pytest.mark.parametrize(
-    ("text", "most"),
-    [
-        ("patients WHERE patient_id IN (SELECT patient_id FROM visits)", 1),
-        ("visits WHERE patient_id IN (SELECT patient_id FROM patients)", 20),
-        ("labs l WHERE EXISTS (SELECT 1 FROM visits v WHERE v.visit_id = l.visit_id)", 12),
-    ],
-)
-def test_rows_of_a_unit_are_those_of_the_row_outside(text: str, most: int) -> None:
-    assert rows_per_unit(kept(text), HOSPITAL) == most
 
 
 @pytest.mark.parametrize(

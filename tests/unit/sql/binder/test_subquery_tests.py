@@ -31,8 +31,6 @@ def where_of(condition: str, source: str = "patients AS p", policy: Policy = HOS
 
 # --- NULL -----------------------------------------------------------------------------------------------------------------
 
-PUBLIC = "region IN (SELECT region FROM regions AS r)"
-"""The outer side is never NULL."""
 NULLS = "sex IN (SELECT region FROM regions AS r)"
 """The outer side may be NULL, so IN may be NULL."""
 
@@ -63,30 +61,7 @@ def test_in_that_may_be_null_is_a_count_only_where_null_means_false(condition: s
     assert is_counted(condition.format(NULLS)) is counted
 
 
-@pytest.mark.parametrize(
-    ("test", "counted"),
-    [
-        # for public tables nothing is known about NULL inside
-        (PUBLIC, False),
-        (NULLS, False),
-        ("patient_id IN (SELECT patient_id FROM visits AS v)", True),
-        # rows without a unit belong to no one, so the unit's key is never NULL inside
-        ("patient_id IN (SELECT patient_id FROM patients AS q)", True),
-    ],
-)
-def test_in_as_a_value_needs_both_sides_never_null(test: str, counted: bool) -> None:
-    assert is_counted(f"({test}) = smoker") is counted
-
-
 # --- names ----------------------------------------------------------------------------------------------------------------
-
-
-def test_a_table_of_the_same_name_has_another_alias_inside() -> None:
-    written = where_of("age > 3 OR patient_id IN (SELECT patient_id FROM patients WHERE age > 5)", "patients")
-    assert written.count('patients AS "') == 1
-    alias = written.split('patients AS "')[1].split('"')[0]
-    assert f'"{alias}".patient_id = "patients".patient_id' in written
-    assert alias.lower() != "patients"
 
 
 @pytest.mark.parametrize(

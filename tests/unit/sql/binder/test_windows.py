@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from support.bound_questions import binder_of, in_words, select, sources_of
+from support.bound_questions import binder_of, select, sources_of
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Window
 from dpsql.sql.binder.joins import joined
-from dpsql.sql.binder.per_unit_aggregation import MOST_OFFSET, WindowScalars
+from dpsql.sql.binder.per_unit_aggregation import WindowScalars
 
 ROWS = 7
 """Rows of one unit in the relation below, as these tests assume."""
@@ -53,27 +53,6 @@ def test_ranks_go_from_one_to_the_rows_of_a_unit(function: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "word", "offset"),
-    [
-        ("lag(nights)", "lag", 1),
-        ("lag(nights, 0)", "lag", 0),
-        ("lag(nights, 1)", "lag", 1),
-        ("lead(nights)", "lead", 1),
-        (f"lead(nights, {MOST_OFFSET})", "lead", MOST_OFFSET),
-        ("first_value(nights)", "first_value", 1),
-    ],
-)
-def test_neighbours_are_values_of_another_row_or_null(call: str, word: str, offset: int) -> None:
-    entered = window(f"{call} OVER (PARTITION BY patient_id ORDER BY day)")
-    assert (entered.word, entered.offset) == (word, offset)
-    assert entered.argument is not None
-    assert in_words(entered.argument) == "nights"
-    assert (entered.facts.type, entered.facts.lower, entered.facts.upper) == (Type.INTEGER, 0, 30)
-    assert entered.facts.nullable
-    assert entered.facts.max_total is None
-
-
-@pytest.mark.parametrize(
     ("call", "lower", "upper"),
     [
         # the row itself counts, unless a condition excludes it
@@ -87,21 +66,6 @@ def test_neighbours_are_values_of_another_row_or_null(call: str, word: str, offs
 def test_aggregates_are_within_what_the_rows_of_a_unit_allow(call: str, lower: int, upper: int) -> None:
     facts = window(f"{call} OVER (PARTITION BY patient_id)").facts
     assert (facts.lower, facts.upper) == (lower, upper)
-
-
-@pytest.mark.parametrize(
-    ("partition", "keys"),
-    [
-        ("patient_id", []),
-        ("patient_id + 1", []),
-        ("patient_id, ward", ["ward"]),
-        ("ward, patient_id", ["ward"]),
-        ("nights % 2, patient_id, ward", ["mod(nights, 2)", "ward"]),
-        ("patient_id, patient_id * patient_id", ["mul(patient_id, patient_id)"]),
-    ],
-)
-def test_the_units_key_is_no_key_of_the_window(partition: str, keys: list[str]) -> None:
-    assert [in_words(key) for key in window(f"row_number() OVER (PARTITION BY {partition})").keys] == keys
 
 
 @pytest.mark.parametrize(

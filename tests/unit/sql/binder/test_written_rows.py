@@ -139,11 +139,3 @@ def test_no_more_rows_agree_on_columns_than_is_said_and_unique_ones_agree_on_non
             assert repeats.get(frozenset(numbers)) == (None if most <= 1 else most)
             unique_with_null |= most <= 1 and len(kept) < len(table)
     assert known.null_repeats is unique_with_null
-
-
-def test_numbers_of_which_one_has_a_fraction_agree_as_doubles() -> None:
-    """As they are compared: two that are the same double agree with one row."""
-    apart = released("(VALUES (9007199254740992), (9007199254740993)) AS v(k)")
-    assert apart.unique == {frozenset({0})}
-    together = released("(VALUES (9007199254740992), (9007199254740993), (0.5)) AS v(k)")
-    assert together.unique == frozenset() and dict(together.repeats)[frozenset({0})] == 2

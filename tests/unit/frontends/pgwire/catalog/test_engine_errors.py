@@ -48,15 +48,3 @@ def test_errors_never_quote_the_engine(shop: Asker) -> None:
             shop.table(sql)
         assert "Error" not in caught.value.message
         assert "pgf_" not in caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("sql", "name"),
-    [
-        ("SELECT nope FROM pg_class", '"nope"'), ("SELECT c.nope FROM pg_class c", "c.nope"),
-        ("SELECT a.oid FROM pg_attribute a", "a.oid"), ('SELECT "No" FROM pg_class', '"No"'),
-    ],
-)  # fmt: skip
-def test_the_missing_column_is_named(shop: Asker, sql: str, name: str) -> None:
-    with pytest.raises(Error, match=f"column {name} does not exist"):
-        shop.table(sql)
