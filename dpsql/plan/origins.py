@@ -33,6 +33,7 @@ from dpsql.plan.plan import (
     UnitWindow,
     filled,
     literal,
+    names_read,
 )
 
 MOST_BRANCHES = 16
@@ -321,16 +322,20 @@ def _united(node: Union_, prefix: str) -> list[Branch]:
 
 # Removal of subqueries that only name columns: SELECT COUNT(*) FROM (SELECT * FROM t) asks the same as SELECT COUNT(*) FROM t,
 # and SELECT d FROM (SELECT x + 1 AS d FROM t) the same as SELECT x + 1 FROM t. Tools put such a SELECT around every table.
-# Without it the question equals an earlier question and is free.
+# Without it the question equals an earlier question and is free. On the sides of a join and below a window only those are
+# removed that compute nothing: where a row has no partner, a computed value is NULL.
 
 MOST_PARTS = 50
 """Most parts of an expression that takes the place of a name: each subquery may name the one below it several times."""
 
+_Named = Mapping[str, Expr | str]
+"""What stands for the columns of a relation without such subqueries: an expression, or another name of the same column."""
+
 
 def without_projections(block: Block) -> Block:
-    """Return the block without the projections at the top of its source, over the expressions that they name."""
+    """Return the block over its source without projections that only name columns, over the expressions that they name."""
     source, columns = _unnamed(block.source)
-    if not columns:
+    if source is block.source:
         return block
     return replace(
         block,
@@ -340,18 +345,85 @@ def without_projections(block: Block) -> Block:
     )
 
 
-def _unnamed(relation: Relation) -> tuple[Relation, Mapping[str, Expr]]:
-    """Return the relation without such projections, and what each name stands for; an empty mapping if none was removed."""
+def _unnamed(relation: Relation) -> tuple[Relation, _Named]:
+    """Return the relation without such projections (itself if it has none), and what stands for names that change."""
     if isinstance(relation, Project):
         source, below = _unnamed(relation.source)
         named = {name: _over(expression, below) for name, expression in relation.columns}
-        if all(map(_has_few_parts, named.values())):
-            return source, named
+        return (source, named) if all(map(_has_few_parts, named.values())) else (relation, {})
     if isinstance(relation, Filter):
         source, columns = _unnamed(relation.source)
-        if columns:
-            return Filter(source, _over(relation.predicate, columns)), columns
-    return relation, {}
+        if source is relation.source:
+            return relation, columns
+        return Filter(source, _over(relation.predicate, columns)), columns
+    return (relation, {}) if isinstance(relation, (Scan, ReleasedRows)) else _unnamed_parts(relation)
+
+
+def _unnamed_parts(
+    relation: UnitWindow | UnitAggregate | Join | SemiJoin | Union_ | Distinct,
+) -> tuple[Relation, _Named]:
+    columns: _Named = {}
+    parts: dict[str, Any]
+    if isinstance(relation, UnitWindow):
+        source, columns = _renamed(relation.source)
+        parts = {"source": source, "windows": _over(relation.windows, columns)}
+    elif isinstance(relation, UnitAggregate):
+        source, below = _without_windows(relation.source)
+        parts = {"source": source, "keys": _over(relation.keys, below), "columns": _over(relation.columns, below)}
+    elif isinstance(relation, Join):
+        left, of_left = _renamed(relation.left)
+        right, of_right = _renamed(relation.right)
+        columns = {**_prefixed("a.", of_left), **_prefixed("b.", of_right)}
+        parts = {"left": left, "right": right, "keys": _over(relation.keys, columns)}
+    elif isinstance(relation, SemiJoin):
+        left, columns = _renamed(relation.left)
+        right, of_right = _renamed(relation.right)
+        keys = tuple((_over(key, columns), _over(other, of_right)) for key, other in relation.keys)
+        condition = _over(relation.condition, {**columns, **_prefixed(OTHER, of_right)})
+        parts = {"left": left, "right": right, "keys": keys, "condition": condition}
+    elif isinstance(relation, Union_):
+        parts = {"sources": tuple(map(_below_names, relation.sources))}
+    else:
+        parts = {"source": _below_names(relation.source)}
+    return (relation if _are_parts(relation, parts) else replace(relation, **parts)), columns
+
+
+def _are_parts(relation: Any, parts: Mapping[str, Any]) -> bool:
+    """Return whether a relation reads these relations already, so that its expressions are the same too."""
+    read = ((parts[name], getattr(relation, name)) for name in ("source", "left", "right") if name in parts)
+    sources = zip(parts.get("sources", ()), getattr(relation, "sources", ()), strict=True)
+    return all(new is old for new, old in (*read, *sources))
+
+
+def _renamed(relation: Relation) -> tuple[Relation, _Named]:
+    """Return the relation without projections at its top that compute nothing, and the new names of its columns."""
+    source, columns = _without_windows(relation)
+    names: _Named = {name: new.name if isinstance(new, Column) else new for name, new in columns.items()}
+    if all(isinstance(new, str) for new in names.values()):
+        return source, names
+    return _below_names(relation), {}
+
+
+def _without_windows(relation: Relation) -> tuple[Relation, _Named]:
+    """Return the relation without such projections unless they name windows, whose own names are unique in one subquery alone."""
+    source, columns = _unnamed(relation)
+    names = (names_read(new) if not isinstance(new, str) else {new} for new in columns.values())
+    return (_below_names(relation), {}) if any("#w" in name for read in names for name in read) else (source, columns)
+
+
+def _below_names(relation: Relation) -> Relation:
+    """Return the relation with its columns under their names, and below them without projections."""
+    if not isinstance(relation, Project):
+        source, columns = _unnamed(relation)
+        return relation if columns else source
+    source, below = _unnamed(relation.source)
+    named = tuple((name, _over(expression, below)) for name, expression in relation.columns)
+    fits = source is not relation.source and all(_has_few_parts(part) for _, part in named)
+    return Project(source, named) if fits else relation
+
+
+def _prefixed(prefix: str, names: _Named) -> _Named:
+    return {prefix + name: f"{prefix}{new}" for name, new in names.items()}
 
 
 def _has_few_parts(expression: Expr) -> bool:
@@ -363,6 +435,11 @@ def _has_few_parts(expression: Expr) -> bool:
     return parts <= MOST_PARTS
 
 
-def _over(value: Any, columns: Mapping[str, Expr]) -> Any:
+def _over(value: Any, columns: _Named) -> Any:
     """Return an expression or a measure over what the names of its columns stand for."""
-    return filled(value, lambda part: columns.get(part.name, part) if isinstance(part, Column) else part)
+
+    def read(part: Any) -> Any:
+        named = columns.get(part.name) if isinstance(part, Column) else None
+        return part if named is None else replace(part, name=named) if isinstance(named, str) else named
+
+    return filled(value, read) if columns else value

@@ -157,6 +157,21 @@ WHOLE = [
     ["SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM (SELECT * FROM visits)",
      "SELECT COUNT(*) FROM (SELECT * FROM visits WHERE TRUE) WHERE NOT FALSE", "WITH t AS (FROM visits) SELECT COUNT(*) FROM t",
      "SELECT COUNT(*) FROM (SELECT ward AS w FROM (SELECT ward, nights FROM visits) AS a) AS b"],
+    *(
+        [f"WITH v AS (FROM visits) {text.format('visits')}", f"WITH v AS (FROM visits) {text.format('v')}",
+         text.format("(SELECT * FROM (SELECT * EXCLUDE (day), day AS day FROM visits))")]
+        for text in (
+            "SELECT a.ward, COUNT(*) FROM {} AS a JOIN patients AS p ON p.patient_id = a.patient_id WHERE p.age > a.nights GROUP BY a.ward",
+            "SELECT COUNT(a.ward), SUM(a.nights) FROM patients AS p LEFT JOIN {} AS a USING (patient_id)",
+            "SELECT price, COUNT(*) FROM {} AS a LEFT JOIN prices USING (ward) GROUP BY price",
+            "SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM {} AS a WHERE nights > 5)",
+            "SELECT COUNT(*) FROM {} AS a WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = a.patient_id AND v.day > a.day)",
+            "SELECT AVG(n), MAX(w) FROM (SELECT patient_id, COUNT(*) AS n, LAST(nights ORDER BY day) AS w FROM {} AS a GROUP BY 1)",
+            "SELECT COUNT(*) FROM (SELECT ward, lag(nights) OVER (PARTITION BY patient_id ORDER BY day) AS l FROM {} AS a) WHERE l > 2",
+            "SELECT ward, COUNT(*) FROM (SELECT DISTINCT ward, nights, day FROM {} AS a) GROUP BY ward",
+            "SELECT COUNT(*) FROM (SELECT nights FROM {} AS a UNION ALL SELECT age FROM patients) WHERE nights > 7",
+        )
+    ),
     ["SELECT ward, SUM(nights) FROM visits WHERE nights > 5 GROUP BY ward",
      "SELECT a, SUM(b) FROM (SELECT ward AS a, nights AS b FROM visits) AS t WHERE b > 5 GROUP BY a",
      "SELECT a, SUM(b) FROM (SELECT ward AS a, nights AS b FROM (SELECT nights, ward FROM visits) AS s WHERE nights > 5) AS t GROUP BY a"],
