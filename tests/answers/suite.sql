@@ -13,6 +13,10 @@ SELECT x, COUNT(*) AS n, COUNT(x) AS m0, COUNT(code) AS m1 FROM a GROUP BY x
 SELECT coalesce(code, word) AS k, COUNT(*) AS n FROM a GROUP BY 1
 SELECT COUNT(*) - COUNT(x) AS m0, COUNT(*) FILTER (WHERE code IS NULL AND x IS NULL) AS m1 FROM a
 SELECT x > 5 AS k, COUNT(*) AS n FROM a GROUP BY x > 5
+-- aliases of constants in ORDER BY
+SELECT 'all' AS label, COUNT(*) AS n FROM a ORDER BY label
+SELECT kind, 1 AS k, COUNT(*) AS n FROM a GROUP BY kind ORDER BY k, kind DESC
+SELECT x, 0 AS k, COUNT(*) AS n FROM a WHERE x < 3 GROUP BY ALL ORDER BY k DESC, x LIMIT 2
 -- strings in dollars, lists and series of rows, PIVOT
 SELECT kind, COUNT(*) AS n FROM a WHERE kind = $$p$$ OR kind = $x$q$x$ GROUP BY kind
 SELECT kind, COUNT(*) AS n FROM a WHERE kind IN (VALUES ('p'), ('q')) GROUP BY kind

@@ -479,10 +479,8 @@ class _BlockRewriter:
             key = self._key_of(node) if isinstance(node, exp.Condition) else None
             if key is None:
                 return node
-            if key in chosen:
-                return (
-                    node.copy()
-                )  # as another node, into which `transform` does not go: a key may contain one that is NULL here
+            if key in chosen:  # a new node, into which `transform` does not go: a key may contain one that is NULL
+                return node.copy()
             return self._missing(key)
 
         return part.copy().transform(over)
@@ -569,16 +567,18 @@ class _BlockRewriter:
         key = self._key_of(value) if isinstance(value, exp.Literal) else self.outputs.get(index)
         return self.part(value) if key is None or key in self.results else exp.column(key, quoted=True)
 
-    def order(self, value: exp.Expr) -> exp.Expr:
-        """Return ORDER BY over the block. Over a union (several grouping sets), outputs are named by their position."""
-        order = self.part(value)
+    def order(self, value: exp.Expr) -> exp.Expr | None:
+        """Return ORDER BY over the block. Over a union (several grouping sets), outputs are named by their position. An alias of
+        a constant, which would read as a position, orders nothing."""
+        pairs = zip(value.expressions, self.part(value).expressions, strict=True)
+        order = exp.Order(expressions=[o for v, o in pairs if o.find(exp.Column, exp.Query) or not v.find(exp.Column)])
         if len(self.sets) > 1:
             outputs = [self._value(item).unnest() for item in self.node.expressions]
             for ordered in order.expressions:
                 value = ordered.this.unnest()
                 if value in outputs and not isinstance(ordered.this, exp.Literal):
                     ordered.set("this", exp.Literal.number(outputs.index(value) + 1))
-        return order
+        return order if order.expressions else None
 
     def part(self, value: exp.Expr) -> exp.Expr:
         """Return a part of the SELECT, rewritten over the block."""
