@@ -87,7 +87,7 @@ for _word, _interpolated, _nodes in (
 def _of_unit(measure: Measure, rows: int) -> Facts:
     facts = measure.arguments[0].facts
     nullable = measure.filter is not None or facts.nullable or facts.type is Type.REAL
-    return Facts(facts.type, facts.lower, facts.upper, nullable=nullable)
+    return Facts(facts.type, facts.lower, facts.upper, nullable=nullable, scale=facts.scale)
 
 
 register(Aggregate("min", {"Min": Arguments.UNIT_VALUE}, type=None, selects=True, of_unit=_of_unit))

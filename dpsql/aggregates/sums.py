@@ -8,7 +8,7 @@ from dpsql.aggregates.contract import Aggregate, Arguments, Basis, SharedPart, r
 from dpsql.aggregates.moments import mean, row_count
 from dpsql.functions.numeric import both, call
 from dpsql.plan.formulas import Estimate, Formula, greatest, within
-from dpsql.plan.intervals import INT64, Facts, Type
+from dpsql.plan.intervals import INT64, Facts, Type, in_decimals
 from dpsql.plan.plan import Expr, Measure
 
 
@@ -100,7 +100,8 @@ def _sum_of_unit(measure: Measure, rows: int) -> Facts:
     nullable = measure.filter is not None or facts.nullable or facts.type is Type.REAL
     low, high = min(facts.lower * rows, facts.lower), max(facts.upper * rows, facts.upper)
     inside = facts.type is not Type.INTEGER or (INT64[0] <= low and high <= INT64[1])
-    return Facts(facts.type, low if inside else None, high if inside else None, nullable=nullable or not inside)
+    total = Facts(facts.type, low if inside else None, high if inside else None, nullable=nullable or not inside)
+    return in_decimals(total, [facts])
 
 
 register(

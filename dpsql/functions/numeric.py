@@ -48,7 +48,7 @@ from dpsql.functions.values import (
     to_timestamp,
 )
 from dpsql.plan import intervals as ranges
-from dpsql.plan.intervals import INT64, Facts, Interval, Type
+from dpsql.plan.intervals import INT64, Facts, Interval, Type, in_decimals
 from dpsql.plan.plan import Expr, Literal, literal
 
 __all__ = [
@@ -88,7 +88,7 @@ def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) ->
         left, right = arguments
         same = name == "mul" and left == right
         interval = ranges.square(interval_of(left)) if same else combine(interval_of(left), interval_of(right))
-        return _result_number(arguments, interval)
+        return in_decimals(_result_number(arguments, interval), [left.facts, right.facts], name == "mul")
 
     return infer
 
@@ -145,13 +145,15 @@ def _mod(arguments: tuple[Expr, ...]) -> Facts:
 @function("neg", meaning=operator.neg)
 def _neg(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, NUMERIC)
-    return _result_number(arguments, ranges.negate(interval_of(arguments[0])))
+    facts = _result_number(arguments, ranges.negate(interval_of(arguments[0])))
+    return in_decimals(facts, [arguments[0].facts])
 
 
 @function("abs", meaning=abs, nodes=("Abs",))
 def _abs(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, NUMERIC)
-    return _result_number(arguments, ranges.absolute(interval_of(arguments[0])))
+    facts = _result_number(arguments, ranges.absolute(interval_of(arguments[0])))
+    return in_decimals(facts, [arguments[0].facts])
 
 
 @function("sign", meaning=lambda x: (x > 0) - (x < 0), nodes=("Sign",), coarse=True)
@@ -219,7 +221,8 @@ def _clamp(arguments: tuple[Expr, ...]) -> Facts:
     upper = Fraction(high) if facts.upper is None else max(min(facts.upper, Fraction(high)), Fraction(low))
     real = any(a.facts.type is Type.REAL for a in arguments)
     possibly_nan = arguments[0].facts.type is Type.REAL and not arguments[0].facts.bounded
-    return Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=facts.nullable or possibly_nan)
+    within = Facts(Type.REAL if real else Type.INTEGER, lower, upper, nullable=facts.nullable or possibly_nan)
+    return in_decimals(within, [argument.facts for argument in arguments])
 
 
 def _widened(facts: Facts, type_: Type) -> Facts:
@@ -253,7 +256,7 @@ def _extreme(name: str) -> Infer:
             upper = min([*bounds, *([upper] if upper is not None else [])], default=None)
         else:
             lower = max([*bounds, *([lower] if lower is not None else [])], default=None)
-        return Facts(type_, lower, upper, nullable=not sure)
+        return in_decimals(Facts(type_, lower, upper, nullable=not sure), known_facts)
 
     return infer
 

@@ -131,7 +131,37 @@ def hull(parts: Sequence[Facts], type_: Type) -> Facts:
     values: tuple[Any, ...] | None = None
     if typed and all(part.values is not None for part in typed):
         values = tuple(dict.fromkeys(value for part in typed for value in part.values or () if value is not None))
-    return Facts(type_, lower, upper, values, nullable)
+    return in_decimals(Facts(type_, lower, upper, values, nullable), typed)
+
+
+MOST_DIGITS = 14
+"""Most digits of a decimal in all: a double that is nearest to one is then less than a step of its last digit away, also after a
+few operations."""
+
+
+def digits_of(facts: Facts) -> int | None:
+    """Return the digits after the point of decimals, of whole numbers and of constants; None for other numbers."""
+    if facts.scale is not None or not facts.type.numeric:
+        return facts.scale
+    if facts.type is Type.INTEGER:
+        return 0
+    if not facts.bounded or facts.lower != facts.upper:
+        return None
+    constant = Fraction(facts.lower)
+    return next((digits for digits in range(MOST_DIGITS) if 10**digits % constant.denominator == 0), None)
+
+
+def in_decimals(facts: Facts, parts: Sequence[Facts], product: bool = False) -> Facts:
+    """Return the facts of a real that is computed of `parts`, with the digits after the point in which it is exact: the most of
+    the parts, or (`product`) all together. None of them are known where no part is a decimal, one is neither a decimal nor a
+    whole number nor a constant, or the bounds have more than `MOST_DIGITS` digits."""
+    digits = [digits for digits in map(digits_of, parts) if digits is not None]
+    decimal = len(digits) == len(parts) and any(part.scale is not None for part in parts)
+    if facts.type is not Type.REAL or not facts.bounded or not decimal:
+        return replace(facts, scale=None)
+    scale = sum(digits) if product else max(digits)
+    fits = max(abs(facts.lower), abs(facts.upper)) * 10**scale < 10**MOST_DIGITS
+    return replace(facts, scale=scale if fits else None)
 
 
 Interval = tuple[Any, Any]

@@ -67,13 +67,14 @@ def summed(
 
 
 def in_steps(value: Expr) -> tuple[Expr, int]:
-    """Return a bounded column of decimals as the whole number of its last digits, and how many of these make one; other values
-    unchanged, and 1.
+    """Return bounded decimals as the whole number of their last digits, and how many of these make one; other values unchanged,
+    and 1.
 
-    The column is read as the double that is nearest to its decimal; multiplied by a power of ten it is less than half a step from
-    the whole number, because bounds have fewer than `MOST_STEPS` steps (`policy.check`).
+    A column is read as the double that is nearest to its decimal; multiplied by a power of ten it is less than half a step from
+    the whole number, because bounds have fewer than `MOST_STEPS` steps (`policy.check`, `plan.intervals.in_decimals`). So are
+    differences, products and choices of decimals, whose own rounding is a few parts in 2**53.
     """
-    if not isinstance(value, Column) or value.facts.scale is None or not value.facts.bounded:
+    if value.facts.scale is None or not value.facts.bounded:
         return value, 1
     power = 10**value.facts.scale
     return call("to_integer", call("mul", clamped(value), literal(power))), power

@@ -310,6 +310,15 @@ def test_decimals_are_summed_in_steps_of_their_scale(stored: Stored, tmp_path: P
     ((total, mean, count),) = answer(tmp_path, source, sql, **ends)
     assert count == len(clamped) and mean == pytest.approx(float(sum(clamped) / count), rel=1e-15)
     assert total == float(sum(clamped))
+    computed = {
+        "-x * 3": -3 * sum(clamped), "x * x": sum(price * price for price in clamped), "1.5 + x": sum(clamped) + 3 * count / Decimal(2),
+        "clamp(x, 0.25, 100)": sum(min(max(price, Decimal("0.25")), 100) for price in clamped),
+        "CASE WHEN x > 8 THEN x ELSE 0 END": sum(price for price in clamped if price > 8),
+    }  # fmt: skip
+    for value, exact in computed.items():
+        assert answer(tmp_path, source, f"SELECT SUM({value}) AS s FROM t", **ends) == [(float(exact),)]
+    sql = "SELECT SUM(x) AS s FROM (SELECT x FROM t UNION ALL SELECT CAST(0.5 AS DECIMAL(3, 1)) FROM t)"
+    assert answer(tmp_path, source, sql, **ends) == [(float(sum(clamped) + Decimal(len(prices)) / 2),)]
     ((median,),) = answer(tmp_path, source, "SELECT MEDIAN(x) AS m FROM t", **money, lower=str(low), upper="900.00")
     within = sorted(min(price, Decimal(900)) for price in clamped)
     assert Decimal(str(median)) in within[len(within) // 2 - 1 : len(within) // 2 + 2]
