@@ -25,6 +25,13 @@ SELECT k, COUNT(*) AS n FROM a JOIN range(2, 5) AS g(k) ON x = k GROUP BY k
 SELECT k, COUNT(*) AS n FROM a JOIN generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month') AS g(k) ON date_trunc('month', day) = k GROUP BY k
 SELECT k FROM generate_series(DATE '2024-01-31', TIMESTAMP '2024-06-30 12:00:00', INTERVAL '1 month') AS g(k) ORDER BY k
 SELECT k FROM range(9, 1, -3) AS g(k) ORDER BY k
+SELECT k FROM generate_series(date_trunc('month', DATE '2024-03-31' - INTERVAL '2 months'), DATE '2024-04-01' + 40, INTERVAL 1 MONTH) AS g(k) ORDER BY k
+WITH g AS (SELECT unnest(generate_series(DATE '2024-01-01', DATE '2024-03-01', INTERVAL 1 MONTH))::DATE AS k) SELECT k, COUNT(*) AS n FROM a JOIN g ON date_trunc('month', day) = k GROUP BY k
+SELECT k, COUNT(*) AS n FROM a JOIN (SELECT unnest(['p', 'r']) AS k) AS g ON k = kind GROUP BY k
+-- one row for each key: ROW_NUMBER, and literals for columns of a key
+WITH w AS (SELECT grade, x, row_number() OVER (PARTITION BY grade ORDER BY x DESC) AS r FROM scores) SELECT grade, COUNT(*) AS n FROM a JOIN w ON grade = CASE kind WHEN 'p' THEN 'high' ELSE 'low' END WHERE w.r = 1 GROUP BY grade
+SELECT s.x, COUNT(*) AS n FROM a JOIN (SELECT grade, x FROM scores QUALIFY row_number() OVER (PARTITION BY grade ORDER BY x) = 1) AS s ON s.grade = CASE kind WHEN 'p' THEN 'high' ELSE 'low' END GROUP BY s.x
+SELECT COUNT(*) AS n FROM a JOIN (SELECT kind, word, COUNT(*) AS c FROM a GROUP BY kind, word) AS t ON t.kind = a.kind AND t.word = 'w1' WHERE a.x < t.c
 SELECT * FROM (SELECT code, kind, x FROM a) PIVOT (SUM(x) FOR kind IN ('p' AS m0, 'q' AS m1)) AS t
 PIVOT (SELECT town AS c, size AS n FROM b) ON n USING COUNT(*) AS m0 GROUP BY c
 SELECT * FROM a PIVOT (COUNT(*) AS n, COUNT(x) AS m FOR kind IN ('p', 'q', 'none') GROUP BY code)

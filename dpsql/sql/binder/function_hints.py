@@ -100,6 +100,11 @@ _WAYS = {
     "count_distinct": "write COUNT(DISTINCT x)",
     "safe_divide": "write SAFE_DIVIDE(x, y), which is NULL where y is 0",
     "ratio_to_report": "write COUNT(*) / SUM(COUNT(*)) OVER ()",
+    "unnest": "rows that a question lists stand in FROM, FROM unnest(['a', 'b']) AS t(x), or in a SELECT without FROM",
+    "generate_series": (
+        "a series stands in FROM, with constants as its ends: FROM generate_series(DATE '2024-01-01', DATE '2024-12-01', "
+        "INTERVAL '1 month') AS t(month)"
+    ),
     "random": "answers have noise already, and the same question has the same answer",
 }
 _OTHER_NAMES = {
@@ -129,7 +134,8 @@ def function_hint(name: str) -> str | None:
 
 def unknown_function(node: exp.Func) -> Error:
     """Return the refusal of a function, with a hint how to write it if there is one."""
-    name = function_word(node).lower()
+    series = isinstance(node, exp.Explode) and isinstance(node.this, exp.GenerateSeries)
+    name = "generate_series" if series else function_word(node).lower()
     return refuse("unknown_function", name=name, position=place(node), hint=function_hint(name))
 
 

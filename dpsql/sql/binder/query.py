@@ -94,7 +94,7 @@ from dpsql.sql.binder.trees import (
     rename,
     with_names,
 )
-from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
+from dpsql.sql.binder.written_rows import column_names, in_from, with_facts, written_rows
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement, dialect
 from dpsql.sql.rewrites.pivots import listed_values, with_declared_labels, without_pivots
@@ -390,7 +390,7 @@ class QueryBinder:
             order_by_all(node, len(node.expressions))
         environment = self.environment(node, outer)
         is_whole = node is self.whole
-        node = without_laterals(self, node, environment)
+        node = without_laterals(self, node, environment) if node.args.get("from_") is not None else in_from(node)
         self.whole = node if is_whole else self.whole
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
@@ -413,6 +413,7 @@ class QueryBinder:
         if node.args.get("joins"):
             node = joins.in_any_order(joins.with_merged_names(joins.with_shared_names(node, bound), bound), bound)
         self.whole = node if is_whole else self.whole
+        bound = [self._pinned(node, alias, source, environment) for alias, source in bound]
         scope, relation = joins.joined(self, node, bound)
         scope.subquery = lambda inner: self.value(inner, environment, scope)
         where = where_written_out(node, scope)
@@ -426,6 +427,19 @@ class QueryBinder:
             return no_rows(self._rows(bare, scope, rows))
         check_unread(relation, scope.unpaired)
         return self._rows(node, scope, rows)
+
+    def _pinned(self, node: exp.Select, alias: str, source: Bound, environment: Environment) -> tuple[str, Bound]:
+        """Return a result that is joined with rows, with the rows alone that have the literals which WHERE or ON ask for in
+        columns of its key (`WHERE latest.number = 1`), so that the other columns are a key."""
+        if not isinstance(source, Released) or source.rows is not None or not source.unique:
+            return alias, source
+        parts = results.literal_parts(
+            node, alias, {source.columns[position] for key in source.unique for position in key}
+        )
+        if not parts:
+            return alias, source
+        rows = exp.select("*").from_(named_table(alias)).where(*parts)
+        return alias, self._released(rows, [(alias, source)], environment)
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
         """Bind a SELECT without aggregates over protected rows as a projection. Refuses clauses that read rows of other units."""

@@ -248,9 +248,8 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         ]
         source_keys |= {frozenset().union(*combination) for combination in list(product(*each))[:MOST_UNIQUE]}
     fixed = frozenset[str]() if node.args.get("where") is None else _fixed(node, scope)
-    unique = _output_positions(source_keys, outputs) | (
-        ONE_ROW if any(key <= fixed for key in source_keys) else frozenset()
-    )
+    source_keys |= {key - fixed for key in source_keys}
+    unique = _output_positions(source_keys, outputs) | _numbered(node, starred, outputs, scope)
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is None:
         unique |= _distinct(outputs)
@@ -260,6 +259,45 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     if len(sources) == 1 and node.args.get("group") is None:
         released = _as_source(released, sources[0][1], outputs, fixed)
     return limited(node, released)
+
+
+def literal_parts(node: exp.Select, alias: str, names: Collection[str]) -> list[exp.Expr]:
+    """Return the conditions of WHERE, and of ON of inner joins, that set columns of `alias` with these names equal to literals,
+    unless another condition compares the column with another column."""
+    conditions = conjuncts(condition_of(node, "where"))
+    for join in node.args.get("joins") or ():
+        conditions += conjuncts(join.args.get("on")) if not join.side and join.kind in ("", "INNER") else []
+    equal: dict[str, list[tuple[exp.Expr, exp.Expr]]] = {}
+    for part in conditions:
+        bare = part.unnest()
+        for side, other in (
+            ((bare.this, bare.expression), (bare.expression, bare.this)) if isinstance(bare, exp.EQ) else ()
+        ):
+            if isinstance(side, exp.Column) and side.table.lower() == alias.lower() and side.name in names:
+                equal.setdefault(side.name, []).append((bare, other))
+    return [
+        pairs[0][0].copy()
+        for pairs in equal.values()
+        if len(pairs) == 1 and isinstance(pairs[0][1].unnest(), exp.Literal)
+    ]
+
+
+def _numbered(node: exp.Select, items: Sequence[exp.Expr], outputs: Sequence[Output], scope: Scope) -> Unique:
+    """Return the keys that ROW_NUMBER gives: the number of a row and the columns by which its window is partitioned, or these
+    alone where QUALIFY keeps one number."""
+    keys: set[frozenset[int]] = set()
+    index = {column.origin: position for position, column in reversed(list(enumerate(outputs))) if column.origin}
+    names = {item.alias.lower(): item.unalias() for item in items if item.alias}
+    qualifying = [part.unnest() for part in conjuncts(condition_of(node, "qualify"))]
+    firsts = [part.this.unnest() for part in qualifying if isinstance(part, exp.EQ) and part.expression.is_int]
+    firsts = [names.get(first.name.lower(), first) if isinstance(first, exp.Column) else first for first in firsts]
+    for position, item in [*enumerate(item.unalias() for item in items), *((None, first) for first in firsts)]:
+        if not isinstance(item, exp.Window) or not isinstance(item.this, exp.RowNumber):
+            continue
+        parts = [output(part, scope) for part in item.args.get("partition_by") or ()]
+        if all(_told_apart(part) and part.origin in index for part in parts):
+            keys.add(frozenset([index[part.origin] for part in parts] + ([] if position is None else [position])))
+    return frozenset(keys)
 
 
 def _fixed(node: exp.Select, scope: Scope) -> frozenset[str]:

@@ -11,6 +11,7 @@ day becomes the month's last day).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,8 +28,9 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import literal
-from dpsql.sql.binder.scalars import literal_interval, literal_value, temporal
-from dpsql.sql.binder.scope import Released, only
+from dpsql.sql.binder.scalars import Scalars, literal_interval, literal_value, temporal
+from dpsql.sql.binder.scope import Released, Scope, only
+from dpsql.sql.binder.trees import output_name
 from dpsql.sql.lexer import place
 
 MOST_COLUMNS = 20
@@ -55,6 +57,31 @@ def written_rows(node: exp.Expr) -> tuple[exp.Query, Rows] | None:
     if len({len(row) for row in rows}) != 1:
         raise refuse("syntax", detail="rows of VALUES have different numbers of columns", position=place(node))
     return _stacked(rows), rows
+
+
+def in_from(node: exp.Select) -> exp.Select:
+    """Return a SELECT without FROM with the rows of the one UNNEST(...) of its list in FROM: `SELECT unnest(['a', 'b'])`,
+    `SELECT unnest(generate_series(...))::date AS month`, and PostgreSQL's `SELECT generate_series(...)` (`rewrites.dialects`).
+    Other SELECTs unchanged."""
+    calls = [(number, call) for number, item in enumerate(node.expressions) for call in item.find_all(exp.Explode)]
+    if len(calls) != 1 or calls[0][1].find_ancestor(exp.Select) is not node:
+        return node
+    copy: exp.Select = node.copy()
+    item = copy.expressions[calls[0][0]]
+    label, call = output_name(item), item.find(exp.Explode)
+    rows = call.this.unnest()
+    alias = exp.TableAlias(this=exp.to_identifier(_UNNESTED), columns=[exp.to_identifier(_UNNESTED)])
+    is_series = isinstance(rows, exp.GenerateSeries)
+    source = exp.Table(this=rows, alias=alias) if is_series else exp.Unnest(expressions=[rows], alias=alias)
+    call.replace(exp.column(_UNNESTED, quoted=True))
+    if not item.alias:
+        item = copy.expressions[calls[0][0]]  # the call itself may be the item
+        item.replace(exp.alias_(item.copy(), label, quoted=True))
+    copy.set("from_", exp.From(this=source))
+    return copy
+
+
+_UNNESTED = "unnest"
 
 
 def column_names(node: exp.Expr, rows: Rows) -> tuple[str, ...]:
@@ -166,7 +193,7 @@ MOST_IN_SERIES = 366
 
 def series_rows(node: exp.Expr) -> list[list[exp.Expr]] | None:
     """Return the rows of a series in FROM, with one column each; None for anything else. Refuses (series) ends and steps that are
-    not literals, series without rows, and series of more than `MOST_IN_SERIES` rows."""
+    not constants, series without rows, and series of more than `MOST_IN_SERIES` rows."""
     series = node.this if isinstance(node, exp.Table) else None
     if not isinstance(series, exp.GenerateSeries):
         return None
@@ -199,12 +226,23 @@ def series_name(node: exp.Table) -> str:
 
 
 def _end(series: exp.GenerateSeries, name: str) -> int | datetime:
-    """Return start or end as an integer or a timestamp; a date becomes its midnight."""
+    """Return start or end as an integer or a timestamp, of constants alone (`CURRENT_DATE - INTERVAL '6 months'`); a date becomes
+    its midnight."""
     node = series.args.get(name)
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
-        moment = temporal(str(node.this.this), Type.TIMESTAMP, series)
-        return moment if isinstance(moment, datetime) else datetime.combine(moment, time())
-    return _whole(series, node)
+    if node is None or isinstance(node.unnest(), (exp.Literal, exp.Neg)):
+        return _whole(series, node)
+    try:
+        value = evaluate(Scalars(Scope([])).bind(node), {})
+    except Error:
+        raise _refusal(series, _CONSTANT) from None
+    if type(value) is int or isinstance(value, datetime):
+        return value
+    if not isinstance(value, date):
+        raise _refusal(series, _CONSTANT)
+    return datetime.combine(value, time())
+
+
+_CONSTANT = "start, end and step are constants, and a step of dates an INTERVAL"
 
 
 def _whole(series: exp.GenerateSeries, node: exp.Expr | None) -> int:
@@ -213,8 +251,20 @@ def _whole(series: exp.GenerateSeries, node: exp.Expr | None) -> int:
     inner = bare.this if isinstance(bare, exp.Neg) else bare
     value = literal_value(inner) if isinstance(inner, exp.Literal) and not inner.is_string else None
     if not isinstance(value, int):
-        raise _refusal(series, "start, end and step are literals, and a step of dates an INTERVAL")
+        raise _refusal(series, _CONSTANT)
     return -value if isinstance(bare, exp.Neg) else value
+
+
+_WRITTEN_STEP = re.compile(r" *(-?[0-9]+) +([A-Za-z]+) *")
+"""A step that is written as a text, '1 month'."""
+
+
+def _interval(step: exp.Expr | None) -> exp.Interval | None:
+    """Return a step of dates, which may be written as a text; None for other steps."""
+    if isinstance(step, exp.Interval):
+        return step
+    written = _WRITTEN_STEP.fullmatch(step.name) if isinstance(step, exp.Literal) else None
+    return written and exp.Interval(this=exp.Literal.string(written[1]), unit=exp.Var(this=written[2]))
 
 
 def _steps(
@@ -224,8 +274,8 @@ def _steps(
     if isinstance(start, int):
         by = 1 if step is None else _whole(series, step)
         after: Callable[[Any], Any] = lambda value: value + by  # noqa: E731
-    elif isinstance(step, exp.Interval):
-        function, by = literal_interval(step, series)
+    elif (interval := _interval(step)) is not None:
+        function, by = literal_interval(interval, series)
         after = partial(_later, series, function, by)
     else:
         raise _refusal(series, "a step of dates is an INTERVAL")

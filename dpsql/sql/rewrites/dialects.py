@@ -1,7 +1,8 @@
 """Where DuckDB and PostgreSQL read one text differently, and the text of the one in the words of the other.
 
 `dp.dialect = postgresql`: a quotient of integers is whole (16 documentation, 9.3), a backslash in a pattern of LIKE takes the
-next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), and names without quotes are in lower case (4.1.1). Parts of
+next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), generate_series in the list of a SELECT gives rows (and no
+list, 9.25), and names without quotes are in lower case (4.1.1). Parts of
 dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient of results is a
 real number in both, because a noisy count is an estimate and no integer; one person's count is an integer.
 """
@@ -35,6 +36,7 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
     if dialect != "postgresql" or statement.query is None:
         return statement
     query = statement.query.copy()
+    _rows_of_series(query)
     reals = _real_outputs(query) if statement.has(exp.Div) else frozenset()
     kinds = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Identifier, exp.Extract, exp.Anonymous)
     for node in reversed(list(query.find_all(*kinds))):
@@ -62,6 +64,15 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
     _require_distinct_names(query)
     return replace(statement, query=query)
+
+
+def _rows_of_series(query: exp.Query) -> None:
+    """Write each generate_series outside FROM as unnest(generate_series(...))."""
+    for series in list(query.find_all(exp.GenerateSeries)):
+        if not isinstance(series.parent, (exp.Table, exp.Explode)):
+            rows = exp.Explode(this=series.copy())
+            rows.meta[LABEL] = "generate_series"
+            series.replace(rows)
 
 
 def _require_distinct_names(query: exp.Query) -> None:

@@ -47,6 +47,8 @@ ROWS = [
 ]
 COLUMNS = "age bigint, tens bigint, word text, day date, seen timestamp"
 DIFFERENT = [
+    "SELECT k, COUNT(*) AS n FROM facts, (SELECT generate_series(1, 3) AS k) AS g WHERE tens = k GROUP BY k",
+    "WITH g AS (SELECT generate_series('2008-01-01'::date, '2009-03-01', '1 year')::date AS k) SELECT COUNT(*) AS n FROM facts JOIN g ON day = k",
     "SELECT SUM(age / 7) AS n FROM facts",
     "SELECT SUM(-age / 7) AS n FROM facts WHERE age / 2 = 3",
     "SELECT COUNT(*) AS N FROM facts WHERE age / 10 < 1 AND age > 5",
