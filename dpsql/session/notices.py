@@ -205,6 +205,22 @@ def group_column_notices(question: NoticedQuestion) -> tuple[str, ...]:
     return group_notices(question.columns)
 
 
+def listed_notice(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return the notice that groups of public keys without a number say nothing about the data."""
+    keys = dict.fromkeys(
+        expression_text(key.expression, column_texts(block.source))
+        for block in question.planned.plan.blocks
+        if not block.measures and all(key.values is not None for key in block.keys)
+        for key in block.keys
+    )
+    if not keys:
+        return ()
+    return (
+        f"the shown values of {', '.join(keys)} are all that the policy and conditions on them alone allow, whether or not the "
+        "data have such rows; add COUNT(*) to see how many, and HAVING COUNT(*) > 20, for example, to leave out the others",
+    )
+
+
 def drop_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return notices on rows that may belong to no group, because of values that the policy does not list (policy key `outside`).
     Where a label stands for those, only a missing value that the policy excludes is left."""
@@ -473,6 +489,7 @@ RULES: tuple[tuple[Rule, Shown], ...] = (
     (failed_test_notices, Shown.ANSWER),
     (stage_notices, Shown.DETAILS | Shown.ANSWER),
     (group_column_notices, Shown.EXPLAIN),
+    (listed_notice, Shown.EXPLAIN | Shown.ANSWER),
     (drop_notices, Shown.EXPLAIN | Shown.STANDING),
     (label_notices, Shown.EXPLAIN | Shown.ANSWER),
     (key_notices, Shown.EXPLAIN | Shown.STANDING),

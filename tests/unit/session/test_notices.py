@@ -73,6 +73,15 @@ def test_rows_that_noise_may_have_chosen_are_counted(noiseless: Session) -> None
     assert "of about 2 rows that noise might choose there, 0 are chosen in any case" in doubtful.notices
 
 
+def test_keys_without_a_number_are_said_to_say_nothing_of_the_data(session: Session) -> None:
+    said = "the shown values of region are all that the policy and conditions on them alone allow"
+    for sql in ("SELECT DISTINCT region FROM patients WHERE age > 70", "SELECT region FROM patients GROUP BY region"):
+        for notes in (session.execute(sql).notices, session.explain(sql).notes):
+            assert any(notice.startswith(said) for notice in notes)
+    counted = session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
+    assert not any(notice.startswith(said) for notice in counted.notices)
+
+
 def test_a_counted_condition_is_remarked_before_it_is_paid_and_with_the_answer(session: Session) -> None:
     notice = "COUNT(age > 60) counts every row where age > 60 is true or false; COUNT_IF(age > 60) counts those where it is true"
     sql = "SELECT COUNT(age > 60) AS n, COUNT(age) AS m FROM patients"
