@@ -56,10 +56,12 @@ def reached(head: str, options: list[str], texts: tuple[str, ...]) -> dict[tuple
     are reached."""
     most: dict[tuple[int, str, str], tuple[int, int]] = {}
     for text in texts:
-        base, price = observed("", head.format(text), options)
+        base = observed("", head.format(text), options)
+        with worlds()[""].options(options):
+            price = planned(worlds()[""], head.format(text))
         measuring = [priced for priced in price.blocks if priced.noise.terms]
         for name in UNITS:
-            other, _ = observed(name, head.format(text), options)
+            other = observed(name, head.format(text), options)
             assert compare(price, base.blocks, other.blocks).problems == [], (
                 f"{head.format(text)}\nand the unit: {name}"
             )
@@ -73,12 +75,11 @@ def reached(head: str, options: list[str], texts: tuple[str, ...]) -> dict[tuple
     return most
 
 
-def observed(name: str, sql: str, options: list[str]) -> tuple[Observed, Price]:
-    world = worlds()[name]
-    with world.options(options):
-        seen, price = world.observe(sql), planned(world, sql)
+def observed(name: str, sql: str, options: list[str]) -> Observed:
+    with worlds()[name].options(options):
+        seen = worlds()[name].observe(sql)
     assert seen.outcome == "answered", f"{sql}\n{seen.outcome}"
-    return seen, price
+    return seen
 
 
 def farthest(terms: Any, left: Measured, right: Measured) -> dict[str, tuple[dict[str, int], Sensitivity]]:
