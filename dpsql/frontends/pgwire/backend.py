@@ -21,7 +21,7 @@ from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
 from dpsql.frontends.pgwire.constants.tokens import said
-from dpsql.frontends.pgwire.encodings import read_parameter
+from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.frontends.pgwire.parameters import declared_types, set_configs, values_in
 from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
 from dpsql.frontends.pgwire.rows import (
@@ -247,8 +247,9 @@ class Backend:
         if message.portal and message.portal in self._portals:
             raise refuse("portal_known", name=message.portal)
         formats = formats_for(message.formats, len(message.values))
+        read = parameter_text if prepared.kind == "constant" else read_parameter
         values = tuple(
-            read_parameter(oid, form, data, number)
+            read(oid, form, data, number)
             for number, (oid, form, data) in enumerate(zip(prepared.oids, formats, message.values, strict=True), 1)
         )
         values_bytes = sum(_VALUE_BYTES + 3 * len(data or b"") for data in message.values)
@@ -444,7 +445,9 @@ class Backend:
             named = self._statement(command.name)
             if named.command is not None:
                 raise refuse("wire_prepare", word=f"EXECUTE of {named.command.tag}")
-            return self._inner(Portal(named, values_in(command.query or Piece(""), named.oids)))
+            return self._inner(
+                Portal(named, values_in(command.query or Piece(""), named.oids, named.kind == "constant"))
+            )
         if command.kind == "close":
             return self._closed(command)
         if command.kind in ("deallocate", "discard"):

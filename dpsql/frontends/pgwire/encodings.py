@@ -456,3 +456,13 @@ def read_parameter(oid: int, form: int, data: bytes | None, number: int) -> Any:
         return kind.receive(data) if form == 1 else kind.read(data.decode("utf-8"))
     except (ValueError, struct.error, InvalidOperation, OverflowError, IndexError, KeyError):
         raise refuse("wire_parameter", number=number, type=kind.name) from None
+
+
+def parameter_text(oid: int, form: int, data: bytes | None, number: int) -> str | None:
+    """Return a parameter's text, as PostgreSQL would write it. Raises wire_parameter."""
+    if data is None:
+        return None
+    try:
+        return codec(oid).write(read_parameter(oid, form, data, number)) if form == 1 else data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise refuse("wire_parameter", number=number, type=codec(oid).name) from None

@@ -16,11 +16,11 @@ from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.catalog.shape import relations, type_names
-from dpsql.frontends.pgwire.encodings import read_parameter
+from dpsql.frontends.pgwire.constants.syntax import MOST_PARAMETERS
+from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.policy import Policy
 from dpsql.sql.lexer import Piece, place
 
-MOST_PARAMETERS = 1_000
 _WIRE = {
     "bool": e.BOOL,
     "int2": e.INT2,
@@ -221,16 +221,17 @@ def declared_types(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(map(_named, types))
 
 
-def values_in(text: Piece, oids: Sequence[int]) -> tuple[Any, ...]:
-    """Return the values of EXECUTE: literals, each read as a value of the type of its parameter. Raises wire_syntax,
+def values_in(text: Piece, oids: Sequence[int], as_texts: bool = False) -> tuple[Any, ...]:
+    """Return the values of EXECUTE: literals, each read as a value of the type of its parameter, or left a text. Raises
+    wire_syntax,
     wire_arguments, and refusals of values that do not fit."""
     tree = read_postgres(Piece("SELECT " + text.sql))
     outputs = tree.selects if isinstance(tree, exp.Select) else []
     if len(outputs) != len(oids):
         raise refuse("wire_arguments", got=len(outputs), want=len(oids))
+    read = parameter_text if as_texts else read_parameter
     return tuple(
-        read_parameter(oid, 0, _text(output), number)
-        for number, (oid, output) in enumerate(zip(oids, outputs, strict=True), 1)
+        read(oid, 0, _text(output), number) for number, (oid, output) in enumerate(zip(oids, outputs, strict=True), 1)
     )
 
 

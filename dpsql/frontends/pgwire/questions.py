@@ -30,7 +30,7 @@ from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
 from dpsql.frontends.pgwire.constants.answers import parsed as constant_select
-from dpsql.frontends.pgwire.constants.syntax import Select
+from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
@@ -77,7 +77,7 @@ class PreparedStatement:
     oids: tuple[int, ...] = ()
     command: Command | None = None
     tree: exp.Expr | None = None
-    select: Select | None = None
+    select: WrittenQuery | None = None
     inner: PreparedStatement | None = None
     fields: tuple[ResultField, ...] | None = field(default=None)
     held: Held | None = field(default=None)
@@ -173,12 +173,12 @@ class Questions:
         plain = about_data and not about_catalog and first_parameter(piece) is None
         if plain or not _is_query(piece):
             return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
-        if not about_data and first_parameter(piece) is None:
+        if not about_data:
             select = self._catalog.selects.get(piece.sql, lambda: _constant(piece, about_catalog), len(piece.sql))
-            constant = None if select is None else answerable(select, self._place)
+            constant = None if select is None else answerable(select, self._place, declared)
             if constant is not None:
                 fields = tuple(starmap(ResultField, constant.columns))
-                return PreparedStatement(piece, "constant", select=select, fields=fields)
+                return PreparedStatement(piece, "constant", constant.parameters, select=select, fields=fields)
 
         def parsed() -> tuple[str, tuple[int, ...], exp.Expr | None]:
             tree = read_postgres(piece)
@@ -242,7 +242,7 @@ class Questions:
     def _fields_with(self, prepared: PreparedStatement, values: Sequence[Any]) -> tuple[ResultField, ...]:
         """Return the columns of a question with these values of its parameters."""
         if prepared.kind == "constant":
-            return tuple(starmap(ResultField, self._constant(prepared).columns))
+            return tuple(starmap(ResultField, self._constant(prepared, None).columns))
         if prepared.kind == "catalog":
             return _fields(self._repeated(prepared, values, self._catalog.describe).schema)
         try:
@@ -258,7 +258,7 @@ class Questions:
         """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays. `held`:
         the memory of the statement, at the end that of the rows; without room for them there is memory_full."""
         if prepared.kind == "constant":
-            return self._run_constant(prepared, held)
+            return self._run_constant(prepared, values, held)
         if prepared.kind == "catalog":
             table = self._repeated(prepared, values, self._catalog.run)
             held.resize(table.get_total_buffer_size())
@@ -325,30 +325,30 @@ class Questions:
             error.charged = not release.reused and release.loss != PrivacyLoss.nothing()
             raise
 
-    def _constant(self, prepared: PreparedStatement) -> Answerable:
+    def _constant(self, prepared: PreparedStatement, values: Sequence[str | None] | None) -> Answerable:
         assert prepared.select is not None
-        constant = answerable(prepared.select, self._place)
+        constant = answerable(prepared.select, self._place, prepared.oids, values)
         if constant is None:
             raise refuse("catalog_query")
         return constant
 
-    def _run_constant(self, prepared: PreparedStatement, held: Held) -> StatementResult:
-        constant = self._constant(prepared)
+    def _run_constant(self, prepared: PreparedStatement, values: Sequence[str | None], held: Held) -> StatementResult:
+        constant = self._constant(prepared, values)
         try:
             table = constant.table()
         except Large:
-            table = self._large_constant(prepared)
+            table = self._large_constant(prepared, values)
         except Elsewhere:
             raise refuse("catalog_query") from None
         held.resize(table.get_total_buffer_size())
         return StatementResult("SELECT", tuple(starmap(ResultField, constant.columns)), table)
 
-    def _large_constant(self, prepared: PreparedStatement) -> pa.Table:
+    def _large_constant(self, prepared: PreparedStatement, values: Sequence[str | None]) -> pa.Table:
         """Return the rows of a constant that is too large for this process, from the confined one."""
         tree = read_postgres(prepared.piece)
         if tree is None:
             raise refuse("catalog_query")
-        return self._in_catalog(partial(self._catalog.run, tree, self._place))
+        return self._in_catalog(partial(self._catalog.run, with_values(tree, values), self._place))
 
     def _repeated(self, prepared: PreparedStatement, values: Sequence[Any], ask: Callable[..., pa.Table]) -> pa.Table:
         """Return what `ask` (`run` or `describe` of the catalog) returns for a statement, or returned before in this state."""
@@ -487,7 +487,7 @@ def _error_bars(release: Release) -> str:
     return f"error bars ({release.confidence * 100:.4g} %): {', '.join(parts)}; " if parts else ""
 
 
-def _constant(piece: Piece, about_catalog: bool) -> Select | None:
+def _constant(piece: Piece, about_catalog: bool) -> WrittenQuery | None:
     """Return a question without tables as it is computed in this process; None for others. Raises PostgreSQL's syntax errors, but
     for a question about catalogs only if the reader of catalogs finds one as well: it knows more of PostgreSQL."""
     try:

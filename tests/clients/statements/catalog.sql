@@ -268,7 +268,6 @@ SELECT 1 UNION ALL SELECT 1
 VALUES (1, 'a'), (2, 'b')
 SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t(n, s) ORDER BY n DESC LIMIT 1 OFFSET 1
 TABLE pg_am
--- differs: numeric divisions have the places of a double
 SELECT count(*), sum(x), avg(x), min(x), max(x), bool_and(x > 0), every(x > 0) FROM (VALUES (1), (2)) t(x)
 SELECT x, row_number() OVER (ORDER BY x), rank() OVER (ORDER BY x), lag(x) OVER (ORDER BY x) FROM (VALUES (1), (2)) t(x) ORDER BY x
 SELECT count(*) FILTER (WHERE x > 1), count(DISTINCT x) FROM (VALUES (1), (2), (2)) t(x)
@@ -868,11 +867,9 @@ SELECT 1 + '2', '3' || 4, 2 * '2.5'::numeric, 1 = '1', '1' < 2
 SELECT 1 = 'a'
 SELECT 5 / 2, 5.0 / 2, 5 / 2.0, 1.0 / 3, 10 % 3, -5 / 2, 5.5 % 2
 SELECT 1.10 + 2.205, 1.5 * 1.5, 2.0 - 1, round(2.567, 2), round(2.5), trunc(2.567, 1), ceil(1.2), floor(-1.2), abs(-3.50)
--- differs: numbers have the places of a double
 SELECT avg(x), sum(x), stddev(x) IS NULL, var_pop(x) FROM (VALUES (1.5), (2.5)) t(x)
 SELECT avg(x)::float8, count(*) filter (where x > 1), string_agg(x::text, '-' order by x) FROM (VALUES (1), (2)) t(x)
 SELECT power(2, 3), sqrt(4), exp(0), ln(1), log(100), mod(7, 3), sign(-2), cbt(8)
--- differs: types and functions that no catalog needs
 SELECT cbrt(27), degrees(pi()), gcd(12, 18), lcm(4, 6), width_bucket(5, 0, 10, 5), div(7, 2)
 SELECT json_build_object('a', null, 'b', true, 'c', array[1,2]), jsonb_build_object('z', 1, 'a', 'x'), row_to_json(row(1, 'a'))
 SELECT to_json(array['a','b']), array_to_json(array[1,2]), to_jsonb('a'::text), json_build_array(1, 'x', null, true)
@@ -880,9 +877,7 @@ SELECT '{"a": {"b": [1, 2]}}'::jsonb #> '{a,b}', '{"a": {"b": [1, 2]}}'::jsonb #
 SELECT '{"b": 1, "a": 2}'::jsonb, '{"b": 1,  "a": 2}'::json, '{"a":1}'::jsonb || '{"b":2}'::jsonb, '{"a":1,"b":2}'::jsonb - 'a', '{"a":1}'::jsonb @> '{"a":1}'
 SELECT jsonb_typeof('1'), jsonb_array_length('[1,2]'), jsonb_pretty('{"a":1}'), json_typeof('null')
 SELECT * FROM jsonb_each('{"a":1,"b":"x"}') ORDER BY key
--- differs: types and functions that no catalog needs
 SELECT * FROM jsonb_to_recordset('[{"a":1,"b":"x"},{"a":2}]') AS t(a int, b text)
--- differs: types and functions that no catalog needs
 SELECT * FROM json_to_record('{"a":1}') AS x(a int)
 SELECT jsonb_array_elements('[1,{"a":2}]'), jsonb_array_elements_text('["a","b"]')
 SELECT json_agg(t) FROM (VALUES (1, 'a')) t(x, y)
@@ -897,7 +892,6 @@ SELECT unnest(ARRAY[1,2]), unnest(ARRAY['a','b','c'])
 SELECT ARRAY(SELECT generate_series(1, 3)), ARRAY(SELECT relname FROM pg_class WHERE relname IN ('orders','users') ORDER BY 1)
 SELECT array_replace(ARRAY[1,2,1], 1, 9), array_fill(0, ARRAY[2]), array_dims(ARRAY[1,2]), trim_array(ARRAY[1,2,3], 1), array_positions(ARRAY[1,2,1], 1)
 SELECT ('{1,2,3}'::int[])[2], ('{a,b}'::text[])[1:1], '{{1,2},{3,4}}'::int[], '{"a b","c\"d",NULL}'::text[]
--- differs: not answered as there yet
 SELECT NULL || ARRAY[1], array_append(NULL, 1), array_to_string(NULL::text[] || ARRAY['a'], ','), coalesce(NULL::text[], '{}')
 SELECT '1 day 2 hours'::interval, interval '90 minutes', interval '1 year 3 mons', '2 weeks'::interval, make_interval(days => 3), justify_hours(interval '30 hours')
 SELECT extract(epoch from interval '1 day'), extract(dow from date '2024-01-15'), extract(isodow from date '2024-01-14'), extract(doy from date '2024-02-01'), extract(week from date '2024-01-15'), extract(quarter from date '2024-05-01')
@@ -918,7 +912,6 @@ SELECT 1::bit(3), B'101'::int, '101'::bit(3), B'1' || B'0'
 SELECT chr(65), ascii('A'), to_hex(255), quote_literal('a''b'), quote_ident('A b'), quote_nullable(NULL), format('%s-%I-%L-%%', 'a', 'B', 'c'), format('%1$s %1$s %2$s', 'a', 'b'), format('%5s|%-5s|', 'a', 'b')
 SELECT true AND NULL, NOT NULL::bool, 1 IS DISTINCT FROM NULL, 1 IS NOT DISTINCT FROM 1, NULL IS NULL, (1 > 0) IS TRUE, (NULL::bool) IS UNKNOWN, 1 BETWEEN SYMMETRIC 2 AND 0, bool 'yes', 'off'::bool
 SELECT CASE WHEN 1 > 2 THEN 1 END, CASE 1 WHEN 1 THEN 'a' ELSE 'b' END, NULLIF(1, 2), COALESCE(NULL, 'a'), GREATEST(1, 2.5), LEAST('b', 'a')
--- differs: not answered as there yet
 SELECT 1::int2 + 1::int8, pg_typeof(1::int2 + 1::int8), pg_typeof(1 + 1.5), pg_typeof('a' || 'b'), pg_typeof(now()), pg_typeof(ARRAY[1]), pg_typeof(NULL), pg_typeof(1.5), pg_typeof(count(*)), pg_typeof(sum(1)), pg_typeof(avg(1))
 SELECT pg_typeof('a'::name), pg_typeof('a'::"char"), pg_typeof('a'::varchar), pg_typeof('a'::char(3)), pg_typeof('{}'::json), pg_typeof('{}'::jsonb), pg_typeof(gen_random_uuid()), pg_typeof(current_user), pg_typeof(current_database()), pg_typeof(version()), pg_typeof('1'::numeric(5,2))
 SELECT pg_typeof(relname), pg_typeof(relkind), pg_typeof(relnatts), pg_typeof(reltuples), pg_typeof(relacl), pg_typeof(reloptions), pg_typeof(relfrozenxid), pg_typeof(oid::regclass), pg_typeof(relnamespace::regnamespace) FROM pg_class LIMIT 1
@@ -936,7 +929,6 @@ SELECT x, row_number() OVER (ORDER BY x), sum(x) OVER (), ntile(2) OVER (ORDER B
 SELECT x, y, count(*) FROM (VALUES (1, 2), (1, 3)) t(x, y) GROUP BY ROLLUP (x, y) ORDER BY 1, 2
 SELECT x, grouping(x), count(*) FROM (VALUES (1), (1)) t(x) GROUP BY GROUPING SETS ((x), ()) ORDER BY 1
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x) FROM generate_series(1, 4) x
--- differs: not answered as there yet
 SELECT corr(x, y), regr_slope(x, y), bit_and(x), bit_or(x), every(x > 0), bool_or(x > 2) FROM (VALUES (1, 2), (2, 4)) t(x, y)
 SELECT DISTINCT ON (x) x, y FROM (VALUES (1, 2), (1, 3)) t(x, y) ORDER BY x, y DESC
 SELECT x FROM generate_series(1, 10) x WHERE x > 3 ORDER BY x LIMIT 2 OFFSET 1

@@ -340,7 +340,6 @@ SELECT [1]
 SELECT 1 == 1
 SELECT 1 != 2, 1 <> 2, 1 ^ 2, 5 & 3, 5 | 3, 5 # 3, ~5, 1 << 2, |/ 25.0, @ -5, 5 !
 SELECT "a" FROM (SELECT 1 AS a) t
--- differs: read as other dialects read it
 SELECT A FROM (SELECT 1 AS "A") t
 SELECT 1 AS "x", 2 AS X, 3 "Y"
 SELECT 1 a, 2 value, 3 name, 4 type, 5 user

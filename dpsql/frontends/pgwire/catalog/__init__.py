@@ -14,7 +14,7 @@ from dpsql.frontends.pgwire.catalog.coercion import output_oids
 from dpsql.frontends.pgwire.catalog.database import image
 from dpsql.frontends.pgwire.catalog.engine_errors import our_refusal
 from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
-from dpsql.frontends.pgwire.constants.syntax import Select
+from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery
 from dpsql.policy import Policy
 from dpsql.release.confinement import ConfinedError, ConfinedPool
 from dpsql.storage.memory import RecentValues
@@ -47,7 +47,7 @@ class Catalog:
         self.parsed: RecentValues[tuple[str, tuple[int, ...], exp.Expr | None]] = RecentValues(
             _MOST_REPEATED, _MOST_TEXT
         )
-        self.selects: RecentValues[Select | None] = RecentValues(_MOST_REPEATED, _MOST_TEXT)
+        self.selects: RecentValues[WrittenQuery | None] = RecentValues(_MOST_REPEATED, _MOST_TEXT)
         self._answers: RecentValues[pa.Table | None] = RecentValues(_MOST_REPEATED, _MOST_ANSWERS_BYTES)
 
     def repeated(self, text: str, state: Hashable, ask: Callable[[], pa.Table], size: int = 0) -> pa.Table:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 from dpsql.frontends.pgwire.constants import types as t
@@ -125,6 +126,11 @@ function("*(float8, interval) interval")(lambda factor, v: v.times(factor))
 function("/(interval, float8) interval")(lambda v, factor: v.times(1 / factor) if factor else _zero())
 
 
+def mean_span(values: list[ClockSpan]) -> ClockSpan:
+    """Return the mean of intervals."""
+    return reduce(lambda a, b: a.plus(b), values).times(1 / len(values))
+
+
 def _zero() -> Any:
     raise said("22012", "division by zero")
 
@@ -205,12 +211,6 @@ def _in_zone(name: str, value: Any) -> Any:
     return value if isinstance(value, float) else value.replace(tzinfo=UTC).astimezone(zone(name)).replace(tzinfo=None)
 
 
-@function("timezone(text, timetz) timetz", context=True)
-def _clock_in_zone(context: t.Context, name: str, value: TimeTz) -> TimeTz:
-    offset = seconds_of(context.now.replace(tzinfo=UTC).astimezone(zone(name)))
-    return TimeTz((value.micros + (offset - value.offset) * 10**6) % DAY, offset)
-
-
 @function("timezone(interval, timestamp) timestamptz")
 def _to_utc_by(step: ClockSpan, value: Any) -> Any:
     if step.months or step.days:
@@ -244,16 +244,6 @@ def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, sec
     return datetime.combine(_make_date(year, month, day), time(0)) + timedelta(
         microseconds=micros_of(_make_time(hour, minute, second))
     )
-
-
-@function(
-    "make_timestamptz(year int4, month int4, mday int4, hour int4, min int4, sec float8, timezone text?) timestamptz",
-    context=True,
-)
-def _make_timestamptz(context: t.Context, *parts: Any) -> Any:
-    moment = _make_timestamp(*parts[:6])
-    where = zone(parts[6]) if len(parts) > 6 else context.zone
-    return moment.replace(tzinfo=where).astimezone(UTC).replace(tzinfo=None)
 
 
 @function(

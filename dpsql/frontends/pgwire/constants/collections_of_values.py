@@ -249,9 +249,6 @@ function("<@(anyrange, anyrange) bool")(lambda a, b: _covers(b, a))
 function("&&(anyrange, anyrange) bool")(lambda a, b: not _common(a, b).empty)
 function("<<(anyrange, anyrange) bool")(_before)
 function(">>(anyrange, anyrange) bool")(lambda a, b: _before(b, a))
-function("&<(anyrange, anyrange) bool")(lambda a, b: not a.empty and not b.empty and t.high_key(a) <= t.high_key(b))
-function("&>(anyrange, anyrange) bool")(lambda a, b: not a.empty and not b.empty and t.low_key(b) <= t.low_key(a))
-function("-|-(anyrange, anyrange) bool")(lambda a, b: _adjacent(a, b) or _adjacent(b, a))
 function("*(anyrange, anyrange) anyrange")(_common)
 function("=(anyrange, anyrange) bool")(lambda a, b: a == b)
 function("<>(anyrange, anyrange) bool")(lambda a, b: a != b)
@@ -264,8 +261,6 @@ function("@>(anymultirange, anymultirange) bool")(
     lambda v, inner: all(any(_covers(part, item) for part in v) for item in inner)
 )
 function("&&(anymultirange, anymultirange) bool")(lambda a, b: any(not _common(x, y).empty for x in a for y in b))
-function("+(anymultirange, anymultirange) anymultirange")(lambda a, b: t.united([*a, *b]))
-function("*(anymultirange, anymultirange) anymultirange")(lambda a, b: t.united([_common(x, y) for x in a for y in b]))
 function("=(anymultirange, anymultirange) bool")(lambda a, b: a == b)
 function("<>(anymultirange, anymultirange) bool")(lambda a, b: a != b)
 
@@ -285,32 +280,7 @@ def _union(a: Range, b: Range) -> Range:
     raise said("22000", "result of range union would not be contiguous")
 
 
-@function("-(anyrange, anyrange) anyrange")
-def _difference(a: Range, b: Range) -> Range:
-    shared = _common(a, b)
-    if shared.empty:
-        return a
-    left, right = t.low_key(a) < t.low_key(b), t.high_key(b) < t.high_key(a)
-    if left and right:
-        raise said("22000", "result of range difference would not be contiguous")
-    if left:
-        return Range(a.low, b.low, a.low_in, not b.low_in)
-    return Range(b.high, a.high, not b.high_in, a.high_in) if right else _EMPTY
-
-
 # --- network addresses ------------------------------------------------------------------------------------------------
-
-
-def _interface(address: int, size: int, version: int) -> Any:
-    most = 32 if version == 4 else 128
-    if not 0 <= address < 1 << most:
-        raise said("22003", "result is out of range")
-    kind = ipaddress.IPv4Interface if version == 4 else ipaddress.IPv6Interface
-    return kind((address, size))
-
-
-def _moved(value: Any, by: int) -> Any:
-    return _interface(int(value.ip) + by, value.network.prefixlen, value.version)
 
 
 def _within(inner: Any, outer: Any, equal: bool) -> bool:
@@ -324,52 +294,11 @@ function("<<=(inet, inet) bool")(lambda a, b: _within(a, b, equal=True))
 function(">>(inet, inet) bool")(lambda a, b: _within(b, a, equal=False))
 function(">>=(inet, inet) bool")(lambda a, b: _within(b, a, equal=True))
 function("&&(inet, inet) bool")(lambda a, b: _within(a, b, equal=True) or _within(b, a, equal=True))
-function("+(inet, int8) inet")(_moved)
-function("+(int8, inet) inet")(lambda n, v: _moved(v, n))
-function("-(inet, int8) inet")(lambda v, n: _moved(v, -n))
-function("-(inet, inet) int8")(lambda a, b: int(a.ip) - int(b.ip))
-function("~(inet) inet")(lambda v: _interface(~int(v.ip) % (1 << v.max_prefixlen), v.network.prefixlen, v.version))
-function("&(inet, inet) inet")(
-    lambda a, b: _interface(int(a.ip) & int(b.ip), max(a.network.prefixlen, b.network.prefixlen), a.version)
-)
-function("|(inet, inet) inet")(
-    lambda a, b: _interface(int(a.ip) | int(b.ip), max(a.network.prefixlen, b.network.prefixlen), a.version)
-)
 function("host(inet) text")(lambda v: str(v.ip))
-function("text(inet) text")(str)
 function("family(inet) int4")(lambda v: v.version)
 function("masklen(inet) int4")(lambda v: v.network.prefixlen)
 function("netmask(inet) inet")(lambda v: ipaddress.ip_interface(str(v.netmask)))
-function("hostmask(inet) inet")(lambda v: ipaddress.ip_interface(str(v.hostmask)))
 function("network(inet) cidr")(lambda v: ipaddress.ip_interface(str(v.network)))
-function("broadcast(inet) inet")(lambda v: _interface(int(v.network.broadcast_address), v.network.prefixlen, v.version))
-function("inet_same_family(inet, inet) bool")(lambda a, b: a.version == b.version)
-
-
-def _abbreviated(value: Any) -> str:
-    if value.version == 6:
-        raise Elsewhere
-    size = value.network.prefixlen
-    return ".".join(str(value.ip).split(".")[: max(-(-size // 8), 1)]) + f"/{size}"
-
-
-function("abbrev(inet) text")(lambda v: t.write(v, "inet", None))  # type: ignore[arg-type]
-function("abbrev(cidr) text")(_abbreviated)
-function("trunc(macaddr) macaddr")(lambda v: v[:9] + "00:00:00")
-
-
-@function("set_masklen(inet, int4) inet")
-def _with_mask(value: Any, size: int) -> Any:
-    if not 0 <= size <= value.max_prefixlen:
-        raise said("22023", f"invalid mask length: {size}")
-    return _interface(int(value.ip), size, value.version)
-
-
-@function("inet_merge(inet, inet) cidr")
-def _merged(a: Any, b: Any) -> Any:
-    if a.version != b.version:
-        raise said("22023", "cannot merge addresses from different families")
-    network = a.network
-    while not b.network.subnet_of(network):
-        network = network.supernet()
-    return ipaddress.ip_interface(str(network))
+function("broadcast(inet) inet")(
+    lambda v: ipaddress.ip_interface(f"{v.network.broadcast_address}/{v.network.prefixlen}")
+)

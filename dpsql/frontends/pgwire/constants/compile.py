@@ -21,23 +21,22 @@ Row = Sequence[Any]
 
 @dataclass(slots=True)
 class Compiled:
-    """An expression: its type, its value for a row, its text if it is a literal of no type yet, and whether it makes rows."""
+    """An expression: its type, its value for a row, its text if it is a literal of no type yet, whether it makes rows,
+    and its number if it is a parameter of no type yet."""
 
     type: str
     run: Callable[[Row], Any]
     position: int
     literal: str | None = None
     rows: bool = False
-    element: bool = False
+    parameter: int = 0
 
 
 class Compiler:
-    """Compiles the expressions of one statement. `columns`: the name and type of each column of its source, `alias` its name."""
+    """Compiles expressions. Those that read columns, rows and questions are in `queries`."""
 
     def __init__(self, context: t.Context) -> None:
         self.context = context
-        self.columns: list[tuple[str, str]] = []
-        self.alias = ""
 
     def compile(self, node: Node) -> Compiled:
         """Return an expression compiled. Raises PostgreSQL's errors, and `Elsewhere`."""
@@ -59,7 +58,9 @@ class Compiler:
         if item.type == type_ or type_ in ("any", "unknown"):
             return item
         if item.literal is not None:
-            return _constant(t.read(item.literal, type_, self.context, item.position), type_, item.position)
+            return constant(t.read(item.literal, type_, self.context, item.position), type_, item.position)
+        if item.parameter:
+            return self._bound(item.parameter, type_, item.position)
         if item.type == "unknown":
             return Compiled(type_, item.run, item.position)
         if item.type == "record":
@@ -96,39 +97,22 @@ class Compiler:
             number = int(digits[:1001], 0 if digits[:2] in ("0x", "0o", "0b") else 10) * (-1 if text[0] == "-" else 1)
             for type_ in ("int4", "int8"):
                 if -t.WHOLE[type_] <= number < t.WHOLE[type_]:
-                    return _constant(number, type_, node.position)
-            return _constant(Decimal(number), "numeric", node.position)
-        return _constant(t.read_numeric(text), "numeric", node.position)
+                    return constant(number, type_, node.position)
+            return constant(Decimal(number), "numeric", node.position)
+        return constant(t.read_numeric(text), "numeric", node.position)
 
     def _string(self, node: Node) -> Compiled:
         text = node.value
         return Compiled("unknown", lambda row: text, node.position, text)
 
     def _bits(self, node: Node) -> Compiled:
-        return _constant(t.read(node.value, "bit", self.context, node.position), "bit", node.position)
+        return constant(t.read(node.value, "bit", self.context, node.position), "bit", node.position)
 
     def _truth(self, node: Node) -> Compiled:
-        return _constant(node.value, "unknown" if node.value is None else "bool", node.position)
+        return constant(node.value, "unknown" if node.value is None else "bool", node.position)
 
     def _bracket(self, node: Node) -> Compiled:
         return self.compile(node.items[0])
-
-    def _column(self, node: Node) -> Compiled:
-        names = node.value
-        if len(names) > 2:
-            raise Elsewhere
-        if len(names) == 2 and names[0] != self.alias:
-            raise said("42P01", f'missing FROM-clause entry for table "{names[0]}"', node.position)
-        matches = [k for k, (name, _) in enumerate(self.columns) if name == names[-1]]
-        if len(matches) > 1:
-            raise Elsewhere
-        if not matches:
-            if names == [self.alias]:
-                raise Elsewhere
-            words = f"column {names[0]}.{names[1]}" if len(names) == 2 else f'column "{names[0]}"'
-            raise said("42703", f"{words} does not exist", node.position)
-        index = matches[0]
-        return Compiled(self.columns[index][1], lambda row: row[index], node.position)
 
     def _constant(self, node: Node) -> Compiled:
         name = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}.get(
@@ -164,7 +148,9 @@ class Compiler:
                 value: Any = read_interval(item.literal, item.position, to.fields)
             else:
                 value = t.read(item.literal, type_, self.context, item.position)
-            return _constant(conversions.sized(value, type_, to.sizes), type_, item.position)
+            return constant(conversions.sized(value, type_, to.sizes), type_, item.position)
+        if item.parameter:
+            item = self._bound(item.parameter, type_, item.position)
         if item.type == type_:
             run = item.run
             return (
@@ -216,9 +202,18 @@ class Compiler:
         if name in _denied():
             raise said("42501", f"permission denied for function {name}")
         if name not in REGISTER:
+            if len(arguments) == 1 and t.exists(name) and arguments[0].kind != "argument":
+                return self._cast(Node("cast", node.position, TypeName(name, node.position), arguments))
             if name in _functions():
                 raise Elsewhere
             choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
+        if REGISTER[name][0].kind == "aggregate":
+            if not arguments:
+                words = f"{name}(*) must be used to call a parameterless aggregate function"
+                raise said("42809", words, node.position)
+            return self._aggregate(node)
+        if REGISTER[name][0].kind == "window":
+            raise said("42809", f"window function {name} requires an OVER clause", node.position)
         if any(argument.kind == "argument" for argument in arguments):
             arguments = self._ordered(name, arguments)
         items = [self.compile(argument) for argument in arguments]
@@ -247,9 +242,6 @@ class Compiler:
         return self._operated(name, items, node.position)
 
     def _operated(self, name: str, items: list[Compiled], position: int) -> Compiled:
-        key = f"operator {name}" if f"operator {name}" in REGISTER else name
-        if not any(signature.least == len(items) for signature in REGISTER.get(key, [])) and name in _OTHER_OPERATORS:
-            raise Elsewhere
         return self._applied(name, items, position, is_operator=True)
 
     def _applied(self, name: str, items: list[Compiled], position: int, is_operator: bool) -> Compiled:
@@ -470,7 +462,7 @@ class Compiler:
     def _array(self, node: Node, element: str = "") -> Compiled:
         if not node.items:
             if element:
-                return _constant([], "_" + element, node.position)
+                return constant([], "_" + element, node.position)
             raise said("42P18", "cannot determine type of empty array", node.position,
                        "Explicitly cast to the desired type, for example ARRAY[]::integer[].")  # fmt: skip
         items = [self._array(item, element) if item.kind == "array" else self.value(item) for item in node.items]
@@ -526,7 +518,33 @@ class Compiler:
         nested = array.kind != "subscript" and _is_nested(array)
         return Compiled(whole.type if nested else whole.type[1:], pick, node.position)
 
+    # --- parameters ---------------------------------------------------------------------------------------------------
+
     def _parameter(self, node: Node) -> Compiled:
+        type_ = self.context.parameters.setdefault(node.value, "unknown")
+        if type_ != "unknown":
+            return self._bound(node.value, type_, node.position)
+        return Compiled("unknown", lambda row: None, node.position, parameter=node.value)
+
+    def _bound(self, number: int, type_: str, position: int) -> Compiled:
+        """Return a parameter as a value of a type, which it has from here on."""
+        if self.context.parameters[number] not in ("unknown", type_):
+            raise said("42P08", f"inconsistent types deduced for parameter ${number}", position)
+        self.context.parameters[number] = type_
+        values = self.context.values
+        text = None if values is None else values[number - 1]
+        return constant(None if text is None else t.read(text, type_, self.context), type_, position)
+
+    # --- what further classes compile ---------------------------------------------------------------------------------
+
+    def _field(self, node: Node) -> Compiled:
+        inner, name = node.items[0], node.value
+        items = inner.items if inner.kind == "row" else []
+        if not (name[:1] == "f" and name[1:].isdecimal() and 0 < int(name[1:4]) <= len(items)):
+            raise Elsewhere
+        return self.value(items[int(name[1:4]) - 1])
+
+    def _aggregate(self, node: Node) -> Compiled:
         raise Elsewhere
 
     def _star(self, node: Node) -> Compiled:
@@ -541,7 +559,8 @@ def _is_nested(array: Node) -> bool:
         array.kind == "cast" and array.items[0].kind == "string" and array.items[0].value.lstrip().startswith("{{"))  # fmt: skip
 
 
-def _constant(value: Any, type_: str, position: int) -> Compiled:
+def constant(value: Any, type_: str, position: int) -> Compiled:
+    """Return a value as an expression."""
     return Compiled(type_, lambda row: value, position)
 
 
@@ -564,12 +583,6 @@ def _signed(value: Any, negated: bool) -> Any:
 
 def _flat(values: list[Any]) -> list[Any]:
     return [inner for value in values for inner in (_flat(value) if isinstance(value, list) else [value])]
-
-
-_OTHER_OPERATORS: frozenset[str] = frozenset(
-    {"&&", "@@", "@?", "&<", "&>", "-|-", "|>>", "<<|", "~=", "<->", "##", "@-@", "?#", "<@", "@>", "?-|", "?||"}
-)
-"""Operators that PostgreSQL has for further types than are registered."""
 
 
 @cache

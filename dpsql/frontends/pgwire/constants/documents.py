@@ -171,6 +171,20 @@ def _strip(text: str) -> str:
     return "[" + ",".join(_strip(member) for _, member in items(text)) + "]" if kind(text) == "array" else text.strip()
 
 
+def record_values(value: Any, columns: list[tuple[str, str]], many: bool, context: t.Context) -> list[tuple[Any, ...]]:
+    """Return the members of a JSON object, or of each of an array, as values of these columns."""
+    if value is None:
+        return []
+    rows = list[tuple[Any, ...]]()
+    for part in _elements(value, "call json_to_recordset on") if many else [value]:
+        members = dict(_members(part, "json_to_record"))
+        texts = [(as_text(members[name]) if name in members else None, type_) for name, type_ in columns]
+        if any(type_.startswith("_") for _, type_ in texts):
+            raise Elsewhere
+        rows.append(tuple(None if text is None else t.read(text, type_, context) for text, type_ in texts))
+    return rows
+
+
 # --- building ---------------------------------------------------------------------------------------------------------
 
 
@@ -185,8 +199,8 @@ def to_json(context: t.Context, value: Any, type_: str) -> str:
         )
     if isinstance(value, t.Record):
         pairs = (
-            f"{t.quoted_json(f'f{k}')}:{to_json(context, v, ty)}"
-            for k, (v, ty) in enumerate(zip(value.values, value.types, strict=True), 1)
+            f"{t.quoted_json(value.names[k] if value.names else f'f{k + 1}')}:{to_json(context, v, ty)}"
+            for k, (v, ty) in enumerate(zip(value.values, value.types, strict=True))
         )
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, bool):

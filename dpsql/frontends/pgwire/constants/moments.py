@@ -308,7 +308,11 @@ def _quantities(match: re.Match[str], fields: str, behind: str) -> list[tuple[De
     plain = word.removesuffix("s") if word not in ("s", "ms", "us") else word
     unit = _UNIT_WORDS.get(plain, plain)
     if not word:
-        unit = "day" if re.match(r"\s+[+-]?\d+:\d", behind) else fields.rpartition(" ")[2] or "second"
+        unit = (
+            "day"
+            if re.match(r"\s*[+-]?\d+:\d", behind) or (fields.startswith("day to") and behind.strip())
+            else fields.rpartition(" ")[2] or "second"
+        )
     return [(Decimal(match[7]), unit)]
 
 

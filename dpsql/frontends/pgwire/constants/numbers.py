@@ -43,7 +43,7 @@ def _float(value: float, *operands: float) -> float:
     return value
 
 
-def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> None:
+def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Callable[[Decimal, Decimal], Decimal]:
     for index, first in enumerate(_INTEGERS):
         for other, second in enumerate(_INTEGERS):
             result = _INTEGERS[max(index, other)]
@@ -67,11 +67,12 @@ def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> None:
                 else (lambda a, b: _float(compute(a, b), a, b))
             )
             function(f"{sign}({first}, {second}) {result}")(call)
+    return exact
 
 
-_arithmetic("+", lambda a, b: a + b)
+add = _arithmetic("+", lambda a, b: a + b)
 _arithmetic("-", lambda a, b: a - b)
-_arithmetic("*", lambda a, b: a * b)
+multiply = _arithmetic("*", lambda a, b: a * b)
 _ZERO = ("22012", "division by zero")
 
 
@@ -219,13 +220,8 @@ def _logarithm(compute: Callable[[float], float]) -> Callable[[float], float]:
     return call
 
 
-def _cube_root(value: float) -> float:
-    root = math.copysign(abs(value) ** (1 / 3), value)
-    return float(round(root)) if round(root) ** 3 == value else root
-
-
 for _name, _compute in {
-    "sqrt": _root, "|/": _root, "cbrt": _cube_root, "||/": _cube_root, "exp": math.exp, "ln": _logarithm(math.log),
+    "sqrt": _root, "|/": _root, "cbrt": math.cbrt, "||/": math.cbrt, "exp": math.exp, "ln": _logarithm(math.log),
     "dexp": math.exp,
     "log": _logarithm(math.log10), "log10": _logarithm(math.log10), "degrees": math.degrees,
     "radians": math.radians, "sin": math.sin,
@@ -248,7 +244,9 @@ def _power(a: float, b: float) -> float:
     if a < 0 and b != math.floor(b):
         raise said("2201F", "a negative number raised to a non-integer power yields a complex result")
     try:
-        return float(a**b)
+        if (power := float(a**b)) == 0 and a and math.isfinite(b):
+            raise said("22003", "value out of range: underflow")
+        return power
     except OverflowError:
         raise said("22003", "value out of range: overflow") from None
 
@@ -258,7 +256,8 @@ def _with_decimals(value: Decimal, decimals: int) -> Decimal:
 
 
 @function("sqrt(numeric) numeric")
-def _numeric_root(value: Decimal) -> Decimal:
+def root(value: Decimal) -> Decimal:
+    """Return a square root with as many digits as PostgreSQL keeps."""
     if value < 0:
         raise said("2201F", "cannot take square root of a negative number")
     weight = _weight(value)[0]
@@ -343,21 +342,6 @@ each("lcm", ("int4",), "({}, {}) {}", lambda a, b: conversions.in_range(math.lcm
 each("lcm", ("int8",), "({}, {}) {}", lambda a, b: conversions.in_range(math.lcm(a, b), "int8"))
 
 
-def _common_divisor(a: Decimal, b: Decimal) -> Decimal:
-    decimals = max(scale(a), scale(b))
-    divisor = math.gcd(int(a.scaleb(decimals)), int(b.scaleb(decimals)))
-    return Decimal(divisor).scaleb(-decimals)
-
-
-function("gcd(numeric, numeric) numeric")(_common_divisor)
-
-
-def _common_multiple(a: Decimal, b: Decimal) -> Decimal:
-    multiple = abs(a * b) / _common_divisor(a, b) if a and b else Decimal(0)
-    return bounded(multiple).quantize(Decimal(1).scaleb(-max(scale(a), scale(b))))
-
-
-function("lcm(numeric, numeric) numeric")(_common_multiple)
 function("scale(numeric) int4")(scale)
 function("min_scale(numeric) int4")(lambda v: max(scale(v.normalize()), 0))
 function("trim_scale(numeric) numeric")(lambda v: _to_decimals(v, max(scale(v.normalize()), 0), "ROUND_DOWN"))
@@ -372,11 +356,6 @@ def _bucket(value: Any, low: Any, high: Any, count: int) -> int:
         raise said("2201G", "lower bound cannot equal upper bound")
     share = (value - low) / (high - low)
     return 0 if share < 0 else count + 1 if share >= 1 else int(share * count) + 1
-
-
-@function("width_bucket(anycompatible, anycompatiblearray) int4")
-def _array_bucket(value: Any, limits: list[Any]) -> int:
-    return sum(value >= limit for limit in limits)
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------
@@ -422,48 +401,5 @@ for _sign, _compare in _COMPARED.items():
     function(f"{_sign}(name, text) bool; {_sign}(text, name) bool")(_compare)
 
 
-# --- bits -------------------------------------------------------------------------------------------------------------
-
-
-def _bits_joined(word: str, compute: Callable[[int, int], int]) -> Callable[[str, str], str]:
-    def call(a: str, b: str) -> str:
-        if len(a) != len(b):
-            raise said("22026", f"cannot {word} bit strings of different sizes")
-        return "".join(str(compute(int(x), int(y))) for x, y in zip(a, b, strict=True))
-
-    return call
-
-
-function("&(bit, bit) bit")(_bits_joined("AND", lambda a, b: a & b))
-function("|(bit, bit) bit")(_bits_joined("OR", lambda a, b: a | b))
-function("#(bit, bit) bit")(_bits_joined("XOR", lambda a, b: a ^ b))
-function("~(bit) bit")(lambda v: v.translate(str.maketrans("01", "10")))
-function("<<(bit, int4) bit")(lambda v, n: _shifted(v, +n))
-function(">>(bit, int4) bit")(lambda v, n: _shifted(v, -n))
 function("||(varbit, varbit) varbit")(lambda a, b: a + b)
-function("bit_count(bit) int8")(lambda v: v.count("1"))
-function("bit_count(bytea) int8")(lambda v: sum(byte.bit_count() for byte in v))
 function("length(bit) int4; bit_length(bit) int4")(len)
-function("octet_length(bit) int4")(lambda v: -(-len(v) // 8))
-function("substring(bit, int4) bit")(lambda v, start: v[max(start - 1, 0) :])
-function("position(bit, bit) int4")(lambda v, part: v.find(part) + 1)
-function("get_bit(bit, int4) int4")(lambda v, n: int(_indexed(v, n)))
-function("set_bit(bit, int4, int4) bit")(lambda v, n, new: v[:n] + str(new) + v[n + 1 :] if _indexed(v, n) else v)
-
-
-def _shifted(bits: str, by: int) -> str:
-    zeros = "0" * min(abs(by), len(bits))
-    return bits[len(zeros) :] + zeros if by >= 0 else zeros + bits[: len(bits) - len(zeros)]
-
-
-def _indexed(bits: str, index: int) -> str:
-    if not 0 <= index < len(bits):
-        raise said("2202E", f"bit index {index} out of valid range (0..{len(bits) - 1})")
-    return bits[index]
-
-
-@function("substring(bit, int4, int4) bit")
-def _bits_between(bits: str, start: int, size: int) -> str:
-    if size < 0:
-        raise said("22011", "negative substring length not allowed")
-    return bits[max(start - 1, 0) : max(start - 1 + size, 0)]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from dpsql.frontends.pgwire.catalog.shape import static
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.tokens import said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
 NO_FUNCTION = "No function matches the given name and argument types. You might need to add explicit type casts."
 NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
@@ -22,7 +24,8 @@ NOT_UNIQUE = "Could not choose a best candidate {}. You might need to add explic
 @dataclass(frozen=True, slots=True)
 class Signature:
     """A function or operator: the types of its arguments and its result. `strict`: NULL for a NULL argument. `context`: the
-    first argument of `call` is the context, and if `typed` the second are the types. `rows`: it returns a list of rows."""
+    first argument of `call` is the context, and if `typed` the second are the types. `rows`: it returns a list of rows. `kind`:
+    function, aggregate or window; an aggregate may be one `within` an order, or want its values `sorted_`."""
 
     name: str
     arguments: tuple[str, ...]
@@ -34,6 +37,9 @@ class Signature:
     rows: bool = False
     variadic: bool = False
     least: int = 0
+    kind: str = "function"
+    within: bool = False
+    sorted_: bool = False
     labels: tuple[str, ...] = ()
 
 
@@ -110,6 +116,8 @@ def choose(
         if expected is not None and all(map(_fits, supplied, expected)) and _solved(supplied, expected) is not None:
             candidates.append((signature, expected))
     chosen = _best(candidates, supplied, is_operator)
+    if not chosen and _exists(name, supplied, is_operator):
+        raise Elsewhere
     if len(chosen) != 1:
         raise _unresolved(name, supplied, position, is_operator, bool(chosen))
     signature, expected = chosen[0]
@@ -120,6 +128,24 @@ def choose(
         tuple(_concrete(w, solution, g) for w, g in zip(expected, supplied, strict=True)),
         _concrete(signature.result, solution, "text"),
     )
+
+
+def _exists(name: str, supplied: Sequence[str], is_operator: bool) -> bool:
+    """Return whether PostgreSQL has such a function or operator, which is not computed here."""
+    return any(
+        len(expected) == len(supplied) and all(map(_fits, supplied, expected))
+        for expected in _catalogued(is_operator).get(name, ())
+    )
+
+
+@cache
+def _catalogued(is_operator: bool) -> dict[str, list[tuple[str, ...]]]:
+    """Return the types of the arguments of all operators or functions of PostgreSQL."""
+    rows, signatures = static("pg_operator" if is_operator else "pg_proc"), dict[str, list[tuple[str, ...]]]()
+    sides = zip(rows["oprleft"], rows["oprright"], strict=True) if is_operator else rows["proargtypes"]
+    for name, oids in zip(rows["oprname" if is_operator else "proname"], sides, strict=True):
+        signatures.setdefault(name, []).append(tuple(t.named(oid) for oid in oids if oid))
+    return signatures
 
 
 def _unresolved(name: str, supplied: Sequence[str], position: int, is_operator: bool, ambiguous: bool) -> Exception:
@@ -196,7 +222,8 @@ def _by_unknown(candidates: list[Any], supplied: Sequence[str]) -> list[Any]:
     typed_ones = {type_ for type_ in supplied if type_ != "unknown"}
     if len(typed_ones) == 1:
         same = next(iter(typed_ones))
-        matching = [c for c in candidates if all(_fits(same, w) and (w not in ("any",)) for w in c[1])]
+        alike = [same] * len(supplied)
+        matching = [c for c in candidates if all(_fits(same, w) and w != "any" for w in c[1]) and _solved(alike, c[1])]
         if len(matching) == 1:
             return matching
     return remaining if resolved else candidates

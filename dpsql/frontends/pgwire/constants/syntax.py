@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Token, said, tokenize
 
 MOST_DEPTH = 60
+MOST_PARAMETERS = 1_000
 
 
 @dataclass(slots=True)
@@ -36,16 +36,8 @@ class TypeName:
     schema: str = ""
 
 
-@dataclass(slots=True)
-class Select:
-    """A question without tables: outputs with their labels ("" for none), the one source of rows, and a condition."""
-
-    outputs: list[tuple[Node, str]]
-    source: Node | None = None
-    where: Node | None = None
-    limit: Node | None = None
-
-
+Order = tuple[Node, bool, bool]
+"""A key of ORDER BY: an expression, whether it descends, and whether NULLs come first."""
 _TYPE_WORDS = {"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "decimal": "numeric",
                "dec": "numeric", "boolean": "bool", "character": "bpchar", "char": "bpchar", "nchar": "bpchar"}  # fmt: skip
 _LITERAL_TYPES = {"date", "time", "timestamp", "timestamptz", "timetz", "interval", "inet", "cidr", "macaddr", "macaddr8", "uuid",
@@ -56,7 +48,7 @@ _LITERAL_TYPES = {"date", "time", "timestamp", "timestamptz", "timetz", "interva
                   "int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange", "double", "character", "char",
                   "point", "box", "circle", "lseg", "line", "path", "polygon", "money", "xml", "tsvector", "tsquery",
                   "pg_lsn"}  # fmt: skip
-_RESERVED = {
+RESERVED = {
     "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast", "check", "collate",
     "column", "constraint", "create", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "false",
     "fetch", "for", "foreign", "from", "grant", "group", "having", "in", "initially", "intersect", "into", "lateral",
@@ -64,12 +56,12 @@ _RESERVED = {
     "returning", "select", "some", "symmetric", "table", "then", "to", "trailing", "true", "union", "unique", "user",
     "using", "variadic", "when", "where", "window", "with",
 }  # fmt: skip
-_NO_BARE_LABEL = {
+NO_BARE_LABEL = {
     "array", "as", "char", "character", "create", "day", "except", "fetch", "filter", "for", "from", "grant", "group", "having",
     "hour", "intersect", "into", "isnull", "limit", "minute", "month", "notnull", "offset", "on", "order", "over", "overlaps",
     "precision", "returning", "second", "to", "union", "varying", "where", "window", "with", "within", "without", "year",
 }  # fmt: skip
-_CLAUSES = {"from", "where", "union", "intersect", "except", "order", "group", "having", "limit", "offset", "fetch", "for",
+CLAUSES = {"from", "where", "union", "intersect", "except", "order", "group", "having", "limit", "offset", "fetch", "for",
             "window", "into", "over", "filter", "within", "join", "escape", "returning", "uescape", "tablesample",
             "variadic"}  # fmt: skip
 _CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
@@ -116,95 +108,21 @@ class Parser:
     def problem(self) -> Exception:
         """Return PostgreSQL's error at the present token; what may be a clause that is not read here is answered elsewhere."""
         token = self.token
-        if self.word() in _CLAUSES or token.kind == "parameter" or token.text == ":":
+        if self.word() in CLAUSES or token.kind == "parameter" or token.text == ":":
             return Elsewhere()
         near = "end of input" if token.kind == "end" else f'or near "{token.source}"'
         return said("42601", f"syntax error at {near}", token.start)
 
-    # --- statements ---------------------------------------------------------------------------------------------------
-
-    def select(self) -> Select:
-        """Read SELECT or VALUES to the end of the text."""
-        if self.take("values"):
-            read = Select([], self._values())
-        else:
-            if not self.take("select"):
-                raise Elsewhere
-            self.take("all")
-            if self.word() in ("distinct", "into") or self.token.kind == "end" or self.word() in _CLAUSES:
-                raise Elsewhere
-            read = Select([self._output()])
-            while self.take(","):
-                read.outputs.append(self._output())
-            if self.word() == "into":
-                raise refuse("read_only", word="SELECT INTO")
-            if self.take("from"):
-                read.source = self._source()
-            if self.take("where"):
-                read.where = self.expression()
-        if self.take("limit"):
-            read.limit = self.expression()
-        self.take(";")
-        if self.token.kind != "end":
-            raise self.problem() if read.source is None else Elsewhere()
-        return read
-
-    def _output(self) -> tuple[Node, str]:
-        if self.signs() == "*":
-            token = self.token
-            self.index += 1
-            return Node("star", token.start), ""
-        value = self.expression()
-        if self.take("as"):
-            return value, self.name(any_word=True)
-        if self.token.kind == "quoted" or (self.token.kind == "word" and self.word() not in _NO_BARE_LABEL):
-            return value, self.name(any_word=True)
-        return value, ""
+    def query(self) -> Any:
+        """Read a question, as `QueryParser` does."""
+        raise Elsewhere
 
     def name(self, any_word: bool = False) -> str:
         token = self.token
-        if token.kind not in ("word", "quoted") or (token.kind == "word" and not any_word and self.word() in _RESERVED):
+        if token.kind not in ("word", "quoted") or (token.kind == "word" and not any_word and self.word() in RESERVED):
             raise self.problem()
         self.index += 1
         return token.text if token.kind == "quoted" else token.text.lower()
-
-    def _values(self) -> Node:
-        start, rows = self.token.start, list[Any]()
-        while True:
-            self.expect("(")
-            if self.signs() == ")":
-                raise self.problem()
-            rows.append(self._list(")"))
-            if len(rows[-1]) != len(rows[0]):
-                raise said("42601", "VALUES lists must all be the same length", rows[-1][0].position)
-            if not self.take(","):
-                return Node("values", start, None, rows)
-
-    def _source(self) -> Node:
-        start = self.token.start
-        if self.signs() == "(" and self.word(1) == "values":
-            self.index += 2
-            source = self._values()
-            self.expect(")")
-        elif self.signs() == "(":
-            raise Elsewhere  # a subquery, or joins in brackets
-        else:
-            source = self.primary()
-            if source.kind not in ("call", "constant", "coalesce"):
-                raise Elsewhere
-        ordinality = self.take("with", "ordinality")
-        alias, columns = "", list[Any]()
-        if self.take("as") or (self.token.kind in ("word", "quoted") and self.word() not in _RESERVED | _CLAUSES):
-            alias = self.name()
-            if self.take("("):
-                columns.append((self.name(), self._optional_type()))
-                while self.take(","):
-                    columns.append((self.name(), self._optional_type()))
-                self.expect(")")
-        return Node("source", start, (alias, columns, ordinality), [source])
-
-    def _optional_type(self) -> TypeName | None:
-        return None if self.signs() in (",", ")") else self.type_name()
 
     # --- expressions --------------------------------------------------------------------------------------------------
 
@@ -273,10 +191,40 @@ class Parser:
         if self.word() in ("any", "all", "some") and self.signs(1) == "(":
             quantifier = self.word()
             self.index += 2
-            inner = self.expression()
-            self.expect(")")
-            return Node("quantified", token.start, (token.text, quantifier), [left, inner])
+            return Node("quantified", token.start, (token.text, quantifier), [left, self._listed()])
         return Node("operator", token.start, token.text, [left, self.expression(level + 1)])
+
+    def _in_brackets(self) -> Any:
+        """Read a question in brackets."""
+        self.expect("(")
+        read = self.query()
+        self.expect(")")
+        return read
+
+    def _order(self) -> list[Order]:
+        """Read the keys of ORDER BY."""
+        keys = list[Order]()
+        while True:
+            key = self.expression()
+            descending = self.take("desc")
+            if not descending:
+                self.take("asc")
+            first = self.take("nulls", "first")
+            keys.append((key, descending, first or (descending and not self.take("nulls", "last"))))
+            if not self.take(","):
+                return keys
+
+    def _listed(self) -> Node:
+        """Read what stands in the brackets of ANY and ALL: an array, or a question whose rows are one."""
+        if self._begins_query():
+            self.index -= 1
+            return Node("gathered", self.token.start, None, [self._in_brackets()])
+        inner = self.expression()
+        self.expect(")")
+        return inner
+
+    def _begins_query(self) -> bool:
+        return self.word() in ("select", "with", "values")
 
     def _postfix(self, left: Node) -> Node:
         token = self.token
@@ -319,8 +267,9 @@ class Parser:
             return Node("between", token.start, (negated, symmetric), [left, low, self.expression(7)])
         if word == "in":
             self.expect("(")
-            if self.word() in ("select", "values", "with"):
-                raise Elsewhere
+            if self._begins_query():
+                test = Node("quantified", token.start, ("=", "any"), [left, self._listed()])
+                return Node("not", token.start, None, [test]) if negated else test
             return Node("in", token.start, negated, [left, *self._list(")")])
         if word == "similar":
             self.expect("to")
@@ -328,9 +277,7 @@ class Parser:
         if self.word() in ("any", "all", "some") and self.signs(1) == "(" and word != "similar":
             quantifier = self.word()
             self.index += 2
-            inner = self.expression()
-            self.expect(")")
-            return Node("quantified", token.start, (f"{'!' * negated}{operator}", quantifier), [left, inner])
+            return Node("quantified", token.start, (f"{'!' * negated}{operator}", quantifier), [left, self._listed()])
         items = [left, self.expression(7)]
         if self.take("escape"):
             items.append(self.expression(7))
@@ -364,7 +311,9 @@ class Parser:
             return Node(token.kind, token.start, token.text)
         if token.kind == "param":
             self.index += 1
-            return Node("parameter", token.start, int(token.text[1:6]))
+            if len(token.text) > 5 or not 0 < int(token.text[1:]) <= MOST_PARAMETERS:
+                raise Elsewhere
+            return Node("parameter", token.start, int(token.text[1:]))
         if self.take("("):
             return self._bracketed(token)
         if token.kind in ("quoted", "word"):
@@ -376,16 +325,17 @@ class Parser:
         raise self.problem()
 
     def _bracketed(self, token: Token) -> Node:
-        if self.word() in ("select", "with", "values", "table"):
-            raise Elsewhere
+        if self._begins_query():
+            self.index -= 1
+            return Node("subquery", token.start, None, [self._in_brackets()])
         items = self._list(")")
         if not items:
             self.index -= 1
             raise self.problem()
         if len(items) > 1:
             return Node("row", token.start, None, items)
-        if self.signs() == "." and items[0].kind != "parameter":
-            raise Elsewhere
+        if self.take("."):
+            return Node("field", token.start, self.name(any_word=True), items)
         return Node("bracket", token.start, None, items) if items[0].kind in ("number", "row") else items[0]
 
     def _case(self) -> Node:
@@ -415,8 +365,8 @@ class Parser:
     def _array(self) -> Node:
         start = self.token.start
         self.expect("array")
-        if self.signs() != "[":
-            raise Elsewhere
+        if self.signs() == "(":
+            return Node("gathered", start, None, [self._in_brackets()])
         return self._elements(start)
 
     def _elements(self, start: int) -> Node:
@@ -555,6 +505,11 @@ class Parser:
             raise Elsewhere if token.text.lower() in _MOMENTS else self.problem()
         return Node("constant", token.start, token.text.lower())
 
+    def _exists(self) -> Node:
+        start = self.token.start
+        self.index += 1
+        return Node("exists", start, None, [self._in_brackets()])
+
     def _elsewhere(self) -> Node:
         raise Elsewhere
 
@@ -563,7 +518,8 @@ class Parser:
         "extract": _extract, "substring": _substring, "position": _position, "overlay": _overlay, "trim": _trim,
         "interval": _interval, **dict.fromkeys(("coalesce", "nullif", "greatest", "least"), _collected),
         **dict.fromkeys(_CONSTANTS, _constant),
-        **dict.fromkeys(("exists", "grouping", "xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot",
+        "exists": _exists,
+        **dict.fromkeys(("grouping", "xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot",
         "normalize", "treat",
                          "merge_action", "json_array",), _elsewhere),
     }  # fmt: skip
@@ -572,7 +528,8 @@ class Parser:
         names = [self.name()]
         while self.take("."):
             if self.signs() == "*":
-                raise Elsewhere
+                self.index += 1
+                return [*names, ""]
             names.append(self.name(any_word=True))
         return names
 
@@ -587,11 +544,54 @@ class Parser:
                 return Node("cast", token.start, to, [Node("string", literal.start, literal.text)])
             raise self.problem()
         names = self._dotted()
+        if names[-1] == "":
+            return Node("star", token.start, names[-2])
         if self.signs() != "(" or len(names) > 2:
             return Node("column", token.start, names)
         self.index += 1
-        if self.word() in ("distinct", "all", "variadic") or self.signs() == "*":
+        distinct = self.take("distinct")
+        if self.word() == "variadic":
             raise Elsewhere
+        self.take("all")
+        is_plain, items, order = not (distinct or self.signs() == "*"), list[Node](), list[Any]()
+        if not self.take("*"):
+            items = self._arguments()
+        if self.take("order", "by"):
+            is_plain, order = False, self._order()
+        self.expect(")")
+        if self.take("within", "group", "(", "order", "by"):
+            within, is_plain = self._order(), False
+            self.expect(")")
+        else:
+            within = []
+        condition = None
+        if self.take("filter", "(", "where"):
+            condition, is_plain = self.expression(), False
+            self.expect(")")
+        call = Node("call", token.start, names[-1], items)
+        if len(names) == 2 and names[0] != "pg_catalog":
+            items.append(Node("schema", token.start, names[0]))
+        elif not is_plain:
+            call = Node("aggregate", token.start, (names[-1], distinct, order, within, condition), items)
+        return self._over(call) if self.take("over") else call
+
+    def _over(self, call: Node) -> Node:
+        """Read the window of a function: what its rows have in common, and their order. Frames are answered elsewhere."""
+        if not self.take("("):
+            raise Elsewhere
+        parts, order = list[Node](), list[Any]()
+        if self.take("partition", "by"):
+            parts.append(self.expression())
+            while self.take(","):
+                parts.append(self.expression())
+        if self.take("order", "by"):
+            order = self._order()
+        if self.signs() != ")":
+            raise Elsewhere
+        self.index += 1
+        return Node("window", call.position, (parts, order), [call])
+
+    def _arguments(self) -> list[Node]:
         items = list[Node]()
         while self.signs() != ")":
             label = ""
@@ -602,14 +602,7 @@ class Parser:
             items.append(Node("argument", item.position, label, [item]) if label else item)
             if not self.take(","):
                 break
-        if self.word() == "order":
-            raise Elsewhere
-        self.expect(")")
-        if self.word() in ("over", "filter", "within"):
-            raise Elsewhere
-        if len(names) == 2 and names[0] != "pg_catalog":
-            return Node("call", token.start, names[-1], [*items, Node("schema", token.start, names[0])])
-        return Node("call", token.start, names[-1], items)
+        return items
 
     def _is_typed(self) -> bool:
         """Return whether a string stands behind the name of a type here."""

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dpsql.frontends.pgwire.constants import conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import each, function
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, sign_of
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 from dpsql.functions.values import MOST_TEXT
 
 MOST_MATCHES = 1_000
@@ -138,7 +138,6 @@ function("octet_length(text) int4; octet_length(bpchar) int4")(lambda v: len(v.e
 function("bit_length(text) int4")(lambda v: 8 * len(v.encode()))
 function("octet_length(bytea) int4; length(bytea) int4")(len)
 function("bit_length(bytea) int4")(lambda v: 8 * len(v))
-function("length(bytea, name) int4")(lambda v, encoding: len(_decoded(v, encoding)))
 function("lower(text) text")(str.lower)
 function("upper(text) text")(str.upper)
 function("initcap(text) text")(lambda v: re.sub(r"[^\W_]+", lambda m: m[0][0].upper() + m[0][1:].lower(), v))
@@ -172,12 +171,7 @@ function("to_hex(int4) text")(lambda v: f"{v % (1 << 32):x}")
 function("to_hex(int8) text")(lambda v: f"{v % (1 << 64):x}")
 
 
-def _no_ascii() -> str:
-    raise said("0A000", "encoding conversion from UTF8 to ASCII not supported")
-
-
 function("pg_client_encoding() name; getdatabaseencoding() name")(lambda: "UTF8")
-function("to_ascii(text) text")(lambda v: _no_ascii())
 
 
 @function("chr(int4) text")
@@ -286,15 +280,6 @@ def _parse_ident(text: str, strict: bool = True) -> list[str]:
     return names
 
 
-@function("unistr(text) text")
-def _unistr(text: str) -> str:
-    def sign(match: re.Match[str]) -> str:
-        code = match[1] or match[2] or match[3] or match[4]
-        return sign_of(int(code, 16)) if code else "\\"
-
-    return re.sub(r"\\(?:([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|\\)", sign, text)
-
-
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
 
@@ -311,7 +296,6 @@ def _decoded(data: bytes, encoding: str) -> str:
 _ENCODINGS = {"utf8": "utf-8", "latin1": "latin-1", "iso88591": "latin-1", "sqlascii": "utf-8", "win1252": "cp1252"}
 function("convert_from(bytea, name) text")(_decoded)
 function("convert_to(text, name) bytea")(lambda v, encoding: v.encode(_encoding(encoding)))
-function("convert(bytea, name, name) bytea")(lambda v, source, target: _decoded(v, source).encode(_encoding(target)))
 
 
 def _encoding(encoding: str) -> str:
@@ -364,37 +348,11 @@ def _decode(text: str, form: str) -> bytes:
     raise said("22023", f'unrecognized encoding: "{form}"')
 
 
-def _byte(data: bytes, index: int, most: int, size: int = 1) -> None:
-    if not 0 <= index < most:
-        raise said("2202E", f"index {index} out of valid range, 0..{most - 1}")
-
-
 @function("get_byte(bytea, int4) int4")
 def _get_byte(data: bytes, index: int) -> int:
-    _byte(data, index, len(data))
+    if not 0 <= index < len(data):
+        raise said("2202E", f"index {index} out of valid range, 0..{len(data) - 1}")
     return data[index]
-
-
-@function("set_byte(bytea, int4, int4) bytea")
-def _set_byte(data: bytes, index: int, value: int) -> bytes:
-    _byte(data, index, len(data))
-    return data[:index] + bytes([value % 256]) + data[index + 1 :]
-
-
-@function("get_bit(bytea, int8) int4")
-def _get_bit(data: bytes, index: int) -> int:
-    _byte(data, index, 8 * len(data))
-    return data[index // 8] >> index % 8 & 1
-
-
-@function("set_bit(bytea, int8, int4) bytea")
-def _set_bit(data: bytes, index: int, value: int) -> bytes:
-    _byte(data, index, 8 * len(data))
-    if value not in (0, 1):
-        raise said("22023", "new bit must be 0 or 1")
-    changed = bytearray(data)
-    changed[index // 8] = changed[index // 8] & ~(1 << index % 8) | value << index % 8
-    return bytes(changed)
 
 
 # --- patterns ---------------------------------------------------------------------------------------------------------
@@ -554,7 +512,9 @@ def _matches(
     gathered, position = list[tuple[int, int, list[str | None]]](), start
     while len(gathered) < most:
         rest = text[position:]
-        if position and re.search(r"\^|\\b|\\B|\\<", form):
+        if position and re.search(
+            r"\^|\\b|\\B|\\<", re.sub(r"\\.|\[[^\]]*\]", lambda m: m[0] * (m[0] in _EDGES), form)
+        ):
             raise Elsewhere
         match = _computed(pc.extract_regex, rest, whole) if len(rest) <= 1000 else _elsewhere()
         if match is None:
@@ -570,6 +530,7 @@ def _matches(
     return gathered
 
 
+_EDGES = ("\\b", "\\B", "\\<")
 _GROUP = re.compile(r"\\.|\[\^?\]?[^\]]*\]|(\((?!\?))", re.DOTALL)
 
 
@@ -621,16 +582,13 @@ def _regexp_substr(
     return text[start - 1 :][begin:end] if group == 0 else groups[group - 1] if group <= len(groups) else None
 
 
-@function("regexp_instr(text, text, start int4?, n int4?, end int4?, flags text?, group int4?) int4")
-def _regexp_instr(
-    text: str, form: str, start: int = 1, number: int = 1, end: int = 0, flags: str = "", group: int = 0
-) -> int:
-    if group:
-        raise Elsewhere
-    gathered = _matches(text[start - 1 :], form, _flags(flags), number)
+@function("regexp_instr(text, text, start int4?, n int4?, end int4?) int4")
+def _regexp_instr(text: str, form: str, start: int = 1, number: int = 1, end: int = 0) -> int:
+    gathered = _matches(text[start - 1 :], form, "", number)
     if len(gathered) < number:
         return 0
-    return start + (gathered[number - 1][1] if end else gathered[number - 1][0])
+    first, behind, _ = gathered[number - 1]
+    return start + (behind if end else first)
 
 
 def _split(text: str, form: str, flags: str) -> list[str]:

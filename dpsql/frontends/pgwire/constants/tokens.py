@@ -27,7 +27,7 @@ _TOKENS = re.compile(
     r"""(?P<blank>\s+|--[^\n]*)|(?P<comment>/\*)|(?P<dollar>\$(?:[A-Za-z_]\w*)?\$)|(?P<param>\$\d+)
     |(?P<escape>[eE]')|(?P<bits>[bBxX]')|(?P<unicode>[uU]&['"])|(?P<string>')|(?P<quoted>")
     |(?P<number>0[xX](?:_?[0-9A-Fa-f])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|(?:\d(?:_?\d)*(?:\.(?!\.)(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d+)?)
-    |(?P<word>[A-Za-z_\u0080-\uffff][\w$]*)|(?P<sign>::|:=|=>|\.\.|[\[\](),.:;])|(?P<operator>[-+*/<>=~!@#%^&|`?]+)""",
+    |(?P<word>[A-Za-z_\u0080-\uffff][\w$]*)|(?P<sign>::|:=|=>|\.\.|[\[\](),.:;{}\\])|(?P<operator>[-+*/<>=~!@#%^&|`?]+)""",
     re.VERBOSE,
 )
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}

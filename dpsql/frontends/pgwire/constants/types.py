@@ -15,8 +15,8 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
@@ -74,10 +74,11 @@ class Json:
 
 @dataclass(frozen=True)
 class Record:
-    """A row's values and the types of its columns."""
+    """A row's values, the types of its columns, and their names if they have any."""
 
     values: tuple[Any, ...]
     types: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 class _Clock(threading.local):
@@ -112,6 +113,10 @@ class Context:
 
     catalog: CatalogContext
     now: datetime
+    parameters: dict[int, str] = field(default_factory=dict)
+    """The types of the parameters that are known."""
+    values: Sequence[str | None] | None = None
+    """The texts of the parameters, once they are known."""
     work: int = 0
     """What has been computed: characters and elements of values, and calls."""
 
@@ -160,6 +165,13 @@ def _names() -> dict[int, str]:
 
 def oid(type_: str) -> int:
     return _types()[type_][0]
+
+
+def named(number: int) -> str:
+    """Return the type of an OID. Raises `Elsewhere` for one that there is not."""
+    if number not in _names():
+        raise Elsewhere
+    return _names()[number]
 
 
 def exists(type_: str) -> bool:

@@ -1,0 +1,228 @@
+"""Aggregates and window functions: each is called with the context, the types of its arguments and a list of their values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+from dpsql.frontends.pgwire.constants import numbers
+from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.clocks import mean_span
+from dpsql.frontends.pgwire.constants.conversions import converter, in_range
+from dpsql.frontends.pgwire.constants.documents import to_json
+from dpsql.frontends.pgwire.constants.resolve import function
+from dpsql.frontends.pgwire.constants.tokens import said
+
+Values = list[tuple[Any, ...]]
+_ORDERED = ("int2", "int4", "int8", "oid", "numeric", "float4", "float8", "text", "bpchar", "date", "time", "timetz", "timestamp",
+            "timestamptz", "interval", "inet", "anyarray")  # fmt: skip
+
+
+def _aggregate(signatures: str, call: Callable[[list[Any]], Any], **options: Any) -> None:
+    """Register an aggregate of one argument, called with the values of this argument."""
+    function(signatures, kind="aggregate", **options)(lambda context, types, rows: call([row[0] for row in rows]))
+
+
+def _exact(values: list[Any]) -> Decimal:
+    total = Decimal(0)
+    for value in values:
+        total = numbers.add(total, Decimal(value))
+    return total
+
+
+def _mean(values: list[Any]) -> Decimal:
+    return numbers.divide(_exact(values), Decimal(len(values)))
+
+
+function("count() int8; count(any) int8", kind="aggregate", strict=False)(
+    lambda context, types, rows: sum(not row or row[0] is not None for row in rows)
+)
+_aggregate("sum(int2) int8; sum(int4) int8", lambda values: in_range(sum(values), "int8"))
+_aggregate("sum(int8) numeric; sum(numeric) numeric", _exact)
+_aggregate("sum(float4) float4", lambda values: t.single(sum(values)))
+_aggregate("sum(float8) float8", sum)
+_aggregate("sum(interval) interval", lambda values: reduce(lambda a, b: a.plus(b), values))
+_aggregate("avg(int2) numeric; avg(int4) numeric; avg(int8) numeric; avg(numeric) numeric", _mean)
+_aggregate("avg(float4) float8; avg(float8) float8", lambda values: sum(values) / len(values))
+_aggregate("avg(interval) interval", mean_span)
+_aggregate("bool_and(bool) bool; every(bool) bool", all)
+_aggregate("bool_or(bool) bool", any)
+for _type in ("int2", "int4", "int8"):
+    _aggregate(f"bit_and({_type}) {_type}", lambda values: reduce(lambda a, b: a & b, values))
+    _aggregate(f"bit_or({_type}) {_type}", lambda values: reduce(lambda a, b: a | b, values))
+    _aggregate(f"bit_xor({_type}) {_type}", lambda values: reduce(lambda a, b: a ^ b, values))
+for _type in _ORDERED:
+    function(f"min({_type}) {_type}", kind="aggregate", sorted_=True)(lambda context, types, rows: rows[0][0])
+    function(f"max({_type}) {_type}", kind="aggregate", sorted_=True)(lambda context, types, rows: rows[-1][0])
+_aggregate("any_value(anyelement) anyelement", lambda values: values[0])
+_aggregate("array_agg(anynonarray) anyarray; array_agg(anyarray) anyarray", lambda values: values or None, strict=False)
+
+
+@function("string_agg(text, text) text; string_agg(bytea, bytea) bytea", kind="aggregate", strict=False)
+def _joined(context: t.Context, types: tuple[str, ...], rows: Values) -> Any:
+    present = [row for row in rows if row[0] is not None]
+    if not present:
+        return None
+    empty = present[0][0][:0]
+    return empty.join(
+        part for row in present for part in ((row[1] or empty) if row is not present[0] else empty, row[0])
+    )
+
+
+for _prefix in ("json", "jsonb"):
+
+    @function(f"{_prefix}_agg(anyelement) {_prefix}", kind="aggregate", strict=False)
+    def _listed(context: t.Context, types: tuple[str, ...], rows: Values, prefix: str = _prefix) -> Any:
+        between = ", \n " if types[0] == "record" or types[0].startswith("_") else ", "
+        text = "[" + between.join(to_json(context, row[0], types[0]) for row in rows) + "]"
+        return None if not rows else t.Json(t.read_json(text)) if prefix == "jsonb" else text
+
+    @function(f"{_prefix}_object_agg(any, any) {_prefix}", kind="aggregate", strict=False)
+    def _keyed(context: t.Context, types: tuple[str, ...], rows: Values, prefix: str = _prefix) -> Any:
+        if any(key is None for key, _ in rows):
+            raise said("22004" if prefix == "json" else "22023", "field name must not be null")
+        as_text = converter(types[0], "text", context)
+        pairs = [f"{t.quoted_json(as_text(key))} : {to_json(context, value, types[1])}" for key, value in rows]
+        text = "{ " + ", ".join(pairs) + " }"
+        return None if not rows else t.Json(t.read_json(text)) if prefix == "jsonb" else text
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+def _spread(values: list[Any], divisor: int) -> Any:
+    """Return the variance with this divisor; None if it is 0."""
+    if divisor == 0:
+        return None
+    if isinstance(values[0], float):
+        mean = math.fsum(values) / len(values)
+        return math.fsum((value - mean) ** 2 for value in values) / divisor
+    total, squares = _exact(values), _exact([numbers.multiply(Decimal(v), Decimal(v)) for v in values])
+    moment = numbers.multiply(squares, Decimal(len(values))) - numbers.multiply(total, total)
+    return numbers.divide(moment, Decimal(len(values) * divisor)) if moment > 0 else Decimal(0)
+
+
+def _root(value: Any) -> Any:
+    return value if not value else math.sqrt(value) if isinstance(value, float) else numbers.root(value)
+
+
+def _spreads(names: str, less: int, final: Callable[[Any], Any]) -> None:
+    for name, type_ in itertools.product(names.split(), t.NUMBERS):
+        result = "float8" if type_.startswith("float") else "numeric"
+        _aggregate(f"{name}({type_}) {result}", lambda values: final(_spread(values, len(values) - less)))
+
+
+_spreads("var_samp variance", 1, lambda variance: variance)
+_spreads("var_pop", 0, lambda variance: variance)
+_spreads("stddev_samp stddev", 1, _root)
+_spreads("stddev_pop", 0, _root)
+
+
+def _moments(rows: Values) -> tuple[float, float, float, float, float]:
+    """Return the means of x and y, and the sums of squares and products around them; arguments are (y, x)."""
+    mean_x, mean_y = (math.fsum(row[k] for row in rows) / len(rows) for k in (1, 0))
+    squares_x, squares_y = (math.fsum((row[k] - mean) ** 2 for row in rows) for k, mean in ((1, mean_x), (0, mean_y)))
+    return mean_x, mean_y, squares_x, squares_y, math.fsum((y - mean_y) * (x - mean_x) for y, x in rows)
+
+
+def _quotient(a: float, b: float) -> float | None:
+    return a / b if b else None
+
+
+_PAIRS: dict[str, Callable[[int, float, float, float, float, float], Any]] = {
+    "corr": lambda n, mx, my, xx, yy, xy: _quotient(xy, math.sqrt(xx * yy)),
+    "covar_pop": lambda n, mx, my, xx, yy, xy: xy / n,
+    "covar_samp": lambda n, mx, my, xx, yy, xy: _quotient(xy, n - 1),
+    "regr_slope": lambda n, mx, my, xx, yy, xy: _quotient(xy, xx),
+    "regr_intercept": lambda n, mx, my, xx, yy, xy: my - mx * xy / xx if xx else None,
+    "regr_r2": lambda n, mx, my, xx, yy, xy: None if not xx else 1.0 if not yy else xy * xy / (xx * yy),
+    "regr_avgx": lambda n, mx, my, xx, yy, xy: mx, "regr_avgy": lambda n, mx, my, xx, yy, xy: my,
+}  # fmt: skip
+for _name, _pair in _PAIRS.items():
+    function(f"{_name}(float8, float8) float8", kind="aggregate")(
+        lambda context, types, rows, pair=_pair: pair(len(rows), *_moments(rows))
+    )
+
+
+@function("percentile_disc(float8, anyelement) anyelement", kind="aggregate", within=True)
+def _discrete(context: t.Context, types: tuple[str, ...], rows: Values) -> Any:
+    share = _share(rows)
+    return rows[max(math.ceil(share * len(rows)) - 1, 0)][1]
+
+
+@function("percentile_cont(float8, float8) float8", kind="aggregate", within=True)
+def _continuous(context: t.Context, types: tuple[str, ...], rows: Values) -> float:
+    index = _share(rows) * (len(rows) - 1)
+    low, high = rows[math.floor(index)][1], rows[math.ceil(index)][1]
+    return float(low + (high - low) * (index - math.floor(index)))
+
+
+def _share(rows: Values) -> float:
+    share = float(rows[0][0])
+    if not 0 <= share <= 1:
+        raise said("22003", f"percentile value {share:g} is not between 0 and 1")
+    return share
+
+
+@function("mode(anyelement) anyelement", kind="aggregate", within=True)
+def _mode(context: t.Context, types: tuple[str, ...], rows: Values) -> Any:
+    counts = Counter(str(row[0]) for row in rows)
+    return max(rows, key=lambda row: counts[str(row[0])])[0]
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+def _window(signatures: str, call: Callable[[Values, list[Any]], list[Any]]) -> None:
+    """Register a window function, called with the arguments for each row of a part and with what the order compares."""
+    function(signatures, kind="window", strict=False)(lambda context, types, rows, peers: call(rows, peers))
+
+
+_window("row_number() int8", lambda rows, peers: list(range(1, len(rows) + 1)))
+_window("rank() int8", lambda rows, peers: [peers.index(peer) + 1 for peer in peers])
+_window("dense_rank() int8", lambda rows, peers: [list(dict.fromkeys(peers)).index(peer) + 1 for peer in peers])
+_window("percent_rank() float8", lambda rows, peers: [peers.index(peer) / max(len(peers) - 1, 1) for peer in peers])
+_window(
+    "cume_dist() float8", lambda rows, peers: [(len(peers) - peers[::-1].index(peer)) / len(peers) for peer in peers]
+)
+_window("first_value(anyelement) anyelement", lambda rows, peers: [rows[0][0]] * len(rows))
+_window(
+    "last_value(anyelement) anyelement",
+    lambda rows, peers: [rows[len(peers) - 1 - peers[::-1].index(peer)][0] for peer in peers],
+)
+
+
+def _moved(sign: int) -> Callable[[Values, list[Any]], list[Any]]:
+    def values(rows: Values, peers: list[Any]) -> list[Any]:
+        results = list[Any]()
+        for k, (_, *rest) in enumerate(rows):
+            by, default = rest[0] if rest else 1, rest[1] if len(rest) > 1 else None
+            index = -1 if by is None else k + sign * by
+            results.append(None if by is None else rows[index][0] if 0 <= index < len(rows) else default)
+        return results
+
+    return values
+
+
+for _name, _sign in (("lag", -1), ("lead", 1)):
+    _window(
+        f"{_name}(anyelement) anyelement; {_name}(anyelement, int4) anyelement; "
+        f"{_name}(anycompatible, int4, anycompatible) anycompatible",
+        _moved(_sign),
+    )
+
+
+def _tiles(rows: Values, peers: list[Any]) -> list[Any]:
+    count = rows[0][0]
+    if count is None or count <= 0:
+        raise said("22014", "argument of ntile must be greater than zero")
+    size, more = divmod(len(rows), count)
+    return [k // (size + 1) + 1 if k < more * (size + 1) else (k - more) // max(size, 1) + 1 for k in range(len(rows))]
+
+
+_window("ntile(int4) int4", _tiles)
