@@ -155,3 +155,30 @@ def test_functions_of_constants_answer_as_postgresql(twins: Twins) -> None:
         if "dpsql      [('error', '0A000')]" not in text
     ]
     assert not wrong, "\n".join(wrong)
+
+
+_BINARY = (
+    "'192.168.1.5/24'::inet", "'::1'::inet", "'10.0.0.0/8'::cidr", "'08:00:2b:01:02:03'::macaddr", "'08:00:2b:01:02:03:04:05'::macaddr8",
+    "B'10110'::bit(5)", "''::varbit", "B'101'::varbit", "'13:45:06.5+02'::timetz", "'[1,5)'::int4range", "'(,5)'::int8range", "'empty'::numrange",
+    "'[1.50,2.5]'::numrange", "'[2024-01-01,)'::daterange", "'(2024-01-01 10:00,2024-01-02]'::tsrange", "'[2024-01-01 10:00+02,2024-01-02 00:00+00)'::tstzrange",
+    "'{[1,3),[5,8)}'::int4multirange", "'{}'::datemultirange", "'{192.168.1.5,NULL}'::inet[]", "'{\"[1,3)\",empty}'::int4range[]", "'{{1,2},{3,NULL}}'::int4[]",
+    "'{a,\"b c\"}'::text[]", "'{101,1}'::varbit[]", "'{13:45:06+02}'::timetz[]", "'infinity'::date", "'-infinity'::timestamp", "'infinity'::timestamptz",
+    "12345.678", "'NaN'::numeric", "'1 mon 2 days 03:04:05'::interval", "'{\"a\": 1}'::jsonb", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", _BINARY)
+def test_binary_values_are_those_of_postgresql(twins: Twins, value: str) -> None:
+    """As they are sent, and as they are read again as a parameter of their own type."""
+    with psycopg.connect(twins.ours) as ours, psycopg.connect(twins.theirs) as theirs:
+        sent = [
+            connection.pgconn.exec_params(f"SELECT {value}".encode(), [], result_format=1)
+            for connection in (ours, theirs)
+        ]
+        binary, oid = sent[1].get_value(0, 0), sent[1].ftype(0)
+        assert (sent[0].get_value(0, 0), sent[0].ftype(0)) == (binary, oid)
+        read = [
+            connection.pgconn.exec_params(b"SELECT $1", [binary], param_types=[oid], param_formats=[1]).get_value(0, 0)
+            for connection in (ours, theirs)
+        ]
+        assert read[0] == read[1]

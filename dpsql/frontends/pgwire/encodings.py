@@ -5,14 +5,15 @@ Sources: PostgreSQL 16's *_send and *_recv functions (src/backend/utils/adt). Da
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 import struct
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from numpy import float32
@@ -156,9 +157,12 @@ def _send_numeric(value: Any) -> bytes:
 def _sized(number: Decimal) -> Decimal:
     """Return a decimal if its digits are bounded in number, else raise ValueError: 1e999999999 has ten characters, and would be
     written as a gigabyte."""
-    if number.is_finite() and abs(number.adjusted()) > 400:
+    if number.is_finite() and abs(number.adjusted()) > 1_000:
         raise ValueError("out of range")
     return number
+
+
+_DIGITS = Context(prec=1_000)
 
 
 def _receive_numeric(data: bytes) -> Decimal:
@@ -169,7 +173,7 @@ def _receive_numeric(data: bytes) -> Decimal:
     if (count and abs(weight) > 100) or count > 100 or scale > 400:
         raise ValueError("out of range")
     text = "".join(f"{digit:04}" for digit in digits) or "0"
-    total = Decimal(text).scaleb(4 * (weight - max(count, 1) + 1))
+    total = Decimal(text).scaleb(4 * (weight - max(count, 1) + 1)).quantize(Decimal(1).scaleb(-scale), context=_DIGITS)
     return total.copy_negate() if sign == 0x4000 else total
 
 
@@ -251,19 +255,23 @@ def _floating(name: str, size: int, form: str) -> Codec:
 
 
 def receive_array(data: bytes) -> list[Any]:
-    """Decode as array_recv does, for at most one dimension. Raises ValueError for more."""
+    """Decode as array_recv does. Raises ValueError for elements of other types, and for more than six dimensions."""
     dimensions, _, element = struct.unpack("!iiI", data[:12])
-    if dimensions == 0:
-        return []
-    if dimensions != 1 or element not in CODECS:
-        raise ValueError("an array of one dimension")
-    count, offset, elements = struct.unpack("!i", data[12:16])[0], 20, list[Any]()
-    for _ in range(count):
+    if not 0 <= dimensions <= _MOST_DIMENSIONS or (dimensions and element not in CODECS):
+        raise ValueError("an array")
+    sizes = [struct.unpack("!i", data[12 + 8 * k : 16 + 8 * k])[0] for k in range(dimensions)]
+    offset, elements = 12 + 8 * dimensions, list[Any]()
+    for _ in range(math.prod(sizes) if sizes else 0):
         size = struct.unpack("!i", data[offset : offset + 4])[0]
         offset += 4
         elements.append(None if size < 0 else CODECS[element].receive(data[offset : offset + size]))
         offset += max(size, 0)
+    for size in reversed(sizes[1:]):
+        elements = [elements[k : k + size] for k in range(0, len(elements), size)] if size > 0 else []
     return elements
+
+
+_MOST_DIMENSIONS = 6
 
 
 def _vector(name: str, element: int) -> Codec:
@@ -325,6 +333,122 @@ def codec_of(value: Any) -> Codec:
     return CODECS[_oid_of_value(value)]
 
 
+# --- texts that have a binary form of their own: addresses, bits, clocks of zones, ranges -----------------------------
+
+
+def _send_inet(kind: int) -> Callable[[str], bytes]:
+    def send(text: str) -> bytes:
+        value = ipaddress.ip_interface(text)
+        family = 2 if value.version == 4 else 3
+        return struct.pack("!BBBB", family, value.network.prefixlen, kind, len(value.ip.packed)) + value.ip.packed
+
+    return send
+
+
+def _receive_inet(data: bytes) -> str:
+    _, size, kind, length = struct.unpack("!BBBB", data[:4])
+    address = ipaddress.ip_address(data[4 : 4 + length])
+    return str(address) if size == address.max_prefixlen and not kind else f"{address}/{size}"
+
+
+def _send_bits(text: str) -> bytes:
+    padded = text.ljust(-(-len(text) // 8) * 8, "0")
+    return struct.pack("!i", len(text)) + bytes(int(padded[k : k + 8], 2) for k in range(0, len(padded), 8))
+
+
+def _receive_bits(data: bytes) -> str:
+    return "".join(f"{byte:08b}" for byte in data[4:])[: struct.unpack("!i", data[:4])[0]]
+
+
+def _send_timetz(text: str) -> bytes:
+    value = time.fromisoformat(text)
+    offset = value.utcoffset() or timedelta(0)
+    return struct.pack("!qi", _time_micros(value), -int(offset.total_seconds()))
+
+
+def _receive_timetz(data: bytes) -> str:
+    zone = timezone(timedelta(seconds=-struct.unpack("!i", data[8:])[0]))
+    return _receive_time(data[:8]).replace(tzinfo=zone).isoformat()
+
+
+_BOUND = r'((?:[^\[\](),"\\]|"(?:[^"\\]|\\.|"")*+"|\\.)*+)'
+_RANGE_FORM = re.compile(rf"\s*([\[(]){_BOUND},{_BOUND}([\])])\s*")
+_PIECE = re.compile(r"empty|[\[(][^\[\]()]*+[\])]")
+_MULTIRANGE_FORM = re.compile(rf"\s*\{{\s*((?:(?:{_PIECE.pattern})\s*(?:,\s*(?:{_PIECE.pattern})\s*)*)?)\}}\s*")
+
+
+def range_parts(text: str) -> tuple[str, str, str] | None:
+    """Return the brackets of a range and the texts of its bounds, "" for none; None for what is no range, or empty."""
+    match = _RANGE_FORM.fullmatch(text)
+    if match is None:
+        return None
+    low, high = (
+        re.sub(r'"((?:[^"\\]|\\.|"")*+)"', lambda m: re.sub(r"\\(.)", r"\1", m[1].replace('""', '"')), bound)
+        for bound in match.groups()[1:3]
+    )
+    return match[1] + match[4], low, high
+
+
+def multirange_parts(text: str) -> list[str] | None:
+    """Return the ranges of a multirange; None for what is none."""
+    pieces = _MULTIRANGE_FORM.fullmatch(text)
+    return None if pieces is None else _PIECE.findall(pieces[1])
+
+
+def _send_range(element: int) -> Callable[[str], bytes]:
+    def send(text: str) -> bytes:
+        if text == "empty":
+            return b"\1"
+        parts = range_parts(text)
+        if parts is None:
+            raise ValueError(text)
+        (low_end, high_end), *bounds = parts
+        flags = 2 * (low_end == "[") | 4 * (high_end == "]") | 8 * (not bounds[0]) | 16 * (not bounds[1])
+        sent = [binary_of_text(element, bound) for bound in bounds if bound]
+        return bytes([flags]) + b"".join(struct.pack("!i", len(data)) + data for data in sent)
+
+    return send
+
+
+def _receive_range(element: int) -> Callable[[bytes], str]:
+    def receive(data: bytes) -> str:
+        if data[0] & 1:
+            return "empty"
+        bounds, position, kind = list[str](), 1, codec(element)
+        for infinite in (8, 16):
+            if data[0] & infinite:
+                bounds.append("")
+                continue
+            size = struct.unpack("!i", data[position : position + 4])[0]
+            bounds.append(kind.write(kind.receive(data[position + 4 : position + 4 + size])))
+            position += 4 + size
+        return f'{"[" if data[0] & 2 else "("}"{bounds[0]}","{bounds[1]}"{"]" if data[0] & 4 else ")"}'.replace(
+            '""', ""
+        )
+
+    return receive
+
+
+def _send_multirange(number: int) -> Callable[[str], bytes]:
+    def send(text: str) -> bytes:
+        sent = [binary_of_text(number, piece) for piece in multirange_parts(text) or []]
+        return struct.pack("!i", len(sent)) + b"".join(struct.pack("!i", len(data)) + data for data in sent)
+
+    return send
+
+
+def _receive_multirange(number: int) -> Callable[[bytes], str]:
+    def receive(data: bytes) -> str:
+        pieces, position = list[str](), 4
+        for _ in range(struct.unpack("!i", data[:4])[0]):
+            size = struct.unpack("!i", data[position : position + 4])[0]
+            pieces.append(codec(number).receive(data[position + 4 : position + 4 + size]))
+            position += 4 + size
+        return "{" + ",".join(pieces) + "}"
+
+    return receive
+
+
 CODECS: dict[int, Codec] = {
     BOOL: Codec("bool", 1, lambda v: "t" if v else "f", lambda v: b"\1" if v else b"\0", _read_bool,
     lambda b: b != b"\0"),
@@ -372,7 +496,25 @@ CODECS: dict[int, Codec] = {
     RECORD: Codec("record", -1, _write_record, _send_record, str, _utf8),
     UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
     lambda b: str(uuid.UUID(bytes=b))),
+    869: Codec("inet", -1, str, _send_inet(0), str, _receive_inet),
+    650: Codec("cidr", -1, str, _send_inet(1), str, _receive_inet),
+    829: Codec("macaddr", 6, str, lambda v: bytes.fromhex(v.replace(":", "")), str, lambda b: b.hex(":")),
+    774: Codec("macaddr8", 8, str, lambda v: bytes.fromhex(v.replace(":", "")), str, lambda b: b.hex(":")),
+    1560: Codec("bit", -1, str, _send_bits, str, _receive_bits),
+    1562: Codec("varbit", -1, str, _send_bits, str, _receive_bits),
+    1266: Codec("timetz", 12, str, _send_timetz, str, _receive_timetz),
 }  # fmt: skip
+
+_RANGES = (
+    ("int4", INT4, 3904, 4451), ("int8", INT8, 3926, 4536), ("num", NUMERIC, 3906, 4532), ("date", DATE, 3912, 4535),
+    ("ts", TIMESTAMP, 3908, 4533), ("tstz", TIMESTAMPTZ, 3910, 4534),
+)  # fmt: skip
+"""Names, elements, and OIDs of ranges and of multiranges; the arrays of ranges have the number behind theirs."""
+for _name, _element, _range, _multirange in _RANGES:
+    CODECS[_range] = Codec(f"{_name}range", -1, str, _send_range(_element), str, _receive_range(_element))
+    CODECS[_multirange] = Codec(
+        f"{_name}multirange", -1, str, _send_multirange(_range), str, _receive_multirange(_range)
+    )
 
 ARRAYS: dict[int, int] = {
     1000: BOOL, 1001: BYTEA, 1002: CHAR, 1003: NAME, 1005: INT2, 1006: INT2VECTOR, 1007: INT4, 1009: TEXT, 1014: BPCHAR,
@@ -381,6 +523,8 @@ ARRAYS: dict[int, int] = {
     2210: NAMED["regclass"], 2211: NAMED["regtype"], 4090: NAMED["regnamespace"], 1008: NAMED["regproc"],
     2207: NAMED["regprocedure"], 4097: NAMED["regrole"], 2208: NAMED["regoper"], 2209: NAMED["regoperator"],
     3735: NAMED["regconfig"], 3770: NAMED["regdictionary"], 4192: NAMED["regcollation"], 1034: ACLITEM,
+    1041: 869, 651: 650, 1040: 829, 775: 774, 1561: 1560, 1563: 1562, 1270: 1266, 6150: 4451, 6151: 4532, 6152: 4533, 6153: 4534,
+    6155: 4535, 6157: 4536, **{number + 1: number for _, _, number, _ in _RANGES},
 }  # fmt: skip
 """OIDs of array types and of their elements."""
 ARRAY_OF = {element: array for array, element in ARRAYS.items()}
@@ -426,11 +570,40 @@ def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
 
 
 def read_array(element: int, text: str) -> list[Any]:
-    """Return the items of an array literal of one dimension; blanks outside of quotes are ignored."""
+    """Return the items of an array literal; blanks outside of quotes are ignored."""
+    if re.match(r"\s*\{\s*\{", text):
+        rows = array_rows(text.strip())
+        if rows is None:
+            raise ValueError(text)
+        return [read_array(element, row) for row in rows]
     texts = read_list(text)
     if texts is None:
         raise ValueError(text)
     return [None if item is None else CODECS[element].read(item) for item in texts]
+
+
+def array_rows(text: str) -> list[str] | None:
+    """Return the texts of the rows of an array of several dimensions; None for what is none."""
+    rows, depth, start, in_quotes, position = list[str](), 0, 0, False, 1
+    while position < len(text):
+        sign = text[position]
+        if sign == "\\":
+            position += 1
+        elif sign == '"':
+            in_quotes = not in_quotes
+        elif not in_quotes and sign == "{":
+            start = position if depth == 0 else start
+            depth += 1
+        elif not in_quotes and sign == "}":
+            if depth == 0:
+                return rows if not text[position + 1 :].strip() else None
+            depth -= 1
+            if depth == 0:
+                rows.append(text[start : position + 1])
+        elif not in_quotes and depth == 0 and sign != "," and not sign.isspace():
+            return None
+        position += 1
+    return None
 
 
 # --- any type ---------------------------------------------------------------------------------------------------------
@@ -445,6 +618,24 @@ def codec(oid: int) -> Codec:
             lambda text: read_array(element, text), receive_array,
         )  # fmt: skip
     return CODECS.get(oid, CODECS[TEXT])
+
+
+def _first(oid: int) -> bytes:
+    """Return the binary form of -infinity."""
+    return b"\x80" + b"\0" * (codec(oid).size - 1)
+
+
+def _last(oid: int) -> bytes:
+    """Return the binary form of infinity."""
+    return b"\x7f" + b"\xff" * (codec(oid).size - 1)
+
+
+def binary_of_text(oid: int, text: str) -> bytes:
+    """Return the binary form of a value, from PostgreSQL's text of it. Raises ValueError for what has none here."""
+    if oid in (DATE, TIMESTAMP, TIMESTAMPTZ) and text.endswith("infinity"):
+        return _first(oid) if text[0] == "-" else _last(oid)
+    kind = codec(oid)
+    return kind.send(kind.read(text))
 
 
 def read_parameter(oid: int, form: int, data: bytes | None, number: int) -> Any:
@@ -462,7 +653,10 @@ def parameter_text(oid: int, form: int, data: bytes | None, number: int) -> str 
     """Return a parameter's text, as PostgreSQL would write it. Raises wire_parameter."""
     if data is None:
         return None
+    if form == 1 and oid in (DATE, TIMESTAMP, TIMESTAMPTZ) and data in (_first(oid), _last(oid)):
+        return "-infinity" if data == _first(oid) else "infinity"
     try:
-        return codec(oid).write(read_parameter(oid, form, data, number)) if form == 1 else data.decode("utf-8")
+        value = read_parameter(oid, form, data, number) if form == 1 else data.decode("utf-8")
+        return value if isinstance(value, str) else codec(oid).write(value)
     except UnicodeDecodeError:
         raise refuse("wire_parameter", number=number, type=codec(oid).name) from None

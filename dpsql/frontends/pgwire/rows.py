@@ -118,7 +118,7 @@ def _texts(kind: e.Codec) -> Any:
 
 
 def _binary(oid: int, kind: e.Codec) -> Any:
-    send, read = kind.send, kind.read
+    send = kind.send
     if oid not in e.CODECS and oid not in e.ARRAYS:
         raise refuse("wire_binary", oid=oid)
 
@@ -128,8 +128,8 @@ def _binary(oid: int, kind: e.Codec) -> Any:
         if oid == e.RECORD:
             raise refuse("wire_binary", oid=oid)
         try:
-            return send(read(value))
-        except ValueError:  # infinity, and arrays of arrays
+            return e.binary_of_text(oid, value)
+        except ValueError:
             raise refuse("wire_binary", oid=oid) from None
 
     return sent

@@ -213,15 +213,29 @@ def _in_force(key: str, value: str) -> str:
     if _ONLY.get(key, value) != value:
         raise refuse("setting_value", name=setting.name, value=value)
     if key == "datestyle":
-        if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
+        words = [_DATE_ORDERS.get(word, word) for word in re.split(r"[\s,]+", value.upper().strip())]
+        orders = [word for word in words if word in _DATE_ORDERS.values()]
+        if len(orders) > 1 or not {"ISO", "DEFAULT", *orders}.issuperset(words):
             raise refuse("setting_value", name=setting.name, value=value)
-        return "ISO, MDY"
+        return f"ISO, {orders[0] if orders else 'MDY'}"
     if key == "timezone":
         zone = _zone(value)
         if zone is None:
             raise refuse("setting_value", name=setting.name, value=value, hint=_ZONE_HINT)
         return zone
     return value
+
+
+_DATE_ORDERS = {
+    "EURO": "DMY",
+    "EUROPEAN": "DMY",
+    "US": "MDY",
+    "NONEURO": "MDY",
+    "MDY": "MDY",
+    "DMY": "DMY",
+    "YMD": "YMD",
+}
+"""Words of DateStyle for the order in which days, months and years are read."""
 
 
 def _listed(setting: Setting, value: str) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from dpsql.frontends.pgwire.catalog import macros
-from dpsql.frontends.pgwire.catalog.kinds import NAMING, ObjectNames
+from dpsql.frontends.pgwire.catalog.kinds import NAMING, ObjectNames, rows_everywhere, spellings_everywhere
 from dpsql.frontends.pgwire.catalog.policy_rows import PolicyRows
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
@@ -69,29 +70,48 @@ def image(policy: Policy, user: str) -> tuple[DatabaseImage, ObjectNames]:
         if key in gathered:
             rows.append(_rows_of(listed, gathered[key]))
         if rows:
-            tables[f"rows_of_{listed.name}"] = pa.concat_tables(rows).combine_chunks()
-            columns = ", ".join(f'CAST("{name}" AS {listed.duckdb_type(name)}) AS "{name}"' for name in listed.columns)
-            definition = f"AS SELECT {columns} FROM rows_of_{listed.name}"
-        else:
-            definition = "(" + ", ".join(f'"{name}" {listed.duckdb_type(name)}' for name in listed.columns) + ")"
-        statements.append(f'CREATE TABLE {SCHEMAS[listed.schema]}."{listed.name}" {definition}')
+            tables[f"rows_of_{listed.name}"] = pa.concat_tables(rows)  # which shares what every user has
+        statements.append(_definition(key, bool(rows)))
     statements += _HELPERS
-    for name, table in _helper_rows(policy_rows, names):
-        tables[f"rows_of_{name}"] = table
+    for name, table in _helper_rows(policy_rows, names).items():
+        tables[f"rows_of_{name}"] = pa.concat_tables([_helpers_everywhere(policy.dataset)[name], *table])
         statements.append(f"INSERT INTO pgx.{name} SELECT * FROM rows_of_{name}")
-    statements.append(f'CREATE VIEW {SCHEMAS[PG_CATALOG]}."{ZONES[1]}" AS {_ZONES}')
-    statements += [*_empty_tables(policy), *macros.statements(), *_views(policy, user, names)]
+    owned = (view.replace(_ANYBODY, user.replace("'", "''")) for view in _views(policy.dataset))
+    statements += [*_empty_tables(policy), *_macros(), *owned]
     return DatabaseImage(f"catalog:{uuid.uuid4().hex}", statements, tables, _LOCKDOWN, MEMORY_MEGABYTES), names
 
 
-def _views(policy: Policy, user: str, names: ObjectNames) -> Iterator[str]:
-    """Yield statements that create the views which PostgreSQL's own definitions compute."""
-    tables = {table.name.lower(): table.shown_schema.lower() for table in policy.visible.values()}
-    context = CatalogContext(user, policy.dataset, Settings(user), 0, names, tables)
+@cache
+def _definition(key: tuple[str, str], has_rows: bool) -> str:
+    """Return the statement that creates a relation, with its rows if it has some."""
+    listed = relations()[key]
+    types = {name: listed.duckdb_type(name) for name in listed.columns}
+    if not has_rows:
+        columns = ", ".join(f'"{name}" {type_}' for name, type_ in types.items())
+        return f'CREATE TABLE {SCHEMAS[listed.schema]}."{listed.name}" ({columns})'
+    columns = ", ".join(f'CAST("{name}" AS {type_}) AS "{name}"' for name, type_ in types.items())
+    return f'CREATE TABLE {SCHEMAS[listed.schema]}."{listed.name}" AS SELECT {columns} FROM rows_of_{listed.name}'
+
+
+@cache
+def _macros() -> tuple[str, ...]:
+    return tuple(macros.statements())
+
+
+_ANYBODY = "dpsql_somebody"
+
+
+@lru_cache(maxsize=8)
+def _views(database: str) -> tuple[str, ...]:
+    """Return the statements that create the views which PostgreSQL's own definitions compute, for the user `_ANYBODY`."""
+    names = ObjectNames(database, {**dict.fromkeys(NAMING, ()), "pg_roles": [{"oid": 1, "rolname": _ANYBODY}]})
+    context = CatalogContext(_ANYBODY, database, Settings(_ANYBODY), 0, names, {})
+    statements = [f'CREATE VIEW {SCHEMAS[PG_CATALOG]}."{ZONES[1]}" AS {_ZONES}']
     for (schema, name), text in views().items():
         tree = read_postgres(text)
         assert tree is not None
-        yield f'CREATE VIEW {SCHEMAS[schema]}."{name}" AS {to_duckdb(tree, context)}'
+        statements.append(f'CREATE VIEW {SCHEMAS[schema]}."{name}" AS {to_duckdb(tree, context)}')
+    return tuple(statements)
 
 
 def _dicts(gathered: Mapping[tuple[str, str], list[tuple[Any, ...]]], name: str) -> list[dict[str, Any]]:
@@ -103,8 +123,17 @@ def _rows_of(target: Relation, rows: list[tuple[Any, ...]]) -> pa.Table:
     return pa.table({name: pa.array(values, target.arrow_type(name)) for name, values in columns.items()})
 
 
-def _table(types: list[pa.DataType], rows: Iterable[tuple[Any, ...]]) -> pa.Table:
-    columns = list(zip(*rows, strict=True))
+_TEXT, _NUMBER = pa.string(), pa.uint32()
+_HELPER_TYPES = {
+    "names": (_TEXT, _NUMBER, _TEXT, _TEXT), "spellings": (_TEXT, _TEXT, _NUMBER),
+    "keywords": (_TEXT, _TEXT, pa.bool_(), _TEXT, _TEXT),
+    "definitions": (_NUMBER, _NUMBER, _TEXT, _TEXT, _TEXT, pa.list_(_TEXT)), "zones": (_TEXT, _TEXT, _TEXT),
+}  # fmt: skip
+
+
+def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    types, listed = _HELPER_TYPES[name], list(rows)
+    columns = list(zip(*listed, strict=True)) if listed else [()] * len(types)
     return pa.table({f"c{index}": pa.array(values, types[index]) for index, values in enumerate(columns)})
 
 
@@ -126,15 +155,23 @@ _ZONES = """
 """PostgreSQL's time zones as they are at the moment of the question."""
 
 
-def _helper_rows(policy_rows: PolicyRows, names: ObjectNames) -> Iterator[tuple[str, pa.Table]]:
-    text, number = pa.string(), pa.uint32()
-    yield "names", _table([text, number, text, text], names.rows())
-    yield "spellings", _table([text, text, number], names.spellings())
-    yield "keywords", _table([text, text, pa.bool_(), text, text], map(tuple, keywords()))
-    defined = [*map(tuple, definitions()), *policy_rows.definitions()]
-    yield "definitions", _table([number, number, text, text, text, pa.list_(text)], defined)
-    yield "functions", signatures()
-    yield "zones", _table([text, text, text], map(tuple, zones()))
+@lru_cache(maxsize=8)
+def _helpers_everywhere(database: str) -> dict[str, pa.Table]:
+    """Return the rows of the helpers that every user of a database has."""
+    return {
+        "names": _table("names", rows_everywhere()),
+        "spellings": _table("spellings", spellings_everywhere(database)),
+        "keywords": _table("keywords", map(tuple, keywords())),
+        "definitions": _table("definitions", map(tuple, definitions())),
+        "functions": signatures(),
+        "zones": _table("zones", map(tuple, zones())),
+    }
+
+
+def _helper_rows(policy_rows: PolicyRows, names: ObjectNames) -> dict[str, list[pa.Table]]:
+    """Return the rows of the helpers that a user has beside those."""
+    own = {"names": names.rows(), "spellings": names.spellings(), "definitions": policy_rows.definitions()}
+    return {name: [_table(name, own[name])] if name in own else [] for name in (*_HELPER_TYPES, "functions")}
 
 
 def _empty_tables(policy: Policy) -> Iterator[str]:

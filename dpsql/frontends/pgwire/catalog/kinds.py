@@ -115,6 +115,26 @@ def _spelt_everywhere() -> dict[str, dict[str, int]]:
     return {kind: _spelt(kind, named) for kind, named in _named_everywhere().items()}
 
 
+def spellings_everywhere(database: str) -> Iterator[tuple[str, str, int]]:
+    """Yield (DuckDB's type, spelling, OID) of the objects of every database whose names may be computed."""
+    for kind in _COMPUTED:
+        yield from _spelt_rows(kind, _spelt_everywhere()[kind], f"{quoted(database)}.")
+
+
+def rows_everywhere() -> Iterator[tuple[str, int, str, str]]:
+    """Yield (DuckDB's type, OID, schema, name) of the objects of every database."""
+    for kind, named in _named_everywhere().items():
+        for oid, (schema, name) in named.items():
+            yield physical(kind) or "", oid, schema, name
+
+
+def _spelt_rows(kind: str, oids: Mapping[str, int], database: str) -> Iterator[tuple[str, str, int]]:
+    for spelling, oid in oids.items():
+        yield physical(kind) or "", spelling, oid
+        if "." in spelling and kind != "regrole":
+            yield physical(kind) or "", f"{database}{spelling}", oid
+
+
 class ObjectNames:
     """The objects that values of these kinds name. `database` may stand before a schema."""
 
@@ -142,18 +162,18 @@ class ObjectNames:
         return everywhere[spelling] if spelling in everywhere else self._oids[kind].get(spelling)
 
     def spellings(self) -> Iterator[tuple[str, str, int]]:
-        """Yield (DuckDB's type, spelling, OID) of every object whose name may be computed, for the lookup in SQL."""
+        """Yield (DuckDB's type, spelling, OID) of the policy's objects whose names may be computed, for the lookup in SQL."""
+        everywhere = _spelt_everywhere()
         for kind in _COMPUTED:
-            for spelling, oid in {**self._oids[kind], **_spelt_everywhere()[kind]}.items():
-                yield physical(kind) or "", spelling, oid
-                if "." in spelling and kind != "regrole":
-                    yield physical(kind) or "", f"{self._database}{spelling}", oid
+            oids = {spelling: oid for spelling, oid in self._oids[kind].items() if spelling not in everywhere[kind]}
+            yield from _spelt_rows(kind, oids, self._database)
 
     def rows(self) -> Iterator[tuple[str, int, str, str]]:
-        """Yield (DuckDB's type, OID, schema, name) of every object."""
+        """Yield (DuckDB's type, OID, schema, name) of the policy's objects."""
         for kind, named in _named_everywhere().items():
-            for oid, (schema, name) in {**named, **self._of_policy[kind]}.items():
-                yield physical(kind) or "", oid, schema, name
+            for oid, (schema, name) in self._of_policy[kind].items():
+                if oid not in named:
+                    yield physical(kind) or "", oid, schema, name
 
     def oid(self, kind: str, text: str, path: Sequence[str]) -> int:
         """Return the OID of the object that a text names. Raises PostgreSQL's refusals of an unknown one."""

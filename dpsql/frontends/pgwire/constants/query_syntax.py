@@ -199,7 +199,7 @@ class QueryParser(Parser):
                 raise Elsewhere  # joins in brackets
             source = Node("subquery", start, lateral, [self._in_brackets()])
         else:
-            source = self.primary()
+            source = Node("end", start) if self.token.kind == "end" else self.primary()
             if source.kind not in ("call", "constant", "coalesce", "column"):
                 raise Elsewhere
         ordinality = self.take("with", "ordinality")

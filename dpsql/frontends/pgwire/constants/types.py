@@ -34,7 +34,7 @@ from dpsql.frontends.pgwire.constants.moments import (
     zone,
 )
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
-from dpsql.frontends.pgwire.encodings import NAMED, float_text
+from dpsql.frontends.pgwire.encodings import NAMED, array_rows, float_text, multirange_parts, range_parts
 from dpsql.media import text as media
 from dpsql.sql.rewrites.comparisons import read_list
 
@@ -455,7 +455,7 @@ def _read_array(text: str, element: str, context: Context, position: int | None)
     if not stripped.startswith("{"):
         raise malformed
     if re.match(r"\{\s*\{", stripped):
-        rows = _nested(stripped)
+        rows = array_rows(stripped)
         if rows is None:
             raise malformed
         inner = [_read_array(row, element, context, position) for row in rows]
@@ -468,46 +468,15 @@ def _read_array(text: str, element: str, context: Context, position: int | None)
     return [None if item is None else read(item, element, context, position) for item in texts]
 
 
-def _nested(text: str) -> list[str] | None:
-    """Return the texts of an array's rows."""
-    rows, depth, start, in_quotes, position = list[str](), 0, 0, False, 1
-    while position < len(text):
-        sign = text[position]
-        if sign == "\\":
-            position += 1
-        elif sign == '"':
-            in_quotes = not in_quotes
-        elif not in_quotes and sign == "{":
-            start = position if depth == 0 else start
-            depth += 1
-        elif not in_quotes and sign == "}":
-            if depth == 0:
-                return rows if not text[position + 1 :].strip() else None
-            depth -= 1
-            if depth == 0:
-                rows.append(text[start : position + 1])
-        elif not in_quotes and depth == 0 and sign != "," and not sign.isspace():
-            return None
-        position += 1
-    return None
-
-
-_BOUND = r'((?:[^\[\](),"\\]|"(?:[^"\\]|\\.|"")*+"|\\.)*+)'
-_RANGE_FORM = re.compile(rf"\s*([\[(]){_BOUND},{_BOUND}([\])])\s*")
-
-
 def _read_range(text: str, type_: str, context: Context, position: int | None) -> Range:
     if text.strip().lower() == "empty":
         return Range(None, None, False, False, True)
-    match = _RANGE_FORM.fullmatch(text)
-    if match is None:
+    parts = range_parts(text)
+    if parts is None:
         raise said("22P02", f'malformed range literal: "{text}"', position)
-    low, high = (
-        re.sub(r'"((?:[^"\\]|\\.|"")*+)"', lambda m: re.sub(r"\\(.)", r"\1", m[1].replace('""', '"')), bound)
-        for bound in match.groups()[1:3]
-    )
-    bounds = [None if bound == "" else read(bound, RANGES[type_], context, position) for bound in (low, high)]
-    return new_range(type_, bounds[0], bounds[1], match[1] + match[4], position)
+    ends, *texts = parts
+    bounds = [None if bound == "" else read(bound, RANGES[type_], context, position) for bound in texts]
+    return new_range(type_, bounds[0], bounds[1], ends, position)
 
 
 def new_range(type_: str, low: Any, high: Any, ends: str = "[)", position: int | None = None) -> Range:
@@ -531,10 +500,9 @@ def new_range(type_: str, low: Any, high: Any, ends: str = "[)", position: int |
 
 
 def _read_multirange(text: str, type_: str, context: Context, position: int | None) -> tuple[Range, ...]:
-    inner = text.strip()
-    if not (inner.startswith("{") and inner.endswith("}")):
+    pieces = multirange_parts(text)
+    if pieces is None:
         raise said("22P02", f'malformed multirange literal: "{text}"', position)
-    pieces = re.findall(r"empty|[\[(][^\[\]()]*+[\])]", inner[1:-1])
     return united([_read_range(piece, type_, context, position) for piece in pieces])
 
 

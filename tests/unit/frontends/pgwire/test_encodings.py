@@ -110,7 +110,7 @@ def test_the_text_of_an_interval_is_sent_as_the_interval(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("oid", "text"), [(e.DATE, "infinity"), (e.ARRAY_OF[e.INT4], "{{1},{2}}"), (e.RECORD, "(1,a)")]
+    ("oid", "text"), [(e.DATE, "01.02.2024"), (e.ARRAY_OF[e.INT4], "{{1},{2}"), (e.RECORD, "(1,a)")]
 )
 def test_a_text_without_a_binary_form_is_refused(oid: int, text: str) -> None:
     (send,) = writers([ResultField("x", oid)], [1])
