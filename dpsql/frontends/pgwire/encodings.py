@@ -402,8 +402,8 @@ def _send_range(element: int) -> Callable[[str], bytes]:
         parts = range_parts(text)
         if parts is None:
             raise ValueError(text)
-        (low_end, high_end), *bounds = parts
-        flags = 2 * (low_end == "[") | 4 * (high_end == "]") | 8 * (not bounds[0]) | 16 * (not bounds[1])
+        ends, *bounds = parts
+        flags = 2 * (ends[0] == "[") | 4 * (ends[1] == "]") | 8 * (not bounds[0]) | 16 * (not bounds[1])
         sent = [binary_of_text(element, bound) for bound in bounds if bound]
         return bytes([flags]) + b"".join(struct.pack("!i", len(data)) + data for data in sent)
 

@@ -1023,7 +1023,6 @@ SELECT 'a.b.c.d'::regclass
 SELECT ''::regclass
 SELECT to_regclass(''), to_regclass('a.b')
 SELECT has_table_privilege('nosuch', 'orders', 'SELECT')
--- differs: not answered as there yet
 SELECT has_database_privilege('nosuch', 'CONNECT')
 SELECT pg_get_indexdef(0), pg_get_constraintdef(0), pg_get_viewdef(0), format_type(0, 0), col_description(0, 0), obj_description(0, 'pg_class')
 SELECT pg_get_viewdef('orders'::regclass)

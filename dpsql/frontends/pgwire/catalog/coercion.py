@@ -23,6 +23,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
     type_names,
 )
 from dpsql.frontends.pgwire.catalog.sources import relation_of
+from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, said
 from dpsql.sql.lexer import place
 
 _LITERAL = "unknown"
@@ -124,6 +125,7 @@ def _results(node: exp.Expr) -> list[exp.Expr]:
 def coerce(tree: exp.Expr) -> None:
     """Give literals the types of what they stand beside. Raises what PostgreSQL says of values and types that do not fit."""
     for node in list(tree.walk()):
+        _check_aggregate(node)
         for condition, clause in _conditions(node):
             type_ = visible_type(condition)
             if type_ not in ("", "bool", _LITERAL):
@@ -144,6 +146,12 @@ def coerce(tree: exp.Expr) -> None:
             if len(sides) == 2 and len(sides[0]) == len(sides[1]):
                 for pair in zip(*sides, strict=True):
                     _matched([output.unalias() for output in pair], type(node).__name__)
+
+
+def _check_aggregate(node: exp.Expr) -> None:
+    """Raise 42883 for aggregates of truth values that the engine has and PostgreSQL has not."""
+    if isinstance(node, (exp.Max, exp.Min, exp.Sum, exp.Avg)) and visible_type(node.this) == "bool":
+        raise said("42883", f"function {called(node)}(boolean) does not exist", place(node), NO_FUNCTION)
 
 
 def _conditions(node: exp.Expr) -> list[tuple[exp.Expr, str]]:

@@ -170,8 +170,8 @@ def _helpers_everywhere(database: str) -> dict[str, pa.Table]:
 
 def _helper_rows(policy_rows: PolicyRows, names: ObjectNames) -> dict[str, list[pa.Table]]:
     """Return the rows of the helpers that a user has beside those."""
-    own = {"names": names.rows(), "spellings": names.spellings(), "definitions": policy_rows.definitions()}
-    return {name: [_table(name, own[name])] if name in own else [] for name in (*_HELPER_TYPES, "functions")}
+    listed = {"names": names.rows(), "spellings": names.spellings(), "definitions": policy_rows.definitions()}
+    return {name: [_table(name, listed[name])] if name in listed else [] for name in (*_HELPER_TYPES, "functions")}
 
 
 def _empty_tables(policy: Policy) -> Iterator[str]:

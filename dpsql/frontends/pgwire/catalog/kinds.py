@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, formatted_types, namespaces, quoted, static, type_names
+from dpsql.frontends.pgwire.constants.tokens import said
 
 KINDS = {
     "regclass": 11, "regtype": 12, "regnamespace": 13, "regproc": 14, "regprocedure": 15, "regrole": 16, "regoper": 17,
@@ -133,6 +134,22 @@ def _spelt_rows(kind: str, oids: Mapping[str, int], database: str) -> Iterator[t
         yield physical(kind) or "", spelling, oid
         if "." in spelling and kind != "regrole":
             yield physical(kind) or "", f"{database}{spelling}", oid
+
+
+_LISTED = {
+    "has_database_privilege": ("database", ""), "has_language_privilege": ("language", "lanname"),
+    "has_tablespace_privilege": ("tablespace", "spcname"), "has_server_privilege": ("server", ""),
+    "has_foreign_data_wrapper_privilege": ("foreign-data wrapper", ""),
+}  # fmt: skip
+"""Functions about objects that have no type of their own: their kind, and the column with their names."""
+
+
+def check_listed(function: str, name: str, database: str, position: int | None) -> None:
+    """Raise PostgreSQL's refusal of an object, given to one of these functions as a literal, that does not exist."""
+    kind, column = _LISTED.get(function, ("", ""))
+    listed = static(f"pg_{kind}")[column] if column else [database] if kind == "database" else []
+    if kind and name not in listed:
+        raise said("3D000" if kind == "database" else "42704", f'{kind} "{name}" does not exist', position)
 
 
 class ObjectNames:

@@ -262,8 +262,6 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "array_lower": (("_a, _d", "CASE WHEN len(_a) > 0 THEN pgf_first(_a) END"),),
     "array_length": (("_a, _d", "CASE WHEN len(_a) > 0 THEN CAST(len(_a) AS INTEGER) END"),),
     "cardinality": (("_a", "CAST(len(_a) AS INTEGER)"),),
-    "array_ndims": (("_a", "CASE WHEN len(_a) > 0 THEN (length(typeof(_a)) - length(replace(typeof(_a), '[]', ''))) // 2 END"),),
-    "array_positions": (("_a, _v", "list_filter(range(1, len(_a) + 1), lambda _qx: _a[_qx] = _v)"),),
     "array_position": (("_a, _v", "list_position(_a, _v) + pgf_first(_a) - 1"),),
     "array_remove": (("_a, _v", "list_filter(_a, lambda _qx: _qx IS DISTINCT FROM _v)"),),
     "array_prepend": (("_v, _a", "list_prepend(_v, _a)"),),
@@ -272,9 +270,6 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "groups": (("_t, _s", "CASE WHEN regexp_matches(_t, _s) THEN list_transform(generate_series(if(_s LIKE '%(%', 1, 0), "
     "CAST(if(_s LIKE '%(%', len(regexp_replace(_s, '\\\\.|\\(\\?:|[^(]', '', 'g')), 0) AS BIGINT)), "
     "lambda _qi: list_extract(regexp_extract_all(_t, _s, CAST(_qi AS INTEGER)), 1)) END"),),
-    "regexp_substr": (("_t, _s", "CASE WHEN regexp_matches(_t, _s) THEN regexp_extract(_t, _s) END"),),
-    "trim_array": (("_a, _n", "_a[:len(_a) - _n]"),),
-    "array_replace": (("_a, _f, _t", "list_transform(_a, lambda _qx: if(_qx IS NOT DISTINCT FROM _f, _t, _qx))"),),
     "generate_subscripts": (("_a, _d", "generate_series(pgf_first(_a), CAST(len(_a) AS INTEGER) + pgf_first(_a) - 1)"),),
     "unnested": (("_a", "_a"),),
     "element_numbers": (("_a", "generate_series(1, CAST(len(_a) AS INTEGER))"),),
@@ -287,36 +282,16 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "imatches": (("_t, _l", "list_transform(_l, lambda _qx: regexp_matches(_t, _qx, 'i'))"),),
     "every": (("_x", "bool_and(_x)"),),
     "array_contained_by": (("_a, _b", "list_has_all(_b, _a)"),),
-    "overlay": (("_s, _r, _f", "substr(_s, 1, _f - 1) || _r || substr(_s, _f + length(_r))"),
-                ("_s, _r, _f, _n", "substr(_s, 1, _f - 1) || _r || substr(_s, _f + _n)")),
     "similar_to": (("_s, _p", "regexp_full_match(_s, pgf_similar(_p, '\\'))"), ("_s, _p, _e",
     "regexp_full_match(_s, pgf_similar(_p, _e))")),
     "similar": (("_p, _e", "replace(replace(replace(replace(replace(replace(_p, _e || '%', chr(1)), _e || '_', chr(2)), '%', "
     "'.*'), '_', '.'), chr(1), '%'), chr(2), '_')"),),
-    "bit_length": (("_t", "8 * octet_length(encode(_t))"),),
-    "width_bucket": (("_v, _a, _b, _n", "CASE WHEN _v < _a THEN 0 WHEN _v >= _b THEN _n + 1 ELSE "
-    "CAST(floor((_v - _a) * 1.0 * _n / (_b - _a)) AS INTEGER) + 1 END"),),
     "split": (("_t, _s", "CASE WHEN _t = '' THEN [] WHEN _s = '' THEN [_t] WHEN _s IS NULL THEN regexp_extract_all(_t, '.') "
     "ELSE string_split(_t, _s) END"),),
     "string_to_array": (("_t, _s", "pgf_split(_t, _s)"), ("_t, _s, _n",
     "list_transform(pgf_split(_t, _s), lambda _qx: nullif(_qx, _n))")),
-    "isfinite": (("_v", "isfinite(_v)"),),
-    "factorial": (("_n", "factorial(_n)"),),
-    "pg_size_bytes": (("_t", "CAST(round(CAST(regexp_extract(_t, '[0-9.]+') AS DOUBLE) * CASE lower(regexp_extract(_t, "
-    "'[A-Za-z]+')) WHEN 'kb' THEN 1024 WHEN 'mb' THEN 1048576 WHEN 'gb' THEN 1073741824 WHEN 'tb' THEN 1099511627776 ELSE 1 END) "
-    "AS BIGINT)"),),
-    "translate": (("_t, _a, _b", "translate(_t, _a, _b)"),),
     "btrim": (("_t", "trim(_t)"), ("_t, _c", "trim(_t, _c)")),
-    "gen_random_uuid": (("", "gen_random_uuid()"),),
-    "to_hex": (("_n", "lower(ltrim(hex(_n), '0'))"),),
-    "decode": (("_t, _f", "CASE _f WHEN 'hex' THEN unhex(_t) WHEN 'base64' THEN from_base64(_t) END"),),
-    "convert_from": (("_b, _e", "decode(_b)"),),
-    "sha256": (("_b", "unhex(sha256(_b))"),),
     "timezone": (("_z, _t", "timezone(_z, _t)"),),
-    "make_timestamp": (("_a, _b, _c, _d, _e, _f", "make_timestamp(_a, _b, _c, _d, _e, _f)"),),
-    "pg_column_size": (("_v", "CASE typeof(_v) WHEN 'INTEGER' THEN 4 WHEN 'BIGINT' THEN 8 WHEN 'SMALLINT' THEN 2 WHEN 'BOOLEAN' "
-    "THEN 1 ELSE strlen(CAST(_v AS VARCHAR)) + 1 END"),),
-    "regexp_like": (("_t, _s", "regexp_matches(_t, _s)"),),
     "_pg_char_max_length": (("_t, _m", "CAST(NULL AS INTEGER)"),),
     "_pg_truetypid": (("_a, _t", "_a.atttypid"),),
     "_pg_truetypmod": (("_a, _t", "-1"),),
@@ -346,10 +321,6 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "json_exists": (("_j, _k", "list_contains(json_keys(_j), _k)"),),
     "row_to_json": (("_r", "to_json(_r)"),),
     "octet_length": (("_t", "strlen(_t)"),),
-    "array_dims": (("_a", "CASE WHEN len(_a) > 0 THEN '[' || pgf_first(_a) || ':' || len(_a) + pgf_first(_a) - 1 || ']' END"),),
-    "regexp_count": (("_t, _p", "CAST(len(regexp_extract_all(_t, _p)) AS INTEGER)"),),
-    "encode": (("_b, _f", "CASE _f WHEN 'hex' THEN lower(hex(_b)) WHEN 'base64' THEN base64(_b) ELSE "
-                "error('dpsql:unknown_function:encode') END"),),
     "json_typeof": (("_j", "CASE WHEN json_type(_j) LIKE '%INT' OR json_type(_j) = 'DOUBLE' THEN 'number' WHEN json_type(_j) = "
                      "'VARCHAR' THEN 'string' ELSE lower(json_type(_j)) END"),),
     "parse_ident": (("_s", "string_split(replace(_s, '\"', ''), '.')"),),

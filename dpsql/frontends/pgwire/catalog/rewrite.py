@@ -19,7 +19,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
 from dpsql.frontends.pgwire.catalog.coercion import coerce
 from dpsql.frontends.pgwire.catalog.engine_errors import absent_call, unknown_call
-from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
+from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, check_listed, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, denied, quoted, relations, type_names
@@ -426,6 +426,8 @@ def _function(node: exp.Expr, context: CatalogContext) -> exp.Expr:
         return _NAMED[name](node, context)
     if name in _SESSION_NAMES:
         return _session(_SESSION_NAMES[name], context)
+    if len(arguments) > 1 and _is_text(arguments[-2]):
+        check_listed(name, arguments[-2].name, context.database, position_of(arguments[-2]))
     if name in _OF_KIND and arguments:
         arguments = _with_objects(name, arguments, context)
     lists = lists_of(name, arguments)

@@ -36,7 +36,8 @@ def _exact(values: list[Any]) -> Decimal:
 
 
 def _mean(values: list[Any]) -> Decimal:
-    return numbers.divide(_exact(values), Decimal(len(values)))
+    mean: Decimal = numbers.divide(_exact(values), Decimal(len(values)))
+    return mean
 
 
 function("count() int8; count(any) int8", kind="aggregate", strict=False)(

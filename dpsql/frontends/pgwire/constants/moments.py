@@ -129,7 +129,7 @@ def read_moment(text: str, type_: str, position: int | None, context: Any) -> An
         if rest:
             raise invalid
         return _to_time(micros) if type_ == "time" else TimeTz(micros, _seconds(offset, context))
-    day = _read_day(rest, invalid, outside)
+    day = _read_day(rest, context.catalog.settings.get("DateStyle")[-3:], invalid, outside)
     if type_ == "date":
         return day
     moment = datetime(day.year, day.month, day.day) + timedelta(microseconds=micros)
@@ -206,7 +206,8 @@ def _micros_of(match: re.Match[str], outside: Exception) -> int:
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + int(fraction)
 
 
-def _read_day(text: str, invalid: Exception, outside: Exception) -> date:
+def _read_day(text: str, order: str, invalid: Exception, outside: Exception) -> date:
+    """Return the day that a text means; `order`: that of 01/02/2024, as DateStyle has it."""
     if re.search(r"\b(bc|ad)\b", text, re.IGNORECASE):
         raise Elsewhere
     words = re.findall(r"[A-Za-z]+", text)
@@ -232,7 +233,8 @@ def _read_day(text: str, invalid: Exception, outside: Exception) -> date:
     elif re.fullmatch(r"\d{3,}[-/.]\d{1,2}[-/.]\d{1,2}", text):
         parts = (int(numbers[0]), int(numbers[1]), int(numbers[2]))
     elif re.fullmatch(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{1,4}", text):
-        parts = (_full_year(numbers[2]), int(numbers[0]), int(numbers[1]))
+        year, month, day = (numbers[order.index(letter)] for letter in "YMD")
+        parts = (_full_year(year), int(month), int(day))
         if parts[1] > 12:
             raise outside
     else:

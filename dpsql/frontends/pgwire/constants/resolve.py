@@ -14,9 +14,8 @@ from typing import Any
 
 from dpsql.frontends.pgwire.catalog.shape import static
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, Elsewhere, said
 
-NO_FUNCTION = "No function matches the given name and argument types. You might need to add explicit type casts."
 NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
 NOT_UNIQUE = "Could not choose a best candidate {}. You might need to add explicit type casts."
 

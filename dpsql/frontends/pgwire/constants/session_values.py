@@ -42,6 +42,22 @@ function("pg_typeof(any) regtype", typed=True)(
 )
 
 
+function("pg_column_size(any) int4", typed=True)(
+    lambda c, types, v: None if v is None else _SIZES[types[0]] if types[0] in _SIZES else _unknown()
+)
+_SIZES = {
+    "bool": 1,
+    "int2": 2,
+    "int4": 4,
+    "int8": 8,
+    "float4": 4,
+    "float8": 8,
+    "date": 4,
+    "timestamp": 8,
+    "interval": 16,
+}
+
+
 def _unknown() -> Any:
     raise Elsewhere
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from dpsql.errors.exceptions import Error, refuse
 
+NO_FUNCTION = "No function matches the given name and argument types. You might need to add explicit type casts."
+
 
 class Elsewhere(Exception):
     """A statement, or a value in it, that is not answered here."""
