@@ -31,7 +31,7 @@ from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
 from dpsql.frontends.pgwire.constants.answers import parsed as constant_select
 from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
@@ -339,7 +339,7 @@ class Questions:
         except Large:
             table = self._large_constant(prepared, values)
         except Elsewhere:
-            raise refuse("catalog_query") from None
+            raise said("0A000", "a value of this question is beyond what is computed here") from None
         held.resize(table.get_total_buffer_size())
         return StatementResult("SELECT", tuple(starmap(ResultField, constant.columns)), table)
 

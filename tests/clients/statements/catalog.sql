@@ -1174,3 +1174,75 @@ SELECT pg_type_is_visible('information_schema.yes_or_no'::regtype), pg_type_is_v
 SELECT pg_function_is_visible(oid) FROM pg_proc WHERE proname = '_pg_expandarray'
 SELECT pg_encoding_to_char(n) FROM generate_series(0, 12) AS n
 SELECT pg_char_to_encoding('SQL_ASCII'), pg_char_to_encoding('win1252'), pg_char_to_encoding('nope')
+SELECT '{{{{{{{{{{1}}}}}}}}}}'::int[]
+SELECT a, count(*) FILTER (WHERE b > 1) FROM (VALUES ('x', 1), ('x', 2), ('y', 3)) t(a, b) GROUP BY a ORDER BY a
+SELECT a FROM (VALUES (1), (1), (2)) t(a) GROUP BY a HAVING count(*) > 1
+SELECT b FROM (VALUES (1, 2)) t(a, b) GROUP BY a
+SELECT a, b FROM (VALUES (1, 2), (1, 3)) t(a, b) ORDER BY a, b DESC NULLS LAST
+SELECT x FROM (VALUES (3), (NULL), (1)) t(x) ORDER BY x NULLS FIRST
+SELECT x FROM (VALUES (3), (NULL), (1)) t(x) ORDER BY x DESC
+SELECT x FROM (VALUES (3)) t(x) ORDER BY 2
+SELECT DISTINCT x FROM (VALUES (1), (2)) t(x) ORDER BY x + 1
+SELECT max(x) - min(x) AS spread, avg(x)::int FROM generate_series(1, 9) x
+SELECT sum(x) / count(*) FROM generate_series(1, 4) x
+SELECT sum(x) FROM generate_series(1::bigint, 3) x
+SELECT avg(x), sum(x) FROM (VALUES (1.5::float8), (2)) t(x)
+SELECT max(d), min(d) - date '2024-01-01' FROM (VALUES (date '2024-02-01'), (date '2024-03-01')) t(d)
+SELECT string_agg(DISTINCT s, '-' ORDER BY s) FROM (VALUES ('b'), ('a'), ('b')) t(s)
+SELECT array_agg(s ORDER BY n DESC) FROM (VALUES ('a', 1), ('b', 2)) t(s, n)
+SELECT json_object_agg(k, v) FROM (VALUES ('a', 1), ('b', 2)) t(k, v)
+SELECT jsonb_agg(t) FROM (SELECT 1 AS a, 'x' AS b) t
+SELECT sum(x) OVER (PARTITION BY x % 2 ORDER BY x) FROM generate_series(1, 5) x ORDER BY x
+SELECT x, count(*) OVER () FROM generate_series(1, 3) x
+SELECT a.x, count(b.y) FROM generate_series(1, 3) a(x) LEFT JOIN (VALUES (1), (1), (3)) b(y) ON a.x = b.y GROUP BY a.x ORDER BY 1
+SELECT * FROM (VALUES (1, 'a')) t(id, n) FULL JOIN (VALUES (2, 'b')) u(id2, m) ON t.id = u.id2 ORDER BY 1
+SELECT * FROM (VALUES (1, 'a')) t(id, n) JOIN (VALUES (1, 'b')) u(id, m) USING (id)
+SELECT id FROM (VALUES (1)) t(id), (VALUES (1)) u(id)
+SELECT t.id, u.id FROM (VALUES (1)) t(id), (VALUES (2)) u(id)
+SELECT * FROM generate_series(1, 2) x, generate_series(1, x) y
+SELECT x FROM generate_series(1, 5) x WHERE EXISTS (SELECT 1 FROM generate_series(3, 4) y WHERE y = x)
+SELECT x, (SELECT count(*) FROM generate_series(1, x) y) FROM generate_series(1, 3) x
+SELECT x FROM generate_series(1, 5) x WHERE x NOT IN (SELECT 2 UNION SELECT 3)
+SELECT x FROM generate_series(1, 3) x WHERE x > (SELECT avg(y) FROM generate_series(1, 3) y)
+SELECT (SELECT x FROM generate_series(1, 2) x)
+WITH a AS (SELECT 1 AS x), b AS (SELECT x + 1 AS y FROM a) SELECT * FROM a, b
+WITH RECURSIVE f(a, b) AS (SELECT 0, 1 UNION ALL SELECT b, a + b FROM f WHERE b < 50) SELECT a FROM f
+WITH RECURSIVE t(n) AS (SELECT 1 UNION SELECT (n + 1) % 5 FROM t) SELECT count(*) FROM t
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1.5 FROM t WHERE n < 5) SELECT * FROM t
+SELECT 1 AS a UNION SELECT 2 ORDER BY b
+(SELECT 1) UNION ALL (SELECT 2 LIMIT 1)
+SELECT 1 UNION ALL SELECT 2 EXCEPT SELECT 1
+SELECT '2024-01-01' UNION SELECT date '2024-01-02' ORDER BY 1
+SELECT NULL UNION SELECT 1
+SELECT x FROM generate_series(1, 3) x LIMIT 0
+SELECT x FROM generate_series(1, 3) x OFFSET -1
+SELECT x FROM generate_series(1, 3) x LIMIT 'a'
+SELECT x FROM generate_series(1, 3) x LIMIT '2'
+SELECT count(*) + 1, count(*) || 'x' FROM generate_series(1, 3)
+SELECT x + 1 FROM generate_series(1, 3) x GROUP BY x + 1 ORDER BY x + 1
+SELECT x FROM generate_series(1, 3) x GROUP BY x + 1
+SELECT sum(sum(x)) FROM generate_series(1, 3) x
+SELECT sum(sum(x)) OVER () FROM generate_series(1, 3) x
+SELECT x FROM generate_series(1, 3) x WHERE row_number() OVER () = 1
+SELECT sum(x) FROM generate_series(1, 3) x WHERE sum(x) > 1
+SELECT row_number()
+SELECT lower(count(*)) FROM generate_series(1, 3)
+SELECT upper(s) FROM (VALUES ('a')) t(s) GROUP BY s
+SELECT EXTRACT(year FROM d) AS y, count(*) FROM (VALUES (date '2023-05-01'), (date '2024-05-01')) t(d) GROUP BY y ORDER BY y
+SELECT CASE WHEN x > 2 THEN 'big' ELSE 'small' END AS size, count(*) FROM generate_series(1, 5) x GROUP BY size ORDER BY size
+SELECT to_char(d, 'YYYY-MM-DD') FROM generate_series(date '2024-02-27', date '2024-03-01', interval '1 day') AS g(d)
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x) FROM (VALUES (1), (2), (2)) t(x)
+SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY x) FROM generate_series(1, 3) x
+SELECT bool_and(b) FROM (VALUES (true), (NULL)) t(b)
+SELECT sum(x) FROM generate_series(1, 0) x
+SELECT count(*), max(x), array_agg(x), string_agg('a', ',') FROM generate_series(1, 0) x
+SELECT variance(x), stddev_samp(x) FROM generate_series(1, 1) x
+SELECT row_to_json(t) FROM (VALUES (1, 'a')) t(id, name)
+SELECT t.*, t.a + 1 FROM (VALUES (1, 2)) t(a, b)
+SELECT u.* FROM (VALUES (1, 2)) t(a, b)
+SELECT t.c FROM (VALUES (1, 2)) t(a, b)
+SELECT x.y FROM generate_series(1, 2) x
+SELECT (1, 2) IN ((1, 2), (3, 4))
+SELECT * FROM (VALUES (1), (2, 3)) t
+SELECT * FROM (VALUES (1), ('a')) t
+SELECT * FROM generate_series(1, 2) AS t(a, b)

@@ -49,12 +49,16 @@ _TOKEN = re.compile(r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"|((?:[^{},"\\]|\\.)+))')
 """A sign, a quoted item or a plain item of a literal array."""
 
 
+MOST_DIMENSIONS = 6
+"""Limit on the dimensions of an array, as PostgreSQL has it."""
+
+
 def list_literal(text: str) -> exp.Expr:
     """Return the array that a literal such as {a,"b c",{d}} means. Raises catalog_array."""
     stack, position = [exp.Array(expressions=[])], 0
     while position < len(text.rstrip()):
         match = _TOKEN.match(text, position)
-        if match is None or (len(stack) == 1 and match[1] != "{"):
+        if match is None or (len(stack) == 1 and match[1] != "{") or len(stack) > MOST_DIMENSIONS + 1:
             raise refuse("catalog_array", value=text)
         position = match.end()
         if match[1] == "{":

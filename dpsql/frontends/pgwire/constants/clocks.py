@@ -26,7 +26,7 @@ from dpsql.frontends.pgwire.constants.moments import (
     zone,
 )
 from dpsql.frontends.pgwire.constants.resolve import each, function
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 
 MOST_ROWS = 100_000
 
@@ -333,7 +333,7 @@ for _type in ("timestamp", "timestamptz"):
 def _listed(values: Iterator[Any]) -> list[Any]:
     rows = list(itertools.islice(values, MOST_ROWS + 1))
     if len(rows) > MOST_ROWS:
-        raise Elsewhere
+        raise Large
     return rows
 
 

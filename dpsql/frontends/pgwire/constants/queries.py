@@ -24,6 +24,7 @@ from dpsql.frontends.pgwire.constants.query_rows import (
     distinct,
     identity,
     inner_nodes,
+    lengthened,
     limited,
     named,
     ordered,
@@ -446,7 +447,7 @@ class QueryCompiler(Compiler):
         def rows(outer: Row) -> list[tuple[Any, ...]]:
             results: list[Any] = [tuple(outer)]
             for source in sources:
-                results = limited([longer for row in results for longer in source(row)])
+                results = lengthened(results, source)
             if where is not None:
                 results = [row for row in results if where(row) is True]
             if keys is not None:
@@ -472,7 +473,7 @@ class QueryCompiler(Compiler):
         if item.type.startswith("record:"):
             raise said("0A000", f"{node.value} stands in FROM only here", node.position)
         if item.type == "unknown":
-            return item if keeps and (item.literal is not None or item.parameter) else self.coerced(item, "text")
+            return item if keeps else self.coerced(item, "text")
         if ":" in item.type or not t.exists(item.type):
             raise Elsewhere
         return item

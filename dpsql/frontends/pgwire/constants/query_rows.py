@@ -115,3 +115,12 @@ def limited(rows: list[Any]) -> list[Any]:
     if len(rows) > MOST_ROWS:
         raise Large
     return rows
+
+
+def lengthened(rows: Iterable[Row], source: Callable[[Row], list[Row]]) -> list[Row]:
+    """Return each row with those of a source behind it. Raises Large."""
+    longer = list[Row]()
+    for row in rows:
+        longer += source(row)
+        limited(longer)
+    return longer

@@ -25,7 +25,7 @@ _QUOTED = re.compile(r"[a-z_][a-z0-9_$]*")
 
 def _limited(size: int) -> int:
     if size > MOST_TEXT:
-        raise Elsewhere
+        raise said("54000", "requested length too large")
     return max(size, 0)
 
 

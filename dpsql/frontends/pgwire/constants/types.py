@@ -450,8 +450,10 @@ def single(value: float) -> float:
 def _read_array(text: str, element: str, context: Context, position: int | None) -> list[Any]:
     malformed = said("22P02", f'malformed array literal: "{text}"', position)
     stripped = text.strip()
-    if stripped.startswith("[") or re.match(r"(?:\{\s*){7}", stripped):
+    if stripped.startswith("["):
         raise Elsewhere
+    if re.match(r"(?:\{\s*){7}", stripped):
+        raise said("54000", "number of array dimensions (7) exceeds the maximum allowed (6)", position)
     if not stripped.startswith("{"):
         raise malformed
     if re.match(r"\{\s*\{", stripped):
