@@ -17,6 +17,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_format, only_utc, read_pattern
+from dpsql.sql.binder.function_hints import type_hint
 from dpsql.sql.binder.scalars import Scalars, handles, literal_interval, moments_of, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only, sql_word
 from dpsql.sql.lexer import place
@@ -250,7 +251,7 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
     target = next((type_ for type_, names in _TYPES.items() if name in names), None)
     written = node.to.expressions and target is not Type.TEXT  # varchar(2) has any length, as in DuckDB
     if target is None or written or node.to.args.get("nested"):
-        raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
+        raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node), hint=type_hint(node.to))
     inner = self.bind(node.this)
     if target is Type.INTEGER and _is_decimal(self, node.this):  # engines round the half of a decimal away from zero
         constant = inner.value if isinstance(inner, Literal) else None

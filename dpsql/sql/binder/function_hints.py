@@ -139,6 +139,12 @@ def unknown_function(node: exp.Func) -> Error:
     return refuse("unknown_function", name=name, position=place(node), hint=function_hint(name))
 
 
+def type_hint(type_: exp.DataType) -> str | None:
+    """Return what to write for a type that no value can have, None if there is no hint."""
+    times = "compare a time of day with a literal, t::time >= '22:00'; group by hour(t), or by to_char(t, 'HH24:MI')"
+    return times if type_.is_type(exp.DType.TIME) else None
+
+
 def expression_hint(node: exp.Expr) -> str | None:
     """Return another way to write a refused operator, None if there is no hint."""
     return (

@@ -7,7 +7,7 @@ TRUE) even for NULL; with a list that is NULL, it is NULL.
 `(a, b) = (1, 2)` is `a = 1 AND b = 2`, and IN is the OR of these, also where a value is NULL (PostgreSQL 16 documentation, 9.25.1
 and 9.25.5). `(a, b) IN (SELECT x, y ...)` is `EXISTS (SELECT 1 FROM (SELECT x, y ...) AS q WHERE q.x = a AND q.y = b)` where only
 rows that satisfy it are kept; elsewhere the two differ, because EXISTS is FALSE where IN is NULL. `x LIKE ANY ('a%', 'b%')` is
-`x LIKE 'a%' OR x LIKE 'b%'`; ALL becomes AND.
+`x LIKE 'a%' OR x LIKE 'b%'`; ALL becomes AND. `t::time < '22:00'` is `t < date_trunc('day', t) + INTERVAL '79200 seconds'`.
 """
 
 from __future__ import annotations
@@ -261,3 +261,50 @@ def joined(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Exp
 def _refuse_lengths(node: exp.Expr, left_length: int, right_length: int) -> None:
     detail = f"a row of {left_length} values is compared with one of {right_length}"
     raise refuse("syntax", detail=detail, position=place(node))
+
+
+# --- times of day -----------------------------------------------------------------------------------------------------
+
+_COMPARED = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.EQ, exp.NEQ)
+_TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
+
+
+def with_times_of_day(tree: exp.Query) -> exp.Query:
+    """Return the tree with comparisons of a moment's time of day with a text, `seen::time >= '22:00'`, BETWEEN too, as
+    comparisons of the moment with that time on its own day."""
+    for node in list(tree.find_all(*_COMPARED, exp.Between)):
+        if isinstance(node, exp.Between):
+            moment, ends = _moment(node.this), [_on_the_day(node, node.args[name]) for name in ("low", "high")]
+            if moment is not None and None not in ends:
+                node.replace(exp.Between(this=moment.copy(), low=ends[0], high=ends[1]))
+            continue
+        for side, other in (("this", "expression"), ("expression", "this")):
+            moment, then = _moment(node.args[side]), _on_the_day(node, node.args[other], side)
+            if moment is not None and then is not None:
+                node.set(side, moment.copy())
+                node.set(other, then)
+                break
+    return tree
+
+
+def _moment(node: exp.Expr) -> exp.Expr | None:
+    """Return the expression whose time of day a node is, None for other nodes and for literals."""
+    bare = node.unnest()
+    if not isinstance(bare, exp.Cast) or isinstance(bare, exp.TryCast) or not bare.to.is_type(exp.DType.TIME):
+        return None
+    return None if bare.to.expressions or isinstance(bare.this, exp.Literal) else bare.this
+
+
+def _on_the_day(node: exp.Expr, time: exp.Expr, side: str = "this") -> exp.Expr | None:
+    """Return the moment at a literal time on the day of the moment that stands at `side` of a comparison; None without both."""
+    moment, text = _moment(node.args[side]), time.unnest()
+    if isinstance(text, exp.Cast) and text.to.is_type(exp.DType.TIME):
+        text = text.this
+    written = _TIME.fullmatch(text.name) if isinstance(text, exp.Literal) and text.is_string else None
+    if moment is None or written is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in written.groups())
+    after = exp.Interval(
+        this=exp.Literal.string(str(hours * 3600 + minutes * 60 + seconds)), unit=exp.Var(this="SECOND")
+    )
+    return exp.Add(this=exp.TimestampTrunc(this=moment.copy(), unit=exp.Var(this="DAY")), expression=after)
