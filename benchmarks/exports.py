@@ -19,7 +19,8 @@ import duckdb
 
 from benchmarks.clock import Sample, in_turn, ratio, summary
 from benchmarks.data import table_policy
-from dpsql.session.session import RowExport, Session, open_session
+from dpsql.session.row_export import RowExport
+from dpsql.session.session import Session, open_session
 
 ROWS = 1_000_000
 TARGET = 3.0

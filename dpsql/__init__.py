@@ -134,9 +134,9 @@ def __getattr__(name: str) -> Any:
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext dpsql` in IPython and Jupyter: the magics `%dpsql` and `%%dpsql`."""
-    from dpsql.frontends.python import dbapi
+    from dpsql.frontends.python import magic
 
-    dbapi.load_ipython_extension(shell)
+    magic.load_ipython_extension(shell)
 
 
 def __dir__() -> list[str]:

@@ -35,7 +35,8 @@ from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy
 from dpsql.policy.values import OWNER
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.accounting import UNITS, rho_to_epsilon
+from dpsql.privacy.accounting import rho_to_epsilon
+from dpsql.privacy.ledger_units import UNITS
 from dpsql.reuse.store import open_releases
 from dpsql_audit.distances import covers
 from dpsql_audit.findings import NOISE, PROMISE, SENSITIVITY, Finding, rule_of

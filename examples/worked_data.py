@@ -28,7 +28,8 @@ from dpsql.exports.estimates import estimate
 from dpsql.exports.rows_file import read_rows
 from dpsql.frontends.rendering.plots import comparison_chart, error_chart, write_plot
 from dpsql.policy import load_policy
-from dpsql.session.session import RowExport, Session, open_session
+from dpsql.session.row_export import RowExport
+from dpsql.session.session import Session, open_session
 
 Row = tuple[Any, str, float, float | None, float | None]
 """One bar of a picture: key, series, value, and the ends of its error bar."""

@@ -64,9 +64,9 @@ from functools import cache, partial
 from pathlib import Path
 
 from dpsql.engine.contract import COUNTED, Engine, FileViews, StoredViews
-from dpsql.engine.csv_files import IDENTITIES, matching, size_in
 from dpsql.engine.emit.bounded_view import BoundedView, bounded_view
 from dpsql.engine.emit.quantization import kept_integers
+from dpsql.engine.files import IDENTITIES, matching, size_in
 from dpsql.engine.query import Identity, View
 from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.records import mac

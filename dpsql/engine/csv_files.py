@@ -1,4 +1,4 @@
-"""Files of tables and their identity; CSV files of a table as a dataset that DuckDB can scan repeatedly, a few columns at a time.
+"""The CSV files of a table as a dataset that DuckDB can scan repeatedly, a few columns at a time.
 
 CSV text as records: one line is one record, and no byte of a line affects another line (privacy.md 1).
 
@@ -24,7 +24,6 @@ the same result (`_odd_lines` finds the others, which `fields` reads).
 from __future__ import annotations
 
 import codecs
-import glob
 import gzip
 import io
 import logging
@@ -32,7 +31,7 @@ import os
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -46,59 +45,9 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from dpsql.engine.contract import Broken
-from dpsql.engine.query import Identity
+from dpsql.engine.files import check_openable, identity_of
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
-
-# --- the files that match a name or glob, and their identity, which shows changes -------------------------------------
-
-
-def matching(pattern: str | Path) -> list[Path]:
-    """Return the files that match a name or glob; any part may have wildcards, with the engine's meaning."""
-    return [Path(path) for path in sorted(glob.glob(str(pattern), recursive=True, include_hidden=True))]
-
-
-def check_openable(paths: Iterable[Path]) -> None:
-    """Raise OSError for a named pipe, a socket or a device, which opening or reading may wait for without end. What may be
-    opened is a file or a folder (a glob also matches folders)."""
-    for path in paths:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise OSError(f"{path} is not a regular file")
-
-
-IDENTITIES = "|"
-"""Separator between the texts of files in the text of an identity."""
-
-
-def stamp(path: Path) -> str:
-    """Return name, size and time of the last change; only the name if the file does not exist."""
-    try:
-        status = path.stat()
-    except OSError:
-        return path.name
-    return f"{path.name}:{status.st_size}:{status.st_mtime_ns}"
-
-
-def identity_of(paths: list[Path]) -> Identity | None:
-    """Return the identity of files, with the write-ahead logs of DuckDB files; None if one of them does not exist."""
-    texts, changed = {}, 0
-    # Texts instead of Paths: this runs for every question.
-    files = {os.fspath(path) for path in paths}
-    logs = {wal for file in files if os.path.exists(wal := f"{file}.wal")}
-    try:
-        for file in sorted(files | logs, key=lambda file: file.split(os.sep)):
-            status = os.stat(file)
-            texts[file] = f"{file}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-            changed = max(changed, status.st_ctime_ns)
-    except OSError:
-        return None
-    return Identity(IDENTITIES.join(texts.values()), changed / 1e9, files=texts) if texts else None
-
-
-def size_in(text: str) -> int:
-    """Return the size in bytes of a file from its text in `identity_of`."""
-    return int(text.rsplit(":", 3)[1])
-
 
 # --- lines ------------------------------------------------------------------------------------------------------------
 

@@ -85,6 +85,6 @@ def structure_of(source: Path | str) -> dict[str, SourceTable]:
         if tables := of_server(source):
             return tables
         raise refuse("init_source", place=f"{scheme}://", problem="its catalog has no table that may be read")
-    from dpsql.engine.duckdb.literals import structure_of_file
+    from dpsql.engine.duckdb.structure import structure_of_file
 
     return structure_of_file(source)

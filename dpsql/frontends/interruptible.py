@@ -15,7 +15,7 @@ from weakref import WeakSet
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.records import charge_id, from_text
 from dpsql.planning.planner import Planned
-from dpsql.privacy.accounting import DECIMALS
+from dpsql.privacy.ledger_units import DECIMALS
 from dpsql.privacy.loss import plain_decimal
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsql.ledger.records import DATASET, ChargeRequest, Entry, LedgerVerdict, Units, decimal_text
-from dpsql.privacy.accounting import DECIMALS
+from dpsql.privacy.ledger_units import DECIMALS
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger

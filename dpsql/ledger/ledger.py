@@ -48,7 +48,7 @@ from dpsql.ledger.records import (
 from dpsql.ledger.store import GroupCommit, Store, Submission, Taken
 from dpsql.ledger.windows import in_words, of_present, parts
 from dpsql.ledger.witness import Head, SecondWitness, Witness
-from dpsql.privacy.accounting import DECIMALS, next_start
+from dpsql.privacy.ledger_units import DECIMALS, next_start
 from dpsql.storage.memory import LiveObjects
 
 # --- Outcomes of charges, written in the transaction of the next charge ---

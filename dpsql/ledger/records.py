@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 from dpsql.errors.exceptions import refuse
 from dpsql.media.text import sheet_cell
-from dpsql.privacy.accounting import DECIMALS
+from dpsql.privacy.ledger_units import DECIMALS
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

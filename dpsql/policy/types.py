@@ -31,12 +31,12 @@ from dpsql.policy.fields import (
 from dpsql.policy.reach import Hop, is_file, joins_of, links_within, paths_to_unit
 from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.policy.yaml_text import Origin
-from dpsql.privacy.accounting import ACCOUNTANTS, EVERY
+from dpsql.privacy.accounting import ACCOUNTANTS
+from dpsql.privacy.ledger_units import EVERY
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.registry import ANNEXES, askable
 
 # --- contribution bounds ----------------------------------------------------------------------------------------------
-
 
 _Bound = TypeVar("_Bound", int, Fraction)
 

@@ -16,7 +16,8 @@ from dpsql.ledger import decimal_text, windows
 from dpsql.ledger.accounts import Account
 from dpsql.ledger.windows import BudgetWindow, parts
 from dpsql.policy import Analyst, DatasetBudget, Policy, ProjectLimit, SessionLimit
-from dpsql.privacy.accounting import EVERY, Accountant, make_accountant, window_start, windows_in_a_year
+from dpsql.privacy.accounting import Accountant, make_accountant
+from dpsql.privacy.ledger_units import EVERY, window_start, windows_in_a_year
 from dpsql.privacy.loss import plain_decimal
 
 

@@ -328,7 +328,7 @@ MUTANTS = (
     Mutant("a derived class has the sampler of its base", "noise/noise_samplers.py", "sample", "SAMPLERS.get(type(noise))", "next((draw for law, draw in SAMPLERS.items() if isinstance(noise, law)), None)", 'unit/privacy/mechanisms/test_registry.py', 'derived'),
     Mutant("what is stored has another scale", "privacy/mechanisms/registry.py", "from_json", "noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)", """numbers['shift'] = 0
 noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)""", 'unit/privacy/mechanisms/test_registry.py', 'read_back_from_json'),
-    Mutant("charges rounded down", "privacy/accounting.py", "charge_units", "ceil(value * UNITS[dimension])", "int(value * UNITS[dimension])", 'unit/privacy/test_accounting.py'),
+    Mutant("charges rounded down", "privacy/ledger_units.py", "charge_units", "ceil(value * UNITS[dimension])", "int(value * UNITS[dimension])", 'unit/privacy/test_accounting.py'),
     Mutant("charged without looking at the budget", "ledger/ledger.py", "Ledger._fitting", "all((account.fits(request.charge) for account in accounts.values()))", "True or all((account.fits(request.charge) for account in accounts.values()))", SESSION, 'fit_one_scope'),
     Mutant("spent forgotten", "ledger/ledger.py", "Ledger._charge", "added(account.spent, request.charge)", "account.spent", SESSION, 'charged_once'),
     Mutant("budget looked at outside the lock", "ledger/ledger.py", "Ledger._charge_all", """with self._write_transaction() as writer:
@@ -928,7 +928,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("preparing outlives the connection", "frontends/python/background_copies.py", "CopyKeeper.end", "self._process.terminate()", "pass", 'unit/frontends/python/test_background_copies.py', 'prepare_once'),
     Mutant("EXPLAIN tells when a server has prepared", "engine/contribution_index.py", "ContributionIndex.notes", "self._policy.prepare.automatic", "False", 'unit/engine/postgresql/test_stored_views.py', 'says_nothing'),
     Mutant("PostgreSQL: the two zeros are two values of a unit", "engine/postgresql/dialect.py", "PostgreSQLDialect.real_key", "let({'k': value}, f\"(CASE WHEN k = {literals.real('0')} THEN {literals.real('0')} ELSE k END)\")", "value", "guarantee/test_value_places_on_servers.py", "two_zeros and postgresql"),
-    Mutant("Spark: the two zeros are two values of a unit", "engine/spark/dialect.py", "SparkDialect.real_key", "f'({value} + {literals.real(0.0)})'", "value", "guarantee/test_value_places_on_servers.py", "two_zeros and spark"),
+    Mutant("Spark: the two zeros are two values of a unit", "engine/spark/dialect.py", "SparkDialect.real_key", "f'({value} + {real(0.0)})'", "value", "guarantee/test_value_places_on_servers.py", "two_zeros and spark"),
     Mutant("PostgreSQL: values of a unit in one order for all units", "engine/emit/bounded_view.py", "keyed_order", "[dialect.identifier(UNIT), *content]", "[*content]", "guarantee/test_value_places_on_servers.py", "first_of_each and postgresql and integers"),
     Mutant("a long bit string ends a question", "engine/duckdb/literals.py", "_castable", "engine_type.upper() in _LONG and type_ is not Type.TEXT", "False", "unit/engine/test_stored_types.py", "any_length"),
     Mutant("decimals are summed on a binary grid", "pricing/sum_terms.py", "in_steps", "value.facts.scale is None", "True", "unit/engine/test_stored_types.py", "decimals and table"),
@@ -969,7 +969,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("the limit of all windows is not kept", "ledger/windows.py", "_dataset_limits", "window.in_all is None", "True", "unit/ledger/test_windows.py", "lifetime_limit_ends and sqlite"),
     Mutant("a charge leaves the window out", "session/budget.py", "scopes_of", "(in_all, BudgetScope(windows.window_scope(start), dataset, budget.every), *in_window)", "(in_all, *in_window)", "unit/session/test_windows.py", "lifetime_ends"),
     Mutant("a restored ledger opens a spent window anew", "ledger/backup.py", "restore", "open_in(writer, witness, accounts, window)", "pass", "unit/ledger/test_windows.py", "restored"),
-    Mutant("a year has eleven months", "privacy/accounting.py", "windows_in_a_year", "_CALENDAR[every][1]", "_CALENDAR[every][1] - 1", "unit/session/test_windows.py", "at_every_door"),
+    Mutant("a year has eleven months", "privacy/ledger_units.py", "windows_in_a_year", "_CALENDAR[every][1]", "_CALENDAR[every][1] - 1", "unit/session/test_windows.py", "at_every_door"),
     Mutant("a sum of budgets has the delta of one", "privacy/accounting.py", "Zcdp.repeated", "times * self.delta_conversion", "self.delta_conversion", "unit/privacy/test_accounting.py", "several_budgets"),
     Mutant("a backup holds whatever was seen", "ledger/backup.py", "_holds", "digest is not None and same(digest, last_head.digest)", "True", "unit/ledger/test_backup.py"),
     # exports of randomised rows
@@ -1001,8 +1001,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("padding is the first value", "noise/local_randomizers.py", "randomise_rows", "outputs[padding] = padding_categories(int(padding.sum()), law, randomness)", "pass", 'unit/session/test_row_export.py', 'padding_rows_look or neighbours_differ'),
     Mutant("rows are written in the engine's order", "noise/local_randomizers.py", "randomise_rows", "random_order(max(written, rows.count), randomness)", "np.arange(max(written, rows.count))", 'unit/session/test_row_export.py', 'in_another_order_each_time'),
     Mutant("the number of rows is written as it is", "noise/perturb.py", "Gate.count_rows", "max(0, exact + int(drawn[0]))", "exact", 'unit/session/test_row_export.py', 'noise_of_the_count'),
-    Mutant("a written file appears before its time", "session/session.py", "RowExport._written", "file.write(rows)", "(file.write(rows), file.publish())", 'unit/session/test_row_export.py', 'at_the_response_time'),
-    Mutant("an export is charged after data is read", "session/session.py", "RowExport._written", "context.engine.rehearse(query)", "context.engine.run(query)", 'unit/session/test_row_export.py', 'before_data_is_read'),
+    Mutant("a written file appears before its time", "session/row_export.py", "RowExport._written", "file.write(rows)", "(file.write(rows), file.publish())", 'unit/session/test_row_export.py', 'at_the_response_time'),
+    Mutant("an export is charged after data is read", "session/row_export.py", "RowExport._written", "context.engine.rehearse(query)", "context.engine.run(query)", 'unit/session/test_row_export.py', 'before_data_is_read'),
     Mutant("IS NOT NULL as IS NULL", "exports/estimates.py", "_condition", "node.args.get('negate')", "False", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars of counts forget the other rows", "exports/estimates.py", "_Estimator._half", "self._z * sqrt(max(variance, 0.0)) + max(step, float(np.ptp(parts))) / 2", "0.7 * self._z * sqrt(max(variance, 0.0))", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars forget padding rows", "exports/estimates.py", "_Estimator.__init__", "described.rows_missed(1 - wrong * _COUNT_PART) if noisy else 0.0", "0.0", 'unit/exports/test_estimates.py', 'bars_hold'),

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors.exceptions import PolicyRefusal
-from dpsql.privacy.accounting import ACCOUNTANTS, DECIMALS, Accountant, make_accountant
+from dpsql.privacy.accounting import ACCOUNTANTS, Accountant, make_accountant
+from dpsql.privacy.ledger_units import DECIMALS
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.registry import MECHANISMS, askable

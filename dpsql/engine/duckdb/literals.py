@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from dpsql.engine.contract import SourceTable, plain_name
-from dpsql.engine.csv_files import check_openable, dialect_of, header_of, matching
 from dpsql.engine.dialect import constant_of, in_calendar
 from dpsql.engine.query import DECIMAL_COMMA, stored_as
-from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
-from dpsql.policy.reach import is_file
-from dpsql.policy.types import DEFAULT_SCHEMAS
 
 TYPES = {
     Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "VARCHAR", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
@@ -160,102 +149,3 @@ def _castable(source: str, type_: Type, engine_type: str) -> str:
         return source
     least, most = (f"CAST('{end}' AS {engine_type})" for end in ends)
     return f"(CASE WHEN {source} BETWEEN {least} AND {most} THEN {source} END)"
-
-
-# --- the structure of a DuckDB, Parquet or CSV file, read by DuckDB ---------------------------------------------------
-# Values are never read.
-
-
-def structure_of_file(source: Path) -> dict[str, SourceTable]:
-    """Return tables by name from a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
-
-    Raises InterfaceError init_source.
-    """
-    if source.is_dir():
-        files = sorted(file for file in source.iterdir() if file.is_file() and is_file(file.name))
-        if not files:
-            raise refuse("init_source", place=str(source), problem="the folder has no Parquet or CSV files")
-        tables: dict[str, SourceTable] = {}
-        for file in files:
-            ((name, table),) = structure_of_file(file).items()
-            if name in tables:
-                problem = f"two of its files would both be table {name}"
-                raise refuse("init_source", place=str(source), problem=problem)
-            tables[name] = replace(table, source=file.name)
-        return tables
-    first = source if source.is_file() else next(iter(matching(source)), None)
-    if first is None or (first != source and not is_file(source.name)):
-        raise refuse("init_source", place=str(source), problem="it is not there")
-    name = plain_name(re.sub(r"(\.csv)?\.[^.]*$", "", source.name.replace("*", "").replace("?", "")).strip("-_. "))
-    try:
-        check_openable([first])
-    except OSError:
-        raise refuse("init_source", place=str(first), problem="it is not a regular file") from None
-    try:
-        if first.suffix.lower() == ".parquet":
-            return {name: SourceTable(_described(f"read_parquet({constant(str(first))})"))}
-        if is_file(first.name):  # types would be guessed from values: only the header is read
-            dialect = dialect_of(first)
-            header = header_of(first, dialect)
-            # A policy cannot name a column without a name: most often it numbers the rows.
-            columns = dict.fromkeys(filter(None, header), "VARCHAR")
-            return {name: SourceTable(columns, delimiter=dialect.delimiter, encoding=dialect.encoding)}
-        if first.suffix.lower() in (".tsv", ".txt"):
-            problem = "files of cells have names that end in .csv or .csv.gz, whatever separates the cells: rename it"
-            raise refuse("init_source", place=str(first), problem=problem)
-        return _database(source)
-    except (OSError, UnicodeDecodeError) as error:
-        raise refuse("init_source", place=str(source), problem=f"it has no header ({error})") from None
-    except duckdb.Error as error:
-        problem = f"DuckDB cannot open it ({type(error).__name__})"
-        raise refuse("init_source", place=str(source), problem=problem) from None
-
-
-def _described(scan: str) -> dict[str, str]:
-    with duckdb.connect() as connection:
-        return {name: type_ for name, type_, *_ in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
-
-
-def _database(source: Path) -> dict[str, SourceTable]:
-    tables: dict[str, SourceTable] = {}
-    with duckdb.connect(str(source), read_only=True) as connection:
-        in_file = "database_name = current_database()"
-        listed = f"SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE {in_file} AND NOT internal"
-        named = _names(connection.execute(listed).fetchall())
-        columns = "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
-        columns += f" WHERE {in_file} AND NOT internal ORDER BY table_oid, column_index"
-        for schema, table, column, type_, nullable in connection.execute(columns).fetchall():
-            entry = tables.setdefault(named[schema, table], _empty(schema, table, named[schema, table]))
-            entry.columns[column] = type_
-            if not nullable:
-                entry.filled.add(column)
-        keys = "SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table"
-        for schema, table, kind, names, parent, parents in connection.execute(
-            f"{keys}, referenced_column_names FROM duckdb_constraints() WHERE {in_file} ORDER BY constraint_index"
-        ).fetchall():
-            entry = tables[named[schema, table]]
-            if kind == "PRIMARY KEY":
-                entry.primary_key = list(names)
-            elif kind == "FOREIGN KEY" and len(names) == 1:
-                entry.foreign_keys[names[0]] = (named[schema, parent], parents[0])
-    return tables
-
-
-def _names(tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the name in the policy of each (schema, table): its own name if no other schema has it or if it is in `main`;
-    otherwise the name preceded by its schema."""
-    listed = list(tables)
-    times = Counter(table.lower() for _, table in listed)
-    return {
-        (schema, table): table if schema == "main" or times[table.lower()] == 1 else f"{schema}_{table}"
-        for schema, table in listed
-    }
-
-
-def _empty(schema: str, table: str, name: str) -> SourceTable:
-    """Return a table without columns. A schema whose name is not plain cannot be the policy's `schema`, only part of `source`."""
-    if schema == "main":
-        return SourceTable({})
-    plain = plain_name(schema) == schema and schema.lower() not in DEFAULT_SCHEMAS
-    same = plain and name == table
-    return SourceTable({}, source=None if same else f"{schema}.{table}", schema=schema if plain else None)

@@ -44,7 +44,7 @@ from dpsql.policy.reach import is_file
 from dpsql.policy.types import Preparation
 from dpsql.policy.values import MOST_COUNT, login
 from dpsql.policy.yaml_text import Problems, Unreadable, quoted, read_yaml
-from dpsql.privacy.accounting import EVERY
+from dpsql.privacy.ledger_units import EVERY
 from dpsql.session.budget import in_questions
 
 Meaning = TypeVar("Meaning")

@@ -396,7 +396,7 @@ def export(
     estimate` computes counts and averages of the file with error bars, any number of times.
     """
     from dpsql.exports.rows_file import expected_errors
-    from dpsql.session.session import RowExport
+    from dpsql.session.row_export import RowExport
 
     names = tuple(filter(None, map(str.strip, columns.split(","))))
     with SessionOptions(policy, analyst, project).open() as session:

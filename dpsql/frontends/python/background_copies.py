@@ -23,8 +23,8 @@ from weakref import WeakSet
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
-from dpsql.engine.csv_files import size_in
 from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.engine.files import size_in
 from dpsql.policy import Policy
 from dpsql.session.session import Session
 

@@ -1,4 +1,4 @@
-"""PEP 249: connections and cursors over a session, their parameters, and the magics of IPython.
+"""PEP 249: connections and cursors over a session.
 
 There are no transactions: a charge is made durably before data is touched and is never given back, so `commit` and `rollback` do
 nothing. Connections may be shared between threads, cursors may not.
@@ -7,17 +7,14 @@ nothing. Connections may be shared between threads, cursors may not.
 from __future__ import annotations
 
 import os
-import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
-
-from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import exceptions as errors
 from dpsql.errors.exceptions import (
@@ -33,9 +30,6 @@ from dpsql.errors.exceptions import (
     Warning,
     refuse,
 )
-from dpsql.frontends.rendering.terminal import say, say_line
-from dpsql.sql.lexer import SqlText, lex, lexed_piece
-from dpsql.sql.parse import Parameters
 
 if TYPE_CHECKING:
     import pandas
@@ -389,6 +383,7 @@ def _adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameter
     """Convert other styles of parameters if there are values; the module that reads them is loaded only then."""
     if not parameters:
         return operation, parameters
+    from dpsql.frontends.python.parameters import adapted
 
     return adapted(operation, parameters)
 
@@ -456,107 +451,3 @@ class AsyncConnection:
         except CancelledError:
             self.connection.interrupt()
             raise
-
-
-# --- `%load_ext dpsql` for IPython and Jupyter ------------------------------------------------------------------------
-# `%dpsql POLICY` opens a connection, `%%dpsql` asks the text of the cell.
-
-USAGE = "%dpsql POLICY.yaml [ANALYST] opens a connection, %%dpsql [NAME] asks the cell and keeps the answer as NAME"
-
-
-class Magic:
-    """The connection of one notebook, and the commands on its lines and cells."""
-
-    def __init__(self, shell: Any) -> None:
-        """`shell`: IPython's interactive shell, among whose variables answers are stored."""
-        self.shell = shell
-        self.connection: Connection | None = None
-
-    def __call__(self, line: str, cell: str | None = None) -> Release | None:
-        """Open a connection (`%dpsql`) or ask a cell (`%%dpsql`); print an error as its text, without a traceback."""
-        try:
-            if cell is not None:
-                return self._ask(line.strip(), cell)
-            self._open(line)
-        except Error as error:
-            say(error.text())
-        return None
-
-    def _open(self, line: str) -> None:
-        policy, *analyst = line.split()[:2] or [""]
-        if not policy:
-            raise refuse("command_argument", command="%dpsql", problem=f"lacks a policy: {USAGE}")
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
-        self.connection = connect(policy, *analyst)
-        say_line(f"{self.connection.session.policy.dataset}: {', '.join(self.connection.session.policy.visible)}")
-
-    def _ask(self, name: str, cell: str) -> Release:
-        if self.connection is None:
-            raise refuse("command_argument", command="%%dpsql", problem=f"has no connection yet: {USAGE}")
-        if name and not name.isidentifier():
-            raise refuse("command_argument", command="%%dpsql", problem=f"keeps no answer under the name {name}")
-        release = self.connection.execute(cell).release
-        if name:
-            self.shell.user_ns[name] = release
-        return release
-
-
-def load_ipython_extension(shell: Any) -> None:
-    """Register `%dpsql` and `%%dpsql`; called by `%load_ext dpsql`."""
-    shell.register_magic_function(Magic(shell), magic_kind="line_cell", magic_name="dpsql")
-
-
-# --- parameters as Python programs write them -------------------------------------------------------------------------
-# `%s` and `%(name)s` as well as ? and :name, and numbers of numpy.
-
-_NAMED = re.compile(r"%\((\w+)\)s")
-_PLACES = (TokenType.PLACEHOLDER, TokenType.PARAMETER)
-
-
-def adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameters]:
-    """Return the operation with ? and :name alone (of the same length, so that positions in errors stay), and built-in values.
-
-    `%s` counts as a parameter only if there are as many of them, outside of quotes and comments, as values, and no parameters of
-    another style; anything else is left for the session to read or to refuse.
-    """
-    if isinstance(parameters, Mapping):
-        values = {name: built_in(value) for name, value in parameters.items()}
-        return _NAMED.sub(lambda match: f":{match[1]}".ljust(len(match[0])), operation), values
-    if not isinstance(parameters, Sequence) or isinstance(parameters, (str, bytes, bytearray, memoryview)):
-        return operation, parameters
-    listed = [built_in(value) for value in parameters]
-    return (_with_question_marks(operation, len(listed)) if "%s" in operation else operation), listed
-
-
-def _with_question_marks(operation: str, count: int) -> SqlText:
-    lexed = lex(operation)
-    indexes = {
-        token.start: index
-        for index, (token, following) in enumerate(pairwise(lexed.tokens))
-        if token.token_type is TokenType.MOD and _is_s(following, token.start + 1)
-    }
-    if lexed.stop is not None or len(indexes) != count or any(t.token_type in _PLACES for t in lexed.tokens):
-        return operation
-    text, tokens = list(operation), list(lexed.tokens)
-    for start, index in reversed(indexes.items()):
-        text[start : start + 2] = "? "
-        sign = tokens[index]
-        tokens[index : index + 2] = [Token(TokenType.PLACEHOLDER, "?", sign.line, sign.col, start, start)]
-    return lexed_piece("".join(text), tokens)
-
-
-def _is_s(token: Token, start: int) -> bool:
-    return token.text == "s" and token.start == start
-
-
-def built_in(value: Any) -> Any:
-    """Return a scalar of numpy as the built-in value that it holds, a list item by item, and anything else unchanged."""
-    if isinstance(value, (list, tuple)):
-        return [built_in(item) for item in value]
-    if type(value).__module__ != "numpy" or not hasattr(value, "item"):
-        return value
-    if value.dtype.kind == "M" and not value.dtype.str.endswith("[D]"):
-        value = value.astype("datetime64[us]")
-    return value.tolist() if value.ndim else value.item()

@@ -33,7 +33,7 @@ def run_repl(session: Session) -> int:
     talk = _Talk(session)
     try:
         if sys.stdin.isatty() and sys.stdout.isatty():
-            from dpsql.frontends.repl.commands import typed
+            from dpsql.frontends.repl.prompt import typed
 
             tables = ", ".join(session.policy.visible)
             notify(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.")

@@ -31,7 +31,8 @@ from dpsql.exports.rows_file import (
 )
 from dpsql.noise.perturb import Gate, randomise
 from dpsql.pricing.row_export import ExportPlan, plan_export
-from dpsql.session.session import RowExport, Session
+from dpsql.session.row_export import RowExport
+from dpsql.session.session import Session
 
 ONE = Fraction(1)
 COLUMNS = ("region", "ward", "age", "weight", "grade", "job")

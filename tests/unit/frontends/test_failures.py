@@ -23,7 +23,7 @@ import dpsql as package
 from dpsql.errors.custodian_log import CustodianLog, keep_log
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.frontends.cli.serve import open_server_state
-from dpsql.frontends.python.dbapi import Magic
+from dpsql.frontends.python.magic import Magic
 from dpsql.noise.perturb import Gate
 from dpsql.release.error_bars import bars
 from dpsql.release.release import Release

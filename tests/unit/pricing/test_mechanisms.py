@@ -20,7 +20,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.planning.planner import Planner
 from dpsql.pricing.pricing import Price, mechanisms_of
 from dpsql.privacy.mechanisms.registry import ANNEX_OF, ANNEXES
-from dpsql.session.session import RowExport
+from dpsql.session.row_export import RowExport
 
 
 @lru_cache(maxsize=1)

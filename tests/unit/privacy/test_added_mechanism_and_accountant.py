@@ -19,7 +19,8 @@ from support.mechanism_contract import ONE, MechanismContract
 from dpsql.errors.exceptions import InternalError, Refusal
 from dpsql.noise.noise_samplers import SAMPLERS
 from dpsql.noise.samplers import discrete_laplace
-from dpsql.privacy.accounting import ACCOUNTANTS, charge_units, float_upper, limit_units, spent_amount
+from dpsql.privacy.accounting import ACCOUNTANTS
+from dpsql.privacy.ledger_units import charge_units, float_upper, limit_units, spent_amount
 from dpsql.privacy.loss import PrivacyLoss, positive, pure_of_rho
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace

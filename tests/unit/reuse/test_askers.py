@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.hospital_file import build
 
-from dpsql.frontends.cli.budget import charge_rows
+from dpsql.frontends.cli.ledger_rows import charge_rows
 from dpsql.ledger.records import charge_id, request_of
 from dpsql.release.release import Release
 from dpsql.session.session import Session, open_session

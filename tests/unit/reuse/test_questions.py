@@ -13,7 +13,8 @@ from support.hospital_file import write_policy
 
 import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
-from dpsql.frontends.cli.budget import account_rows, budget, question_rows
+from dpsql.frontends.cli.budget import budget
+from dpsql.frontends.cli.ledger_rows import account_rows, question_rows
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.policy.types import StorePolicy

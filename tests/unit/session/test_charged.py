@@ -18,10 +18,10 @@ from support.package_modules import FILES, PACKAGE, nodes_of
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.exports.rows_file import NewFile
 from dpsql.ledger.ledger import Reservation
-from dpsql.session import charged, pipeline, watches
-from dpsql.session import session as sessions
+from dpsql.session import charged, pipeline, row_export, watches
 from dpsql.session.background_work import Pace
-from dpsql.session.session import RowExport, Session, open_session
+from dpsql.session.row_export import RowExport
+from dpsql.session.session import Session, open_session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 SECRET = "the secret of patient 4711"
@@ -74,7 +74,7 @@ def test_one_module_alone_charges_queues_and_measures() -> None:
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_data_is_read_under_a_charge_alone(session: Session, tmp_path: Path, way: Way) -> None:
     """Every way to an answer runs its queries through `Charge.run`, which refuses them before `reserve`."""
-    work, nothing = charged.work_for(session.context, Pace(session.policy)), cast(Any, None)
+    work, nothing = charged.work_for(session.context, Pace(session.policy), str), cast(Any, None)
     with charged.charged(session.context, work) as charge:
         charge.look_at(("patients",))
         for read in (charge.run, charge.check_promises):
@@ -112,8 +112,8 @@ AFTER: dict[str, list[tuple[str, Callable[[Session], tuple[object, str]]]]] = {
     "exported": [
         ("promises", lambda session: (charged.Charge, "check_promises")),
         ("engine", lambda session: (session.context.engine, "run")),
-        ("noise", lambda session: (sessions, "randomise")),
-        ("file", lambda session: (sessions, "rows_table")),
+        ("noise", lambda session: (row_export, "randomise")),
+        ("file", lambda session: (row_export, "rows_table")),
         ("outcome", lambda session: (Reservation, "commit")),
         ("name", lambda session: (NewFile, "publish")),
     ],

@@ -22,7 +22,8 @@ from dpsql.pricing import row_export
 from dpsql.pricing.row_export import plan_export
 from dpsql.privacy.mechanisms import local_randomizers
 from dpsql.session.background_work import Pace
-from dpsql.session.session import RowExport, Session
+from dpsql.session.row_export import RowExport
+from dpsql.session.session import Session
 
 ONE = Fraction(1)
 

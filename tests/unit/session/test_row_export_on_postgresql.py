@@ -18,7 +18,8 @@ from support.server_folder import server_folder
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 from dpsql.privacy.mechanisms.local_randomizers import STEPS
-from dpsql.session.session import RowExport, open_session
+from dpsql.session.row_export import RowExport
+from dpsql.session.session import open_session
 from unit.engine.postgresql.test_engine import Wire
 
 __all__ = ["server"]

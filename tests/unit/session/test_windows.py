@@ -17,9 +17,10 @@ from dpsql.frontends.cli import status_of
 from dpsql.ledger import accounts, windows
 from dpsql.ledger.ledger import Ledger, forecasts
 from dpsql.policy import load_policy
-from dpsql.privacy.accounting import EVERY, next_start, window_start, windows_in_a_year
+from dpsql.privacy.ledger_units import EVERY, next_start, window_start, windows_in_a_year
 from dpsql.session.budget import windows_in_words
-from dpsql.session.session import RowExport, open_session
+from dpsql.session.row_export import RowExport
+from dpsql.session.session import open_session
 
 COUNT = "SELECT COUNT(*) AS n FROM patients WHERE age < {}"
 PURE = "budget: {epsilon: 3, delta: 1e-6, accountant: pure, every: month"
