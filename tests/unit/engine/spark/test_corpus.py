@@ -1,8 +1,7 @@
 """Accepted queries of the corpus have the same exact rows in Spark as in DuckDB, or are refused with their reason.
 
 Spark compiles every query anew, so the queries are those that cover every group, aggregate, relation, and kind of key and of term
-(`support.corpus_traits`), and under row privacy every group, relation, and kind of caps and of measurement; the nightly run
-compares all of them.
+(`support.corpus_traits`). The nightly run compares all of them, and under row privacy as well; by day PostgreSQL has those.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pytest
 from sql.corpus import ACCEPTED
 from support.corpus_neighbours import Hospital
 from support.corpus_traits import OF_BOUNDING, covering
-from support.effort import NIGHTLY
+from support.effort import NIGHTLY, night
 from support.engine_pairs import BY_HASH, Pair, check_group
 from support.spark_source import SparkWorld, spark
 
@@ -28,7 +27,7 @@ REFUSED = frozenset({
 """In every query about clipping, a clip binds: the persons of these hospitals may have 5,000 rows each."""
 
 
-@pytest.fixture(scope="module", params=["hospital", "hospital_rows"])
+@pytest.fixture(scope="module", params=["hospital", night("hospital_rows")])
 def pair(request: pytest.FixtureRequest, spark: Any) -> Iterator[Pair]:
     both = Pair(request.param, lambda policy: SparkWorld(policy, spark))
     yield both
