@@ -1246,3 +1246,6 @@ SELECT (1, 2) IN ((1, 2), (3, 4))
 SELECT * FROM (VALUES (1), (2, 3)) t
 SELECT * FROM (VALUES (1), ('a')) t
 SELECT * FROM generate_series(1, 2) AS t(a, b)
+SELECT x, rank() OVER (ORDER BY x), dense_rank() OVER (ORDER BY x), percent_rank() OVER (ORDER BY x), cume_dist() OVER (ORDER BY x), last_value(x) OVER (ORDER BY x), first_value(x) OVER (ORDER BY x DESC) FROM (VALUES (1), (2), (2), (5), (5), (7)) t(x) ORDER BY x
+SELECT x, rank() OVER (PARTITION BY x % 2 ORDER BY x DESC), dense_rank() OVER (PARTITION BY x % 2 ORDER BY x / 2) FROM generate_series(1, 7) x ORDER BY x
+SELECT rank() OVER (), dense_rank() OVER (), cume_dist() OVER () FROM generate_series(1, 3) x

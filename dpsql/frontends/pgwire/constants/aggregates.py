@@ -31,6 +31,7 @@ def _aggregate(signatures: str, call: Callable[[list[Any]], Any], **options: Any
 def _exact(values: list[Any]) -> Decimal:
     total = Decimal(0)
     for value in values:
+        t.step()
         total = numbers.add(total, Decimal(value))
     return total
 
@@ -184,18 +185,33 @@ def _window(signatures: str, call: Callable[[Values, list[Any]], list[Any]]) -> 
     function(signatures, kind="window", strict=False)(lambda context, types, rows, peers: call(rows, peers))
 
 
+def _ranked(signature: str, rank: Callable[[int, int, int, int], Any]) -> None:
+    """Register a rank: of the number of rows before the peers of a row, of different peers before, of rows up to its last peer,
+    and of rows in all. Each is looked up, as the time must grow with the rows alone."""
+
+    def values(rows: Values, peers: list[Any]) -> list[Any]:
+        lasts = {peer: k for k, peer in enumerate(peers, 1)}
+        firsts = {peer: len(peers) - k for k, peer in enumerate(reversed(peers), 1)}
+        different = {peer: k for k, peer in enumerate(firsts)}
+        return [rank(firsts[peer], len(different) - 1 - different[peer], lasts[peer], len(peers)) for peer in peers]
+
+    _window(signature, values)
+
+
 _window("row_number() int8", lambda rows, peers: list(range(1, len(rows) + 1)))
-_window("rank() int8", lambda rows, peers: [peers.index(peer) + 1 for peer in peers])
-_window("dense_rank() int8", lambda rows, peers: [list(dict.fromkeys(peers)).index(peer) + 1 for peer in peers])
-_window("percent_rank() float8", lambda rows, peers: [peers.index(peer) / max(len(peers) - 1, 1) for peer in peers])
-_window(
-    "cume_dist() float8", lambda rows, peers: [(len(peers) - peers[::-1].index(peer)) / len(peers) for peer in peers]
-)
+_ranked("rank() int8", lambda before, different, last, count: before + 1)
+_ranked("dense_rank() int8", lambda before, different, last, count: different + 1)
+_ranked("percent_rank() float8", lambda before, different, last, count: before / max(count - 1, 1))
+_ranked("cume_dist() float8", lambda before, different, last, count: last / count)
 _window("first_value(anyelement) anyelement", lambda rows, peers: [rows[0][0]] * len(rows))
-_window(
-    "last_value(anyelement) anyelement",
-    lambda rows, peers: [rows[len(peers) - 1 - peers[::-1].index(peer)][0] for peer in peers],
-)
+
+
+def _last_values(rows: Values, peers: list[Any]) -> list[Any]:
+    lasts = {peer: k for k, peer in enumerate(peers)}
+    return [rows[lasts[peer]][0] for peer in peers]
+
+
+_window("last_value(anyelement) anyelement", _last_values)
 
 
 def _moved(sign: int) -> Callable[[Values, list[Any]], list[Any]]:
