@@ -155,9 +155,10 @@ def in_decimals(facts: Facts, parts: Sequence[Facts], product: bool = False) -> 
     """Return the facts of a real that is computed of `parts`, with the digits after the point in which it is exact: the most of
     the parts, or (`product`) all together. None of them are known where no part is a decimal, one is neither a decimal nor a
     whole number nor a constant, or the bounds have more than `MOST_DIGITS` digits."""
+    if facts.type is not Type.REAL or not facts.bounded or all(part.scale is None for part in parts):
+        return facts if facts.scale is None else replace(facts, scale=None)
     digits = [digits for digits in map(digits_of, parts) if digits is not None]
-    decimal = len(digits) == len(parts) and any(part.scale is not None for part in parts)
-    if facts.type is not Type.REAL or not facts.bounded or not decimal:
+    if len(digits) < len(parts):
         return replace(facts, scale=None)
     scale = sum(digits) if product else max(digits)
     fits = max(abs(facts.lower), abs(facts.upper)) * 10**scale < 10**MOST_DIGITS

@@ -229,10 +229,11 @@ def _end(series: exp.GenerateSeries, name: str) -> int | datetime:
     """Return start or end as an integer or a timestamp, of constants alone (`CURRENT_DATE - INTERVAL '6 months'`); a date becomes
     its midnight."""
     node = series.args.get(name)
-    if node is None or isinstance(node.unnest(), (exp.Literal, exp.Neg)):
+    written = isinstance(node, exp.Literal) and node.is_string
+    if node is None or (isinstance(node.unnest(), (exp.Literal, exp.Neg)) and not written):
         return _whole(series, node)
     try:
-        value = evaluate(Scalars(Scope([])).bind(node), {})
+        value = temporal(node.name, Type.TIMESTAMP, series) if written else evaluate(Scalars(Scope([])).bind(node), {})
     except Error:
         raise _refusal(series, _CONSTANT) from None
     if type(value) is int or isinstance(value, datetime):

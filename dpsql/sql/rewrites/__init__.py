@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import word
 from dpsql.sql.rewrites.bigquery import with_group_bounds
-from dpsql.sql.rewrites.comparisons import lists_as_in, with_plain_comparisons, with_times_of_day
+from dpsql.sql.rewrites.comparisons import lists_as_in, with_plain_comparisons
 from dpsql.sql.rewrites.pivots import without_pivots, without_unpivots
 from dpsql.sql.rewrites.postgresql import in_own_words, interval_texts, with_memberships, with_plain_intervals
 from dpsql.sql.rewrites.spellings import in_own_spelling, with_plain_casts
@@ -201,7 +201,6 @@ TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]]
     (with_plain_comparisons, (exp.Tuple, exp.Anonymous, exp.Any, exp.All)),
     (in_own_spelling, _SPELT),
     (with_group_bounds, (exp.Anonymous,)),
-    (with_times_of_day, (exp.Cast,)),
     (with_plain_casts, (exp.Cast,)),
 )
 """Each rewrite with the types of nodes of which a tree has one if it is to change."""

@@ -22,6 +22,7 @@ from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import literal
 from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.comparisons import with_times_of_day
 from dpsql.sql.rewrites.postgresql import LABEL
 
 _APPROXIMATE = {"percentile_approx", "approx_percentile"}
@@ -370,9 +371,9 @@ _CALLED = {
 
 
 def with_plain_casts(tree: exp.Query) -> exp.Query:
-    """Return the tree with DOUBLE for FLOAT and REAL. Refuses (unreadable_literal) a cast, not a TRY_CAST, of a text literal that
-    is no value of the type: it would be NULL, and the answer, which is charged, one about nothing."""
-    for cast in tree.find_all(exp.Cast):
+    """Return the tree with DOUBLE for FLOAT and REAL, and times of day compared as moments. Refuses (unreadable_literal) a cast, not
+    a TRY_CAST, of a text literal that is no value of the type: it would be NULL, and the charged answer one about nothing."""
+    for cast in with_times_of_day(tree).find_all(exp.Cast):
         if cast.to.this is exp.DType.FLOAT:
             cast.set("to", exp.DataType(this=exp.DType.DOUBLE))
         if not isinstance(cast, exp.TryCast):
