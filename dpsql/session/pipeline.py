@@ -164,20 +164,40 @@ def _table(scan: Scan, rows: int) -> pa.Table:
 
 
 def _check_conversions(sandbox: Sandbox, remainder: Remainder, confidence: float) -> None:
-    """Refuse conversions that are impossible for every value. Conditions may exclude every example row, so a second run
-    excludes none. A conversion that fails only for values of the examples may succeed for values of the answer."""
+    """Refuse conversions that are impossible for every value. Conditions may exclude every example row, and choose none of the
+    results of CASE, so a second run excludes none and computes all. A conversion that fails only for values of the examples
+    may succeed for values of the answer."""
     of_all = remainder.tree.copy()
     conditions = [
         part for part in of_all.find_all(exp.Where, exp.Having, exp.Qualify) if isinstance(part.this, exp.Expr)
     ]
     for condition in conditions:
         condition.set("this", _held_by_all(condition.this))
-    for tree in [remainder.tree, of_all] if conditions else [remainder.tree]:
+    for tree in [remainder.tree, of_all] if _computes_all(of_all) or conditions else [remainder.tree]:
         category = _failure(sandbox, replace(remainder, tree=tree, written=""), confidence)
         if LITERAL_CONVERSION in category:
             raise refuse("sandbox_text", text="a text of the question")
         if CONVERSION in category:
             _check_implicit(sandbox, replace(remainder, tree=tree.copy(), written=""), confidence)
+
+
+def _computes_all(tree: exp.Expr) -> bool:
+    """Let a tree compute all results of each CASE, IF and COALESCE with texts among others; return whether it has any."""
+    has_texts = False
+    for choice in reversed(list(tree.find_all(exp.Case, exp.If, exp.Coalesce))):
+        if choice.arg_key == "ifs":
+            continue
+        branches = [branch.args["true"] for branch in choice.args.get("ifs") or ()]
+        first = [choice.this, *choice.expressions] if isinstance(choice, exp.Coalesce) else [choice.args.get("true")]
+        results = [
+            result for result in [*first, *branches, choice.args.get("default"), choice.args.get("false")] if result
+        ]
+        texts = [isinstance(result, exp.Literal) and result.is_string for result in results]
+        if any(texts) and not all(texts):
+            every = exp.Array(expressions=[result.copy() for result in results])
+            choice.replace(exp.Anonymous(this="list_extract", expressions=[every, exp.Literal.number(1)]))
+            has_texts = True
+    return has_texts
 
 
 def _check_implicit(sandbox: Sandbox, remainder: Remainder, confidence: float) -> None:

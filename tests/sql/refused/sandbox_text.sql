@@ -26,3 +26,15 @@ SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS r WHERE 
 -- query: a_released_key_as_a_condition
 -- sqlstate: 42804
 SELECT CASE WHEN ward THEN 1 ELSE 2 END FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS r
+
+-- query: a_text_among_results_of_case
+-- sqlstate: 42804
+SELECT CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 0 END FROM visits
+
+-- query: a_text_in_place_of_a_number
+-- sqlstate: 42804
+SELECT IF(n > 3, n, 'few'), coalesce(nullif(n, 5), 9) FROM (SELECT COUNT(*) AS n FROM visits)
+
+-- query: a_text_in_place_of_a_day
+-- sqlstate: 42804
+SELECT coalesce(day, 'none') AS d, COUNT(*) FROM visits GROUP BY day
