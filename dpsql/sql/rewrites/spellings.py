@@ -371,8 +371,8 @@ _CALLED = {
 
 
 def with_plain_casts(tree: exp.Query) -> exp.Query:
-    """Return the tree with DOUBLE for FLOAT and REAL, and times of day compared as moments. Refuses (unreadable_literal) a cast, not
-    a TRY_CAST, of a text literal that is no value of the type: it would be NULL, and the charged answer one about nothing."""
+    """Return the tree with DOUBLE for FLOAT and REAL, and times of day compared as moments. Refuses (unreadable_literal) a cast,
+    not a TRY_CAST, of a text literal that is no value of the type: it would be NULL, and the charged answer one about nothing."""
     for cast in with_times_of_day(tree).find_all(exp.Cast):
         if cast.to.this is exp.DType.FLOAT:
             cast.set("to", exp.DataType(this=exp.DType.DOUBLE))
