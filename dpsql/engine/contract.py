@@ -1,9 +1,11 @@
-"""The contract of engines: over protected data they compute exact integer aggregates, nothing else. Structure of tables."""
+"""The contract of engines: over protected data they compute exact integer aggregates, nothing else. Structure, and faults."""
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
+import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any, NoReturn, Protocol
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.policy import Policy
 from dpsql.policy.values import RESERVED
 
@@ -281,3 +284,32 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+
+
+# --- faults for engine errors -----------------------------------------------------------------------------------------
+# One fixed text with the id of an incident.
+
+CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
+"""The log for engine errors, with the id of the incident; analysts never see it. The owner decides where it is written."""
+CUSTODIAN_LOG.addHandler(logging.NullHandler())
+
+
+def noted(error: Exception) -> str:
+    """Log an error for the custodian and return the id of the incident."""
+    incident = uuid.uuid4().hex[:12]
+    CUSTODIAN_LOG.error("incident %s: %s", incident, error)
+    return incident
+
+
+def fault_of(error: Exception, *, of_source: bool) -> Error:
+    """Return a fault with a fixed text and the id of an incident; details go only to the custodian's log. The session
+    sets `charged`.
+
+    `of_source`: another question over the same data would have the same error.
+    """
+    incident = noted(error)
+    fault = refuse("engine_failed", incident=incident)
+    if isinstance(fault, Fault):
+        fault.incident = incident
+        fault.of_source = of_source
+    return fault

@@ -66,8 +66,7 @@ from pathlib import Path
 from dpsql.engine.contract import COUNTED, Engine, FileViews, StoredViews
 from dpsql.engine.emit.bounded_view import BoundedView, bounded_view
 from dpsql.engine.emit.quantization import kept_integers
-from dpsql.engine.files import IDENTITIES, matching, size_in
-from dpsql.engine.query import Identity, View
+from dpsql.engine.query import IDENTITIES, Identity, View, matching, size_in
 from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.records import mac
 from dpsql.plan.canonical_text import canonical_text

@@ -45,7 +45,7 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from dpsql.engine.contract import Broken
-from dpsql.engine.files import check_openable, identity_of
+from dpsql.engine.query import check_openable, identity_of
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
 

@@ -28,7 +28,7 @@ from sqlglot.errors import SqlglotError
 from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import kept_in_children
-from dpsql.engine.watchdog import watchdog
+from dpsql.engine.fair_queue import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPool, DatabaseImage
 from dpsql.release.value_text import value_text

@@ -535,7 +535,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     place = arguments[forgotten[0]].start + 1
     raise refuse('wrong_arguments', function=name.text.upper(), reason=reason, position=place)""", 'unit/sql/test_dropped_arguments.py'),
     # released output
-    Mutant("the engine's words in an error", "engine/faults.py", "fault_of", "refuse('engine_failed', incident=incident)", "refuse('engine_failed', incident=str(error))", SESSION, 'engine_error'),
+    Mutant("the engine's words in an error", "engine/contract.py", "fault_of", "refuse('engine_failed', incident=incident)", "refuse('engine_failed', incident=str(error))", SESSION, 'engine_error'),
     Mutant("a look holds whoever had the turn", "reuse/single_flight.py", "measuring_lock", "alone and stamp[1] % 2 == 0 and (stamps_before <= {stamp})", "True", 'unit/reuse/test_single_flight.py', 'paid_twice'),
     Mutant("a turn that is held leaves no trace", "reuse/single_flight.py", "_counted", "_write(descriptor, counter + 1 | 1)", "pass", 'unit/reuse/test_single_flight.py', 'held_while'),
     Mutant("a release of other data", "reuse/lookup.py", "_Names.__init__", "(key, version, audience)", "(key, audience)", SESSION, 'changed_data'),

@@ -15,14 +15,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dpsql.engine.contract import Broken, Doubt, ExactAnswer, PreparedViews
+from dpsql.engine.contract import CUSTODIAN_LOG, Broken, Doubt, ExactAnswer, PreparedViews, fault_of
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import Sources, TableStorage, attached, kept_in_children
-from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
+from dpsql.engine.fair_queue import watchdog
 from dpsql.engine.query import EngineQuery, Identity, Source
-from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file

@@ -25,8 +25,7 @@ from dpsql.engine.contract import Broken
 from dpsql.engine.duckdb.literals import POINTS_OF_TIME, TYPES, cast_column, constant, is_readable, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
-from dpsql.engine.files import check_openable, identity_of, matching, stamp
-from dpsql.engine.query import DECIMAL_COMMA, Identity, Source, read_by
+from dpsql.engine.query import DECIMAL_COMMA, Identity, Source, check_openable, identity_of, matching, read_by, stamp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, PolicyColumn

@@ -13,7 +13,7 @@ import duckdb
 from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.engine.csv_files import dialect_of, header_of
 from dpsql.engine.duckdb.literals import constant
-from dpsql.engine.files import check_openable, matching
+from dpsql.engine.query import check_openable, matching
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file
 from dpsql.policy.types import DEFAULT_SCHEMAS

@@ -13,8 +13,7 @@ from typing import Any
 
 import psycopg
 
-from dpsql.engine.contract import SourceTable
-from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.engine.contract import CUSTODIAN_LOG, SourceTable
 from dpsql.engine.postgresql.literals import READABLE, TIME_OF_DAY
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type

@@ -13,9 +13,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 
-from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
+from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews, fault_of, noted
 from dpsql.engine.dialect import Dialect
-from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.postgresql.connections import DEFAULT_SCHEMA, Connections, lost
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.literals import READABLE, binary, quoted

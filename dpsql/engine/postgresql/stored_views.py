@@ -17,8 +17,8 @@ from typing import Any
 
 import psycopg
 
+from dpsql.engine.contract import CUSTODIAN_LOG, noted
 from dpsql.engine.emit.bounded_view import BoundedView
-from dpsql.engine.faults import CUSTODIAN_LOG, noted
 from dpsql.engine.postgresql.connections import MEANING, Connections
 from dpsql.engine.postgresql.literals import quoted
 from dpsql.engine.query import UNIT_ID

@@ -16,9 +16,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
+from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews, fault_of, noted
 from dpsql.engine.dialect import Dialect
-from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.query import EngineQuery, Identity
 from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK

@@ -33,11 +33,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.types import LongType, StructField, StructType
 
-from dpsql.engine.contract import Doubt, SourceTable
-from dpsql.engine.faults import CUSTODIAN_LOG, noted
+from dpsql.engine.contract import CUSTODIAN_LOG, Doubt, SourceTable, noted
+from dpsql.engine.fair_queue import watchdog
 from dpsql.engine.query import Source, read_by
 from dpsql.engine.spark.dialect import READABLE, kind
-from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy

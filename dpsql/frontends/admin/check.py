@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsql.engine.files import matching
+from dpsql.engine.query import matching
 from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.admin.policy_text import scale_of

@@ -21,10 +21,9 @@ from functools import cache, partial
 from pathlib import Path
 from weakref import WeakSet
 
-from dpsql.engine.contract import Engine
+from dpsql.engine.contract import CUSTODIAN_LOG, Engine
 from dpsql.engine.contribution_index import ContributionIndex
-from dpsql.engine.faults import CUSTODIAN_LOG
-from dpsql.engine.files import size_in
+from dpsql.engine.query import size_in
 from dpsql.policy import Policy
 from dpsql.session.session import Session
 

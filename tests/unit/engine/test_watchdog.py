@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from dpsql.engine import watchdog as module
-from dpsql.engine.watchdog import Watchdog, watchdog
+from dpsql.engine import fair_queue as module
+from dpsql.engine.fair_queue import Watchdog, watchdog
 
 THREADS = 8
 
