@@ -45,7 +45,7 @@ function("pg_typeof(any) regtype", typed=True)(
 function("pg_column_size(any) int4", typed=True)(
     lambda c, types, v: None if v is None else _SIZES[types[0]] if types[0] in _SIZES else _unknown()
 )
-_SIZES = {
+_SIZES: dict[str, int] = {
     "bool": 1,
     "int2": 2,
     "int4": 4,
