@@ -182,3 +182,21 @@ def test_binary_values_are_those_of_postgresql(twins: Twins, value: str) -> None
             for connection in (ours, theirs)
         ]
         assert read[0] == read[1]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH RECURSIVE t(kind, depth) AS (SELECT typtype, 0 FROM pg_type WHERE oid = 23 UNION ALL SELECT 'x'::\"char\", depth + 1 FROM t "
+        "WHERE depth < 1) SELECT *, depth + 1 AS n FROM t",
+        "WITH t AS (SELECT ti.kind, ti.names FROM (SELECT t.typtype AS kind, ARRAY(SELECT attname::text FROM pg_attribute LIMIT 1) AS names "
+        "FROM pg_type t WHERE oid = 23) ti) SELECT * FROM t",
+        "SELECT array_agg(attname::text ORDER BY attnum), array_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = 1259 AND attnum = 1",
+    ],
+)
+def test_types_of_columns_are_those_of_postgresql(twins: Twins, sql: str) -> None:
+    """asyncpg reads what it does not know yet by the type of the column, also behind WITH and within aggregates."""
+    with psycopg.connect(twins.ours) as ours, psycopg.connect(twins.theirs) as theirs:
+        found = [connection.pgconn.exec_(sql.encode()) for connection in (ours, theirs)]
+        types = [[result.ftype(column) for column in range(result.nfields)] for result in found]
+    assert types[0] == types[1]

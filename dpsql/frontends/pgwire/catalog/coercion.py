@@ -280,8 +280,10 @@ def _output_type(node: exp.Expr) -> str:
         inner = exp.ArrayAgg(this=inner.expressions[0].unnest().selects[0].unalias())
         inner.parent = node.parent
     if isinstance(inner, exp.ArrayAgg):
-        value = inner.this.find(exp.Column) if isinstance(inner.this, (exp.Order, exp.Distinct)) else inner.this
-        type_ = "" if value is None else _output_type(value)
+        value = inner.this
+        while isinstance(value, (exp.Order, exp.Distinct)):
+            value = value.this if isinstance(value, exp.Order) else value.expressions[0]
+        type_ = _output_type(value)
         return f"_{_DOMAINS.get(type_, type_)}" if type_ else ""
     if isinstance(inner, (exp.JSONExtract, exp.JSONBExtract)):
         return _output_type(inner.this)
@@ -297,9 +299,19 @@ def _output_type(node: exp.Expr) -> str:
         if inner.name in columns:
             return columns[inner.name][0]
         named = [alias.this for alias in inner.root().find_all(exp.Alias) if alias.alias == inner.name]
-        if len(named) == 1 and inner.name not in {column.name for column in named[0].find_all(exp.Column)}:
-            return _output_type(named[0])
+        if named and not any(column.name == inner.name for value in named for column in value.find_all(exp.Column)):
+            types = {_output_type(value) for value in named}
+            return types.pop() if len(types) == 1 else ""
     return visible_type(inner)
+
+
+def _first_types(query: exp.Expr) -> list[str] | None:
+    """Return the types of the columns of a question that WITH names, as its first SELECT has them; None if it has a star."""
+    while isinstance(query, exp.SetOperation):
+        query = query.left
+    if not isinstance(query, exp.Select) or any(output.is_star for output in query.selects):
+        return None
+    return [_output_type(output.unalias()) for output in query.selects]
 
 
 def _starred(tree: exp.Query, star: exp.Expr) -> list[str] | None:
@@ -312,6 +324,9 @@ def _starred(tree: exp.Query, star: exp.Expr) -> list[str] | None:
         sources = [source for source in sources if source.alias_or_name == label]
     elif any(join.args.get("using") or join.method for join in joins):
         return None
+    ctes = {cte.alias: cte.this for cte in tree.find_all(exp.CTE)}
+    if len(sources) == 1 and sources[0].name in ctes:
+        return _first_types(ctes[sources[0].name])
     keys = [(source.db or PG_CATALOG, source.name) if isinstance(source, exp.Table) else ("", "") for source in sources]
     if not keys or any(key not in relations() for key in keys):
         return None
