@@ -67,12 +67,6 @@ def refusal(sql: str, policy: Policy = HOSPITAL) -> Error:
     return caught.value
 
 
-def only_source(plan: Plan) -> Relation:
-    """Return the relation that the only block of a plan measures."""
-    (block,) = plan.blocks
-    return block.source
-
-
 def in_words(expression: Expr) -> str:
     """Describe a row expression: names, constants as Python literals, and calls."""
     if isinstance(expression, (Column, ReleasedValue)):

@@ -90,15 +90,6 @@ def test_what_is_wrong_with_a_schema_is_told(old: str, new: str, place: str, sen
     assert any(place in path and sentence in problem for path, problem in told), told
 
 
-def test_the_default_schema_changes_no_policy_and_the_place_in_the_source_follows_the_schema() -> None:
-    assert POLICY.table_source("Crashes") == "Telemetry.Crashes"
-    assert POLICY.table_source("Days") == "Lists.AllDays"
-    assert POLICY.table_source("Clients") == "Clients"
-    in_memory = parse_policy(TEXT.replace("source: duckdb:///mozilla.duckdb\n", ""))
-    assert in_memory.table_source("Crashes") == "Crashes"
-    assert parse_policy(TEXT.replace("    schema: Telemetry\n", "")).version != POLICY.version
-
-
 @pytest.fixture
 def policy_file(tmp_path: Path) -> Iterator[Path]:
     with duckdb.connect(str(tmp_path / "mozilla.duckdb")) as source:

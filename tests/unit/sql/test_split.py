@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsql.errors.exceptions import Refusal
 from dpsql.sql.lexer import Piece, read_script, split_file
 
 SAFE = st.sampled_from([
@@ -44,16 +42,3 @@ def test_lines_of_statements_are_counted_past_comments() -> None:
     text = "-- a\n\n/* b */ SELECT 1;\n-- c\nSELECT\n 2\n-- end"
     assert split_file(text) == (Piece("SELECT 1", 3), Piece("SELECT\n 2", 5))
     assert split_file("-- nothing; here\n ;; ") == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "what", "position"),
-    [("SELECT 'a", "string", 8), ('SELECT "a;', "quoted name", 8), ("SELECT 1; /* b /* */", "comment", 11),
-     ("SELECT $$a;", "string", 8), ("SELECT E'a\\';", "string", 8)],
-)  # fmt: skip
-def test_text_that_is_not_closed_is_refused_where_it_was_opened(text: str, what: str, position: int) -> None:
-    script = read_script(text)
-    assert (script.unfinished, script.position) == (what, position)
-    with pytest.raises(Refusal) as caught:
-        split_file(text)
-    assert caught.value.position == position and what in caught.value.message

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import math
 from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
-from support.written_release import written_release
 
 from dpsql.frontends.rendering.tables import (
-    Layout,
     shown_error,
     shown_value,
-    write_table,
 )
-from dpsql.plan.intervals import Type
-from dpsql.release.release import Release
 
 
 @pytest.mark.parametrize(
@@ -56,56 +50,3 @@ def test_a_real_has_two_digits_of_its_error(error: float | None, text: str) -> N
 )  # fmt: skip
 def test_an_error_has_two_digits_rounded_up(error: float | None, whole: bool, text: str) -> None:
     assert shown_error(error, whole) == text
-
-
-# --- answers ----------------------------------------------------------------------------------------------------------
-
-
-def regions() -> Release:
-    return written_release(
-        [
-            ("region", Type.TEXT, ["north", "south", None]),
-            ("n", Type.INTEGER, [1500, 7, None]),
-            ("age", Type.REAL, [45.678, -1.5, 3.25]),
-        ],
-        {1: [20.0, 3.2, None], 2: [0.25, None, 12.0]},
-    )
-
-
-def written(release: Release, width: int | None = None, layout: Layout = Layout.AUTO, encoding: str = "utf-8") -> str:
-    data = io.BytesIO()
-    out = io.TextIOWrapper(data, encoding=encoding, newline="\n")
-    write_table(release, out, width, layout)
-    out.flush()
-    return data.getvalue().decode(encoding)
-
-
-LINES = "row 1\n  region  north\n  n       1500 ± 20\n  age     45.68 ± 0.25\nrow 2\n  region  south\n"
-
-
-@pytest.mark.parametrize(
-    ("width", "layout", "lines"),
-    [
-        (None, Layout.AUTO, False), (None, Layout.TABLE, False), (None, Layout.LINES, True), (5, Layout.AUTO, True),
-        (5, Layout.TABLE, False), (500, Layout.LINES, True), (500, Layout.AUTO, False),
-        # The columns have 6, 9 and 12 characters, with two between each and the next.
-        (33, Layout.AUTO, False), (32, Layout.AUTO, True),
-    ],
-)  # fmt: skip
-def test_what_does_not_fit_is_written_one_value_a_line(width: int | None, layout: Layout, lines: bool) -> None:
-    text = written(regions(), width, layout)
-    assert text.startswith(LINES) is lines
-    assert len(text.splitlines()) == (12 if lines else 5)
-
-
-def test_a_stream_that_cannot_write_signs_gets_plain_ones() -> None:
-    text = written(regions(), encoding="ascii")
-    assert "1500 +/- 20" in text and "-----" in text
-    assert "±" in written(regions(), encoding="latin-1") and "─" not in written(regions(), encoding="latin-1")
-
-    class Unknown(io.StringIO):
-        encoding = "no-such-encoding"  # type: ignore[assignment]
-
-    out = Unknown()
-    write_table(regions(), out)
-    assert "+/-" in out.getvalue()

@@ -145,26 +145,6 @@ def test_what_is_said_of_a_column_holds_for_any_noise(seed: int) -> None:
     assert said[Form.WHOLE] + said[Form.LINEAR] >= 10 <= said[Form.EXACT], said
 
 
-@pytest.mark.parametrize(
-    ("sql", "forms"),
-    [
-        ("SELECT * FROM dp_0", [Form.EXACT, Form.EXACT, Form.WHOLE, Form.LINEAR, Form.ARITHMETIC, Form.ARITHMETIC]),
-        ("SELECT p.*, m0 FROM dp_0 AS q, p", [Form.EXACT, Form.WHOLE]),
-        ("SELECT a, b FROM (SELECT m2, m0 FROM dp_0) AS q(a, b)", [Form.ARITHMETIC, Form.WHOLE]),
-        ("SELECT M0 AS n, N + 1, n * 2 FROM dp_0", [Form.WHOLE, Form.WHOLE, Form.LINEAR]),
-        ("SELECT k1, round(sum(m0)), avg(m0), sum(m0 * k1) FROM dp_0 GROUP BY k1", [Form.EXACT, Form.WHOLE, Form.LINEAR, Form.LINEAR]),
-        ("SELECT k0, m0 - lag(m0, 1) OVER (ORDER BY k0), -m0 * k1 / 2 + 3 FROM dp_0", [Form.EXACT, Form.WHOLE, Form.LINEAR]),
-        ("SELECT sum(CASE WHEN k1 = 1 THEN m0 ELSE 0 END), coalesce(sum(m0), 0) FROM dp_0", [Form.LINEAR, Form.LINEAR]),
-        ("SELECT 'all', sum(m0) FROM dp_0 UNION ALL SELECT k0, m1 FROM dp_0", [Form.EXACT, Form.LINEAR]),
-        ("SELECT sum(n) FROM (SELECT k0, m0 AS n FROM dp_0 ORDER BY k0 LIMIT 2) AS q", [Form.WHOLE]),
-        ("SELECT (SELECT sum(m0) FROM dp_0 WHERE k0 = 'a') - (SELECT m0 FROM dp_0 WHERE k0 = 'b')", [Form.WHOLE]),
-    ],
-)  # fmt: skip
-def test_common_columns_are_recognised(sql: str, forms: list[Form]) -> None:
-    facts = facts_of(sql)
-    assert facts.settled and [column.form for column in facts.columns] == forms
-
-
 @pytest.mark.parametrize("sql", [
     "SELECT x FROM elsewhere",
     "SELECT k0 FROM dp_0 AS q, p AS q",
