@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any
 
 from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.canonical_conditions import with_canonical_conditions
+from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole
 from dpsql.plan.intervals import GroupFacts, Type
-from dpsql.plan.plan import Block, BoundedBlock, Caps, group_count
+from dpsql.plan.plan import Block, BoundedBlock, Caps, Measure, TotalCut, group_count
 from dpsql.plan.stability import owned, promises, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.types import UNBOUNDED, ContributionBounds
@@ -67,11 +68,13 @@ def bounded(
     groups = groups if enforced.max_groups is None else enforced.max_groups
     assumed_groups = PRIVATE_GROUPS if private_keys else listed
     one_row = rows == 1 or not has_owner
-    build = partial(_basis, block, one_row, rows, bounds, assumed_groups, bars, local, means, cuts=cuts)
+    chosen = tuple((cuts or {}).items())
+    asked = (block.measures, one_row, rows, bounds, assumed_groups, bars, local, means, chosen)
     caps = Caps(rows, groups, enforced, in_group if in_group < rows else None)
     # A count of rows that admits private keys stays a separate term, so that a threshold on it costs only delta.
     stars = not (private_keys and one_row)
-    basis, formulas, set_parts = _most_exact(build, block, stars, private_keys, caps, law or NoiseLaw())
+    written = canonical_text(block.measures)
+    basis, formulas, set_parts = _most_exact(asked, written, stars, private_keys, caps, law or NoiseLaw())
     if not has_owner and any(term.clip is not None or term.places is not None for term in basis.terms):
         raise refuse("internal", what="a sum bounded by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows changes a count of rows by up to c; a threshold on that count
@@ -84,11 +87,16 @@ def bounded(
     )  # fmt: skip
 
 
+@lru_cache(maxsize=256)
 def _most_exact(
-    build: Callable[..., _Built], block: Block, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
+    asked: tuple[Any, ...], written: str, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...], SetParts]:
     """Return the basis of the block with the smallest errors, and the parts of the budget of its sets of joint sums. `stars`: the
-    number of all rows may follow from them; otherwise it is measured alone."""
+    number of all rows may follow from them; otherwise it is measured alone.
+
+    Kept for all questions with equal arguments of `_basis` (`asked`), whatever their rows are. `written`: the measures as text, in
+    which 0.0 and -0.0 differ."""
+    build, measures = partial(_basis, *asked), asked[0]
 
     def described(built: _Built) -> MeasuredBasis:
         return MeasuredBasis(tuple(built[0].terms), built[1], _choices(built[0], private_keys))
@@ -97,8 +105,8 @@ def _most_exact(
     apart = described(alone)
     if len(apart.sets) < 2:
         return *alone, ()
-    starred = (True, False) if stars and any(map(counts_rows, block.measures)) else (stars,)
-    for squares in (True, False) if law.shares_squares and in_parts(block.measures) else (False,):
+    starred = (True, False) if stars and any(map(counts_rows, measures)) else (stars,)
+    for squares in (True, False) if law.shares_squares and in_parts(measures) else (False,):
         joint: dict[MeasuredBasis, _Built] = {}
         for with_stars in starred:
             built = build(sharing=True, stars=with_stars, squares=squares)
@@ -134,7 +142,7 @@ def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple
 
 
 def _basis(
-    block: Block,
+    measures: tuple[Measure, ...],
     one_row: bool,
     rows: int,
     bounds: ContributionBounds,
@@ -142,16 +150,16 @@ def _basis(
     bars: Fraction | None,
     local: LocalRequest | None,
     means: MeanRequest | None,
+    cuts: tuple[tuple[Any, TotalCut], ...],
     sharing: bool = False,
     stars: bool = True,
-    cuts: Cuts | None = None,
     squares: bool = False,
-) -> tuple[TermBasis, tuple[MeasureFormula, ...]]:
-    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars, means, cuts, squares)
+) -> _Built:
+    basis = TermBasis(measures, one_row, rows, bounds, sharing, stars, groups, bars, means, dict(cuts), squares)
     if local is not None:
-        return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in block.measures)
+        return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in measures)
     return basis, tuple(
-        (measure.name, *aggregate_of(measure.aggregate).measured(basis, measure)) for measure in block.measures
+        (measure.name, *aggregate_of(measure.aggregate).measured(basis, measure)) for measure in measures
     )
 
 

@@ -79,10 +79,11 @@ class Receipt:
 
 
 class _Once:
-    """A value that is computed at the first request, under a lock that is not pickled."""
+    """What is computed at the first request: bars, under a lock that is not pickled, and the columns that follow from them."""
 
     def __init__(self, value: Bars | None = None) -> None:
         self.value = value
+        self.described: tuple[DescribedColumn, ...] | None = None
         self.lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -194,8 +195,11 @@ class Release:
     @property
     def described(self) -> tuple[DescribedColumn, ...]:
         """The columns with everything that is known of their numbers, as data; every door reads this."""
-        columns = _columns(self.answered)
-        return describe([(c.name, c.type, c.noisy) for c in columns], self.answered, self.bars, self.facts)
+        bars = self.bars
+        if self._bars.described is None:
+            columns = [(column.name, column.type, column.noisy) for column in _columns(self.answered)]
+            self._bars.described = describe(columns, self.answered, bars, self.facts)
+        return self._bars.described
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -500,6 +500,9 @@ def _release(
     blocks = blocks_without_rows(planned) if empty else tuple(part.block for part in stored)
     question = NoticedQuestion(context, planned, stored=stored)
     price = budget.price(context.planner.accountant.units(loss))
+    sources, previous = context.caches.answers.get(planned) or ((), None)
+    if previous is not None and not (len(sources) == len(blocks) and all(map(is_, sources, blocks))):
+        previous = None
     receipt = Receipt(
         receipt_id,
         loss,
@@ -508,10 +511,9 @@ def _release(
         reused,
         notices(question, Shown.ANSWER),
         "nothing" if price is None else price.after(),
-        notices(question, Shown.STANDING),
+        notices(question, Shown.STANDING) if previous is None else previous.receipt.standing,
     )
-    sources, previous = context.caches.answers.get(planned) or ((), None)
-    if previous is not None and len(sources) == len(blocks) and all(map(is_, sources, blocks)):
+    if previous is not None:
         receipt = _with_columns(receipt, context, planned, previous)
         return replace(previous, receipt=receipt, sandbox=context.sandbox)
     consistent = blocks if empty else consistent_blocks(planned.price.workloads, blocks)

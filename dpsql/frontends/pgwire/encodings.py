@@ -107,6 +107,8 @@ def float_text(value: Any, single: bool = False, digits: int = 1) -> str:
     if digits <= 0:
         return f"{number:.{max(most + digits, 1)}g}"
     text = str(float32(number)) if single else repr(number)
+    if not single and "e" not in text and abs(number) < 1e15:  # Python's own text of these is PostgreSQL's
+        return text.removesuffix(".0")
     sign, power = "-" * text.startswith("-"), Decimal(text).adjusted()
     significant = re.sub(r"[-.]", "", text.partition("e")[0]).strip("0") or "0"
     if number == 0 or -5 < power < most:
