@@ -23,7 +23,8 @@ from dpsql.pricing.sharing import assumed_value
 from dpsql.privacy.mechanisms.contract import KeyColumn, TermNoise
 from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars import Bars, answer, bars
-from dpsql.release.error_bars.rowwise import Traced, trace
+from dpsql.release.error_bars.answers import shape_of
+from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.remainder import ReleasedBlock, Remainder, StandIn, consistent_blocks
 from dpsql.release.sandbox import Sandbox
 
@@ -48,8 +49,9 @@ class ExpectedBars:
 _NOTHING = ExpectedBars({}, {})
 
 
-def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> ExpectedBars:
-    """Return the half widths of the outputs of a question that are not chosen and do not depend on the set of groups.
+def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox, text: str = "") -> ExpectedBars:
+    """Return the half widths of the outputs of a question that are not chosen and do not depend on the set of groups. `text`: the
+    public remainder as SQL, if it is known.
 
     Empty where none can be computed: for remainders that read results of stages or public tables, for public keys whose values an
     earlier stage determines, and for sums whose noise follows from a bound that is chosen (`total_cuts`).
@@ -65,15 +67,17 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
     made_up = made_up_blocks(priced.blocks, options)
     if made_up is None:
         return _NOTHING
-    names = {block.name for block in plan.blocks}
-    consistent = consistent_blocks(priced.workloads, made_up, values=False)
+    names, consistent = (
+        {block.name for block in plan.blocks},
+        consistent_blocks(priced.workloads, made_up, values=False),
+    )
     blocks = tuple(block for block in consistent if block.name in names)
-    remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
-    traced = trace(remainder)
-    direct = _direct(plan, traced)
-    if traced is not None and not priced.workloads and _has_equal_rows(traced, blocks):
-        remainder = replace(remainder, blocks=tuple(map(_first_group, blocks)))
+    remainder = Remainder(plan.remainder, plan.output_names, blocks, {}, text)
     try:
+        traced = shape_of(remainder).traced
+        direct = _direct(plan, traced)
+        if traced is not None and not priced.workloads and _has_equal_rows(traced, blocks):
+            remainder = replace(remainder, blocks=tuple(map(_first_group, blocks)))
         answered = answer(sandbox, remainder, float(options.confidence), simultaneous=False)
         computed = bars(sandbox, answered)
     except Error:

@@ -26,6 +26,11 @@ from dpsql.pricing.sample_values import MeanRequest
 from dpsql.pricing.sharing import MeasuredBasis, NoiseLaw, SetParts, most_exact
 
 _Built = tuple[TermBasis, tuple[MeasureFormula, ...]]
+_Asked = tuple[
+    tuple[Measure, ...], bool, int, ContributionBounds, int, Fraction | None, LocalRequest | None, MeanRequest | None,
+    tuple[tuple[Any, TotalCut], ...],
+]  # fmt: skip
+"""Measures, and the arguments of `TermBasis` beside them."""
 SELECTION = "sel"
 """Engine column that partition selection reads where no measured term counts the same."""
 
@@ -89,14 +94,13 @@ def bounded(
 
 @lru_cache(maxsize=256)
 def _most_exact(
-    asked: tuple[Any, ...], written: str, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
+    asked: _Asked, written: str, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...], SetParts]:
     """Return the basis of the block with the smallest errors, and the parts of the budget of its sets of joint sums. `stars`: the
     number of all rows may follow from them; otherwise it is measured alone.
 
-    Kept for all questions with equal arguments of `_basis` (`asked`), whatever their rows are. `written`: the measures as text, in
-    which 0.0 and -0.0 differ."""
-    build, measures = partial(_basis, *asked), asked[0]
+    Kept for all questions that ask the same of any rows. `written`: the measures as text, in which 0.0 and -0.0 differ."""
+    build, measures = partial(_basis, asked), asked[0]
 
     def described(built: _Built) -> MeasuredBasis:
         return MeasuredBasis(tuple(built[0].terms), built[1], _choices(built[0], private_keys))
@@ -141,20 +145,8 @@ def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple
     return tuple((name, *of_formula[formula], confidence) for name, formula, _ in formulas if formula in of_formula)
 
 
-def _basis(
-    measures: tuple[Measure, ...],
-    one_row: bool,
-    rows: int,
-    bounds: ContributionBounds,
-    groups: int,
-    bars: Fraction | None,
-    local: LocalRequest | None,
-    means: MeanRequest | None,
-    cuts: tuple[tuple[Any, TotalCut], ...],
-    sharing: bool = False,
-    stars: bool = True,
-    squares: bool = False,
-) -> _Built:
+def _basis(asked: _Asked, sharing: bool = False, stars: bool = True, squares: bool = False) -> _Built:
+    measures, one_row, rows, bounds, groups, bars, local, means, cuts = asked
     basis = TermBasis(measures, one_row, rows, bounds, sharing, stars, groups, bars, means, dict(cuts), squares)
     if local is not None:
         return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in measures)

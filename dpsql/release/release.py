@@ -108,9 +108,6 @@ class Release:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "sandbox": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     # --- the answer -----------------------------------------------------------------------------------------------
 
     @property
@@ -195,10 +192,9 @@ class Release:
     @property
     def described(self) -> tuple[DescribedColumn, ...]:
         """The columns with everything that is known of their numbers, as data; every door reads this."""
-        bars = self.bars
         if self._bars.described is None:
             columns = [(column.name, column.type, column.noisy) for column in _columns(self.answered)]
-            self._bars.described = describe(columns, self.answered, bars, self.facts)
+            self._bars.described = describe(columns, self.answered, self.bars, self.facts)
         return self._bars.described
 
     @property

@@ -336,7 +336,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     )
     answered = None if missing else _stored_answer(context, planned, stored)
     if answered is None:
-        bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
+        bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox, planned.text)
     else:
         columns, bars = answered.columns, _released_bars(answered)
     budget = context.accounts.budget(planned.options)

@@ -127,7 +127,7 @@ def _plain(session: StatementContext, table: pa.Table, notices: tuple[str, ...])
 def plain_release(table: pa.Table, receipt: Receipt, sandbox: Sandbox, options: Options) -> Release:
     """Return, as a release, a table whose values are shown without error bars."""
     names = tuple(table.column_names)
-    remainder = Remainder(exp.select("1"), names, (), {})
+    remainder = Remainder(exp.Select(expressions=[exp.Literal.number(1)]), names, (), {})
     return Release(
         Answer(remainder, table, (False,) * len(names), None, float(options.confidence), {}), receipt, sandbox
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -93,6 +94,7 @@ def serve(
         )
         _raise_descriptors(limits.sockets)
         server = Server(state, tls=tls, allow_plain=allow_plain, limits=limits)
+        gc.freeze()  # what is open now stays; to look through it for garbage takes longer than to answer a question
         left = asyncio.run(_run_and_prepare(server, state, policy, (host, port), tls is not None, status))
         if left:
             _leave(state, left)

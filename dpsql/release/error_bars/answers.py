@@ -164,7 +164,7 @@ class PlainMeasure:
 def measures_shown(answered: Answer) -> tuple[tuple[PlainMeasure, ...], ...]:
     """Return, for each column of an answer, the measure that it shows, or the measures of which it is a list; () for other
     columns."""
-    traced = _shape(answered.remainder).traced
+    traced = shape_of(answered.remainder).traced
     block = None if traced is None else answered.remainder.block(traced.block)
     if traced is None or block is None or answered.place is None:
         return ((),) * len(answered.noisy)
@@ -264,7 +264,7 @@ class _Shape:
 _shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES, _MOST_SHAPES_CHARACTERS)
 
 
-def _shape(remainder: Remainder) -> _Shape:
+def shape_of(remainder: Remainder) -> _Shape:
     """Return the shape of a remainder. The last `_MOST_SHAPES` shapes are cached, because queries that differ only inside their
     private blocks share one."""
     blocks = tuple(
@@ -279,9 +279,8 @@ def _shape(remainder: Remainder) -> _Shape:
         )
         for block in remainder.blocks
     )
-    public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
-    key = (remainder.text, remainder.names, blocks, public)
-    return _shapes.get(key, lambda: _Shape(remainder), len(remainder.text))
+    public, text = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items()), remainder.text
+    return _shapes.get((text, remainder.names, blocks, public), lambda: _Shape(remainder), len(text))
 
 
 class _Run:
@@ -298,7 +297,7 @@ class _Run:
         self.sandbox = sandbox
         self.remainder = remainder
         self.confidence = confidence
-        self.shape = _shape(remainder) if shape is None else shape
+        self.shape = shape_of(remainder) if shape is None else shape
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
         self.listed = self.shape.empty & _of_series(remainder, self.shape.tree) if self.shape.empty else frozenset()
         self.of_groups, self.chosen = self.shape.of_groups - self.listed, self.shape.chosen
