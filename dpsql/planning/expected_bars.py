@@ -67,8 +67,8 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox,
     made_up = made_up_blocks(priced.blocks, options)
     if made_up is None:
         return _NOTHING
-    own, consistent = {b.name for b in plan.blocks}, consistent_blocks(priced.workloads, made_up, values=False)
-    blocks = tuple(block for block in consistent if block.name in own)
+    names, consistent = {each.name for each in plan.blocks}, consistent_blocks(priced.workloads, made_up, values=False)
+    blocks = tuple(block for block in consistent if block.name in names)
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {}, text)
     try:
         traced = shape_of(remainder).traced

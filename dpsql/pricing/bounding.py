@@ -26,7 +26,7 @@ from dpsql.pricing.sample_values import MeanRequest
 from dpsql.pricing.sharing import MeasuredBasis, NoiseLaw, SetParts, most_exact
 
 _Built = tuple[TermBasis, tuple[MeasureFormula, ...]]
-_Asked = tuple[
+_Inputs = tuple[
     tuple[Measure, ...], bool, int, ContributionBounds, int, Fraction | None, LocalRequest | None, MeanRequest | None,
     tuple[tuple[Any, TotalCut], ...],
 ]  # fmt: skip
@@ -74,12 +74,12 @@ def bounded(
     assumed_groups = PRIVATE_GROUPS if private_keys else listed
     one_row = rows == 1 or not has_owner
     chosen = tuple((cuts or {}).items())
-    asked = (block.measures, one_row, rows, bounds, assumed_groups, bars, local, means, chosen)
+    inputs = (block.measures, one_row, rows, bounds, assumed_groups, bars, local, means, chosen)
     caps = Caps(rows, groups, enforced, in_group if in_group < rows else None)
     # A count of rows that admits private keys stays a separate term, so that a threshold on it costs only delta.
     stars = not (private_keys and one_row)
     written = canonical_text(block.measures)
-    basis, formulas, set_parts = _most_exact(asked, written, stars, private_keys, caps, law or NoiseLaw())
+    basis, formulas, set_parts = _most_exact(inputs, written, stars, private_keys, caps, law or NoiseLaw())
     if not has_owner and any(term.clip is not None or term.places is not None for term in basis.terms):
         raise refuse("internal", what="a sum bounded by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows changes a count of rows by up to c; a threshold on that count
@@ -94,13 +94,13 @@ def bounded(
 
 @lru_cache(maxsize=256)
 def _most_exact(
-    asked: _Asked, written: str, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
+    inputs: _Inputs, written: str, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...], SetParts]:
     """Return the basis of the block with the smallest errors, and the parts of the budget of its sets of joint sums. `stars`: the
     number of all rows may follow from them; otherwise it is measured alone.
 
     Kept for all questions that ask the same of any rows. `written`: the measures as text, in which 0.0 and -0.0 differ."""
-    build, measures = partial(_basis, asked), asked[0]
+    build, measures = partial(_basis, inputs), inputs[0]
 
     def described(built: _Built) -> MeasuredBasis:
         return MeasuredBasis(tuple(built[0].terms), built[1], _choices(built[0], private_keys))
@@ -145,8 +145,8 @@ def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple
     return tuple((name, *of_formula[formula], confidence) for name, formula, _ in formulas if formula in of_formula)
 
 
-def _basis(asked: _Asked, sharing: bool = False, stars: bool = True, squares: bool = False) -> _Built:
-    measures, one_row, rows, bounds, groups, bars, local, means, cuts = asked
+def _basis(inputs: _Inputs, sharing: bool = False, stars: bool = True, squares: bool = False) -> _Built:
+    measures, one_row, rows, bounds, groups, bars, local, means, cuts = inputs
     basis = TermBasis(measures, one_row, rows, bounds, sharing, stars, groups, bars, means, dict(cuts), squares)
     if local is not None:
         return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in measures)

@@ -504,15 +504,10 @@ def _release(
     if previous is not None and not (len(sources) == len(blocks) and all(map(is_, sources, blocks))):
         previous = None
     receipt = Receipt(
-        receipt_id,
-        loss,
-        Remaining(budget),
-        describe_loss(loss),
-        reused,
-        notices(question, Shown.ANSWER),
+        receipt_id, loss, Remaining(budget), describe_loss(loss), reused, notices(question, Shown.ANSWER),
         "nothing" if price is None else price.after(),
         notices(question, Shown.STANDING) if previous is None else previous.receipt.standing,
-    )
+    )  # fmt: skip
     if previous is not None:
         receipt = _with_columns(receipt, context, planned, previous)
         return replace(previous, receipt=receipt, sandbox=context.sandbox)
