@@ -74,7 +74,7 @@ def test_one_module_alone_charges_queues_and_measures() -> None:
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_data_is_read_under_a_charge_alone(session: Session, tmp_path: Path, way: Way) -> None:
     """Every way to an answer runs its queries through `Charge.run`, which refuses them before `reserve`."""
-    work, nothing = charged.work_for(session.context, Pace(session.policy)), cast(Any, None)
+    work, nothing = charged.work_for(session.context, Pace(session.policy), str), cast(Any, None)
     with charged.charged(session.context, work) as charge:
         charge.look_at(("patients",))
         for read in (charge.run, charge.check_promises):
