@@ -296,7 +296,7 @@ def test_a_failure_after_the_charge_says_that_it_stays_and_leaves_no_file(
         def fail(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("dpsql.session.session.rows_table", fail)
+        monkeypatch.setattr("dpsql.session.row_export.rows_table", fail)
         with pytest.raises(Error) as raised:
             export.write(tmp_path / "x.parquet")
         assert raised.value.charged and isinstance(raised.value, (Fault, Error))
