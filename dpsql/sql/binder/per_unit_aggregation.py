@@ -29,6 +29,7 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
     Window,
+    filled,
     literal,
 )
 from dpsql.plan.stability import rows_per_unit
@@ -97,7 +98,8 @@ class WindowScalars(Scalars):
         only(node, "this", "partition_by", "order", "over")
         keys = tuple(part for part in parts if kind(part, self.scope) < Kind.IMAGE)
         order = node.args.get("order")
-        sortings = tuple(self.sorting(ordered) for ordered in (order.expressions if order is not None else ()))
+        sortings = tuple(map(self.sorting, order.expressions if order is not None else ()))
+        sortings = tuple(sorting for sorting in sortings if sorting.by not in parts)
         window = Window("", "", None, None, 0, keys, sortings, Facts(Type.NULL))
         inner = node.this
         if type(inner) in _RANKS:
@@ -132,7 +134,7 @@ class WindowScalars(Scalars):
         if isinstance(ordered.this, exp.Literal):
             raise refuse("unknown_expression", what="ORDER BY a position in a window", position=place(ordered))
         by = self.bind(ordered.this)
-        return Sorting(by, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
+        return Sorting(by, bool(ordered.args.get("desc")), by.facts.nullable and bool(ordered.args.get("nulls_first")))
 
 
 def _whole(node: exp.Expr) -> bool:
@@ -158,12 +160,23 @@ def per_unit(
     items = [(output_name(item), scalars.bind(item.unalias())) for item in node.expressions]
     having = node.args.get("having")
     condition = None if having is None else scalars.boolean(having.this)
+    if (columns := scalars.of_first_row()) is not None and not keys:
+        rows: Relation = Filter(scalars.rows_below.relation(source), scalars.first_rows[0])
+        rows = rows if condition is None else Filter(rows, _over(condition, columns))
+        of_rows = [(label, _over(item, columns)) for label, item in items]
+        return project(Protected(rows, (), scope.unit_names(), unit_kinds=scope.units), of_rows)
     names = tuple((f"g{number}", key) for number, key in enumerate(keys))
     relation: Relation = UnitAggregate(scalars.rows_below.relation(source), names, tuple(scalars.columns))
     if condition is not None:
         relation = Filter(relation, condition)
     images = {column.name: Kind.IMAGE for column in scalars.images.values()}
     return project(Protected(relation, (), frozenset({UNIT_KEY}), unit_kinds=images), items)
+
+
+def _over(expression: Expr, columns: Mapping[str, Expr]) -> Expr:
+    """Return an expression over what the names of its columns stand for."""
+    result: Expr = filled(expression, lambda part: columns.get(part.name, part) if isinstance(part, Column) else part)
+    return result
 
 
 class _UnitScalars(Scalars):
@@ -180,6 +193,21 @@ class _UnitScalars(Scalars):
         self.images: dict[Expr, Column] = {}
         self.rows = rows
         self.columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = []
+        self.first_rows: list[Expr] = []
+        """The conditions under which a row is the first of its unit, of aggregates that read one row whatever is in it."""
+
+    def of_first_row(self) -> dict[str, Expr] | None:
+        """Return what the columns of the aggregation are in the first rows of all units, if it reads them alone: FIRST(x ORDER BY
+        y) is x WHERE row_number() OVER (PARTITION BY the unit ORDER BY y) = 1, and has the same plan. None for others."""
+        first = self.first_rows[:1]
+        images = [column.name for column in self.images.values()]
+        plain = all(name in images or [condition] == first for name, _, _, condition, _ in self.columns)
+        if not first or not plain:
+            return None
+        read: dict[str, Expr] = {name: argument for name, _, argument, _, _ in self.columns if argument is not None}
+        return read | dict.fromkeys(
+            (UNIT_KEY,), next((unit for unit in self.units if kind(unit, self.scope) is Kind.KEY), self.units[0])
+        )
 
     def bind(self, node: exp.Expr | None) -> Expr:
         """Bind as `Scalars.bind` does, with aggregates and keys replaced by columns of the aggregation."""
@@ -223,10 +251,14 @@ class _UnitScalars(Scalars):
         """Bind the value in the first of a unit's rows in `order`, among those where `present` are not NULL and a filter holds:
         as MAX(value) FILTER (WHERE row_number() OVER (PARTITION BY the keys ORDER BY ...) = 1)."""
         rows = self.rows_below
-        conditions = [rows.call("not", node, rows.call("is_null", node, rows.bind(part))) for part in present]
+        values = [value for value in map(rows.bind, present) if value.facts.nullable]
+        conditions = [rows.call("not", node, rows.call("is_null", node, value)) for value in values]
         conditions += [rows.boolean(node.expression.this)] if isinstance(node, exp.Filter) else []
-        sortings = [*(Sorting(condition, True, False) for condition in conditions), *map(rows.sorting, order)]
+        sorted_by = [sorting for sorting in map(rows.sorting, order) if sorting.by not in (*self.keys, *self.units)]
+        sortings = [*(Sorting(condition, True, False) for condition in conditions), *sorted_by]
         conditions.append(rows.call("eq", node, rows.row_number(tuple(self.keys), tuple(sortings), node), literal(1)))
+        if len(conditions) == 1:
+            self.first_rows += conditions
         counted = reduce(lambda left, right: rows.call("and", node, left, right), conditions)
         read = rows.bind(value)
         facts = replace(read.facts, nullable=True, max_total=None)
