@@ -6,7 +6,7 @@ form the query equals the one that was asked before, and is free.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
@@ -48,6 +48,22 @@ def with_canonical_conditions(block: Block) -> Block:
     measures = tuple(_filtered(measure) for measure in block.measures)
     same = source is block.source and all(a is b for a, b in zip(measures, block.measures, strict=True))
     return block if same else replace(block, source=source, measures=measures)
+
+
+def with_joined_filters(block: Block, owners: Callable[[str], object]) -> Block:
+    """Return the block with one filter for several on the same rows: the condition of a subquery and that of the query around it
+    are those of one WHERE. The owner's condition on a table, if `owners` has one for its name, stays apart."""
+
+    def joined(part: Any) -> Any:
+        conditions: list[Expr] = []
+        rows = part
+        while isinstance(rows, Filter) and not (isinstance(rows.source, Scan) and owners(rows.source.table)):
+            conditions.append(rows.predicate)
+            rows = rows.source
+        return Filter(filled(rows, joined), call("and", *conditions)) if len(conditions) > 1 else part
+
+    source = filled(block.source, joined)
+    return block if source is block.source else replace(block, source=source)
 
 
 def filter_condition(condition: Expr) -> Expr:

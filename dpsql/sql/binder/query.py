@@ -14,6 +14,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.canonical_conditions import with_joined_filters
 from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import canonical_text
@@ -183,7 +184,7 @@ class QueryBinder:
 
     def add_block(self, block: Block) -> str:
         """Add a private block and return its name; equal blocks are one release."""
-        block = as_read(without_projections(block))
+        block = as_read(with_joined_filters(without_projections(block), self.policy.row_filter))
         if len(self.blocks) == 1:  # the text of a query's first block is needed from the second on
             self._texts = {
                 canonical_text(replace(block_before, name="")): name for name, block_before in self.blocks.items()
