@@ -66,6 +66,54 @@ def with_joined_filters(block: Block, owners: Callable[[str], object]) -> Block:
     return block if source is block.source else replace(block, source=source)
 
 
+def with_counts(block: Block) -> Block:
+    """Return the block with COUNT(*) FILTER (WHERE c) for SUM(CASE WHEN c THEN 1 ELSE 0 END), SUM(c::INTEGER) and the like: a
+    SUM over no rows is shown as 0 too."""
+    measures = tuple(map(counted, block.measures))
+    same = all(a is b for a, b in zip(measures, block.measures, strict=True))
+    return block if same else replace(block, measures=measures)
+
+
+def with_filters_of_rows(block: Block, owners: Callable[[str], object]) -> Block:
+    """Return a block without groups whose measures all have one FILTER with that condition as WHERE. `owners`: as for
+    `with_joined_filters`."""
+    condition = block.measures[0].filter if block.measures else None
+    if block.keys or condition is None or any(measure.filter != condition for measure in block.measures):
+        return block
+    measures = tuple(replace(measure, filter=None) for measure in block.measures)
+    return with_joined_filters(replace(block, source=Filter(block.source, condition), measures=measures), owners)
+
+
+def counted(measure: Measure) -> Measure:
+    """Return COUNT(*) FILTER (WHERE c) for a sum of 1 where c is true and of 0 or NULL for all else; other measures stay."""
+    if measure.aggregate != "sum" or measure.distinct or measure.per_group is not None:
+        return measure
+    condition = _indicated(measure.arguments[0])
+    if condition is None:
+        return measure
+    both = condition if measure.filter is None else call("and", measure.filter, condition)
+    return replace(measure, aggregate="count", arguments=(), filter=None if _is_true(both) else both)
+
+
+def _indicated(value: Expr) -> Expr | None:
+    """Return the condition for which a whole number is 1, if it is 0 or NULL for all else; None for other values."""
+    if isinstance(value, Literal):
+        return literal(True) if type(value.value) is int and value.value == 1 else None
+    if not isinstance(value, Call) or value.facts.type is not Type.INTEGER:
+        return None
+    if value.function == "to_integer" and value.arguments[0].facts.type is Type.BOOLEAN:
+        return value.arguments[0]
+    if value.function != "case":
+        return None
+    conditions, chosen = value.arguments[:-1:2], (*value.arguments[1:-1:2], value.arguments[-1])
+    numbers = [part.value if isinstance(part, Literal) else 2 for part in chosen]
+    if numbers[:-1] == [1] * len(conditions) and numbers[-1] in (0, None):
+        return conditions[0] if len(conditions) == 1 else call("or", *conditions)
+    if numbers != [0, 1]:
+        return None
+    return call("not", call("is_true", conditions[0]) if conditions[0].facts.nullable else conditions[0])
+
+
 def filter_condition(condition: Expr) -> Expr:
     """Return the canonical form of a condition that decides which rows stay, so that FALSE and NULL mean the same. A condition
     whose parts exclude each other is FALSE."""

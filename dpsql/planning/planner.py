@@ -20,7 +20,7 @@ from sqlglot import exp
 from dpsql.engine.contract import Engine
 from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_conditions import has_no_rows
+from dpsql.functions.canonical_conditions import has_no_rows, with_counts, with_filters_of_rows
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
@@ -509,6 +509,9 @@ class Planner:
                 options.min_units,
                 self._public_values,
             )
+            if not options.cut_totals and options.bounds.max_total is None and options.bounds.max_count is None:
+                plan = replace(plan, blocks=tuple(map(with_counts, plan.blocks)))
+            plan = replace(plan, blocks=tuple(with_filters_of_rows(block, policy.row_filter) for block in plan.blocks))
         with TRACES.span("price"):
             return self.priced(statement, plan, options)
 

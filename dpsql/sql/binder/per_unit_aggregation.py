@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.canonical_conditions import counted
 from dpsql.functions.numeric import WrongArguments, call, common_type
 from dpsql.plan.intervals import Facts, Type, hull
 from dpsql.plan.plan import (
@@ -275,6 +276,8 @@ class _UnitScalars(Scalars):
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         measure = bind_measure("", node, self.rows_below, per_unit=True)
+        if measure.filter is None:  # with one, the sum over no rows is NULL
+            measure = counted(measure)
         of_unit = aggregate_of(measure.aggregate).of_unit
         if of_unit is None or (measure.distinct and measure.aggregate != "count_distinct"):
             word = f"{sql_word(node)}{'(DISTINCT ...)' if measure.distinct else ''} over one person's rows"
