@@ -247,8 +247,9 @@ def _check_parts(slug: str, pivot: exp.Pivot, understood: Sequence[str]) -> None
 
 
 def listed_values(values: Sequence[Any] | None, node: exp.Expr) -> list[exp.Expr]:
-    """Return the values of a column as PIVOT lists them, in their order. Refuses (pivot) an unknown set and a large one."""
-    present: list[Any] = sorted(value for value in values or () if value is not None)
+    """Return the values of a column as PIVOT lists them, in the order of their texts. Refuses (pivot) an unknown set and a large
+    one."""
+    present: list[Any] = sorted((value for value in values or () if value is not None), key=str)
     if not present or len(present) > MOST_COLUMNS:
         reason = (
             f"its column has no list of at most {MOST_COLUMNS} values in the policy; write them, as in k IN ('a', 'b')"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 from support.plain_duckdb import answer_over
 
 from dpsql.sql.parse import parse
+from dpsql.sql.rewrites.pivots import listed_values
 
 ROWS = "(VALUES (1, 'a', 10, 1), (1, 'b', 20, 2), (2, 'a', 5, 1), (2, NULL, 7, 2)) AS v(g, k, x, m)"
 QUESTIONS = [
@@ -33,3 +35,9 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     text = query.sql("duckdb")
     assert "PIVOT" not in text.upper()
     assert answer_over(ROWS, text) == answer_over(ROWS, sql)
+
+
+def test_listed_values_have_the_order_of_the_engine() -> None:
+    listed = [value.name for value in listed_values([9, 10, None, 1, 100], exp.column("x"))]
+    rows = "(SELECT unnest([9, 10, NULL, 1, 100]) AS x)"
+    assert listed == answer_over(rows, "PIVOT t ON x USING COUNT(*)")[0]
