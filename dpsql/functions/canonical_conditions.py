@@ -53,17 +53,12 @@ def with_canonical_conditions(block: Block) -> Block:
 def with_joined_filters(block: Block, owners: Callable[[str], object]) -> Block:
     """Return the block with one filter for several on the same rows: the condition of a subquery and that of the query around it
     are those of one WHERE. The owner's condition on a table, if `owners` has one for its name, stays apart."""
-
-    def joined(part: Any) -> Any:
-        conditions: list[Expr] = []
-        rows = part
-        while isinstance(rows, Filter) and not (isinstance(rows.source, Scan) and owners(rows.source.table)):
-            conditions.append(rows.predicate)
-            rows = rows.source
-        return Filter(filled(rows, joined), call("and", *conditions)) if len(conditions) > 1 else part
-
-    source = filled(block.source, joined)
-    return block if source is block.source else replace(block, source=source)
+    conditions: list[Expr] = []
+    rows = block.source
+    while isinstance(rows, Filter) and not (isinstance(rows.source, Scan) and owners(rows.source.table)):
+        conditions.append(rows.predicate)
+        rows = rows.source
+    return replace(block, source=Filter(rows, call("and", *conditions))) if len(conditions) > 1 else block
 
 
 def with_counts(block: Block) -> Block:
