@@ -63,8 +63,9 @@ def with_joined_filters(block: Block, owners: Callable[[str], object]) -> Block:
 
 def with_counts(block: Block) -> Block:
     """Return the block with COUNT(*) FILTER (WHERE c) for SUM(CASE WHEN c THEN 1 ELSE 0 END), SUM(c::INTEGER) and the like: a
-    SUM over no rows is shown as 0 too."""
-    measures = tuple(map(counted, block.measures))
+    SUM over no rows is shown as 0 too. A sum that another aggregate reads (AVG) stays: it costs nothing more."""
+    shared = [measure.arguments for measure in block.measures if measure.aggregate not in ("sum", "count")]
+    measures = tuple(m if m.arguments in shared else counted(m) for m in block.measures)
     same = all(a is b for a, b in zip(measures, block.measures, strict=True))
     return block if same else replace(block, measures=measures)
 

@@ -510,8 +510,8 @@ class Planner:
                 self._public_values,
             )
             if not options.cut_totals and options.bounds.max_total is None and options.bounds.max_count is None:
-                plan = replace(plan, blocks=tuple(map(with_counts, plan.blocks)))
-            plan = replace(plan, blocks=tuple(with_filters_of_rows(block, policy.row_filter) for block in plan.blocks))
+                blocks = (with_filters_of_rows(with_counts(block), policy.row_filter) for block in plan.blocks)
+                plan = replace(plan, blocks=tuple(blocks))
         with TRACES.span("price"):
             return self.priced(statement, plan, options)
 

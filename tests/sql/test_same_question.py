@@ -75,7 +75,8 @@ SAME = [
     [
         "day > DATE '2024-02-01' - INTERVAL 30 DAY",
         "day > DATE '2024-02-01' - '30 days'::interval",
-        "day > '2024-01-02'",
+        "day > '2024-1-2'",
+        "day > make_date(2024, 1, 2)",
         "day > DATE '2024-02-01' - make_interval(days => 30)",
         "day > DATE '2024-02-01' - make_interval(0, 0, 4, 2)",
         "day > DATE '2024-02-01' + INTERVAL '30 days ago'",
@@ -185,6 +186,8 @@ WHOLE = [
      "SELECT ward, COUNT_IF(cost > 5 OR nights > 3), COUNT(nights) FROM visits GROUP BY ward"],
     ["SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) FILTER (WHERE nights > 3) AS n FROM visits GROUP BY patient_id)",
      "SELECT AVG(n) FROM (SELECT patient_id, SUM(CASE WHEN nights > 3 THEN 1 ELSE 0 END) AS n FROM visits GROUP BY patient_id)"],
+    ["SELECT COUNT(*) FROM visits v LEFT JOIN prices c ON v.ward = c.ward AND nights > 3 AND cost > 5",
+     "SELECT COUNT(*) FROM prices c RIGHT JOIN visits v ON cost > 5 AND v.ward = c.ward AND NOT nights <= 3"],
     ["SELECT COUNT(*) FROM visits WHERE cost > 5 AND nights > 3",
      "SELECT COUNT(*) FROM (SELECT * FROM visits WHERE nights > 3) WHERE cost > 5",
      "SELECT COUNT(*) FROM (SELECT cost AS c, nights FROM visits WHERE cost > 5) WHERE nights > 3",

@@ -95,7 +95,7 @@ _WAYS = {
     "average": "write AVG(x)",
     "age": "write date_part('year', age(a, b)) for whole years, or date_diff('day', b, a)",
     "isnull": "write x IS NULL",
-    "make_date": "write DATE '2024-01-31'",
+    "make_date": "it takes literal numbers: make_date(2024, 1, 31); date_trunc, + and INTERVAL compute dates",
     "zeroifnull": "write coalesce(x, 0)",
     "count_distinct": "write COUNT(DISTINCT x)",
     "safe_divide": "write SAFE_DIVIDE(x, y), which is NULL where y is 0",
@@ -145,16 +145,24 @@ def type_hint(type_: exp.DataType) -> str | None:
     return times if type_.is_type(exp.DType.TIME) else None
 
 
+_OPERATORS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
+    ((exp.Is,), "IS stands before NULL, TRUE and FALSE; other values are compared with ="),
+    ((exp.SimilarTo,), "its patterns differ between DuckDB and PostgreSQL: write x ~ '^e(r|s)$', or x LIKE 'e%'"),
+    ((exp.BitwiseAnd, exp.BitwiseRightShift), "a bit of a number is a remainder: x // 4 % 2 is its third bit"),
+    ((exp.BitwiseLeftShift,), "write x * 4 for x << 2"),
+)
+
+
 def expression_hint(node: exp.Expr) -> str | None:
     """Return another way to write a refused operator, None if there is no hint."""
-    return (
-        "IS stands before NULL, TRUE and FALSE; other values are compared with =" if isinstance(node, exp.Is) else None
-    )
+    return next((hint for kinds, hint in _OPERATORS if isinstance(node, kinds)), None)
 
 
 def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
     """Return how to write a comparison with literals of another type or with computed values; None for other functions and
     without literals."""
+    if function == "sub" and any(argument.facts.type is Type.TIMESTAMP for argument in arguments):
+        return "a difference of timestamps is a number in seconds as EXTRACT(epoch FROM a - b), in days as date_diff('day', b, a)"
     if function not in COMPARISONS and function not in _ORDERS:
         return None
     if function == "in" and not all(isinstance(item, Literal) for item in arguments[1:]):

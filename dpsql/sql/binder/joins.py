@@ -9,6 +9,7 @@ from itertools import takewhile
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.canonical_conditions import canonical_condition
 from dpsql.functions.signatures import call
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.plan import (
@@ -418,10 +419,15 @@ def _join(
     pairs.sort(key=canonical_text)  # their order changes nothing, and is no other question
     if kind == "left" and not both_kept:
         right, rest = _filtered(right, rest)
+        if pairs and not keeps:
+            guards, rest = _guarded(left, rest, pairs[0])
+            pairs += guards
     if kind == "left" and rest:
         _check_null_safe(rest, right, node)
-        hint = "add an equality that has the condition: CASE WHEN condition THEN left_side.key END = right_side.key"
-        raise refuse("join", reason="an outer join takes equalities only", way=hint, position=place(rest[0]))
+        word = "a FULL JOIN takes equalities" if both_kept else "an outer join takes equalities"
+        reason = f"{word}{' alone' if both_kept else ', and conditions that name one of its sides'}"
+        hint = "compare two columns in WHERE; that removes the rows without a partner"
+        raise refuse("join", reason=reason, way=hint, position=place(rest[0]))
     if not left.protected:
         raise refuse(
             "join", reason="two public tables come first", way="name the protected table first", position=place(node)
@@ -489,6 +495,23 @@ def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]
         except Error:
             left_over.append(part)
     return replace(right, relation=relation), left_over
+
+
+def _guarded(
+    left: _Side, rest: list[exp.Expr], pair: tuple[Expr, Expr]
+) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
+    """Return the conditions of ON that name the left side of a LEFT JOIN alone as an equality, which rows without them never
+    fulfil: CASE WHEN condition THEN left.key END = right.key; and the other conditions."""
+    scalars, conditions, left_over = Scalars(Scope(left.sources)), list[Expr](), list[exp.Expr]()
+    for part in rest:
+        try:
+            conditions.append(scalars.boolean(part))
+        except Error:
+            left_over.append(part)
+    if not conditions:
+        return [], left_over
+    whole = canonical_condition(conditions[0] if len(conditions) == 1 else call("and", *conditions))
+    return [(call("case", whole, pair[0], literal(None)), pair[1])], left_over
 
 
 _TESTS = {"SEMI": "EXISTS", "ANTI": "NOT EXISTS"}

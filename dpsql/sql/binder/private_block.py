@@ -107,8 +107,7 @@ def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], 
 
 
 def as_read(block: Block) -> Block:
-    """Return a block whose keys are marked as narrowed only if they have other values than their own expression: below a name of
-    a subquery that was no domain, in the query's own words it may be one."""
+    """Return a block with keys marked as narrowed only if their expression has other values: a subquery's name has no domain."""
     keys = tuple(
         replace(key, left="") if key.left and key.left == fingerprint(domain_of(key.expression)) else key
         for key in block.keys
@@ -361,7 +360,8 @@ class _BlockRewriter:
                 items += [item for item in plain if alone or _reads_columns(item)]
             sets = grouping_sets(items)
         elif distinct is not None and not any(has_aggregate(item) for item in self.node.expressions):
-            only(distinct)
+            if distinct.args.get("on") is not None:
+                raise refuse("raw_rows", position=place(distinct) or place(self.node))
             self.grouped = False
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
         for items_of_set in sets:

@@ -189,7 +189,8 @@ TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
 
 _SPELT = (
     exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch, exp.Limit, exp.Offset,
-    exp.ArrayContains, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime, exp.Join, exp.Distinct,
+    exp.ArrayContains, exp.DateFromParts, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime, exp.Join,
+    exp.Distinct,
 )  # fmt: skip
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
     (lists_as_in, (exp.Any, exp.Anonymous)),

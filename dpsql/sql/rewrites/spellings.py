@@ -43,12 +43,14 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
             clause.pop()
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
-    for node in list(tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, *_SAME)):
+    for node in list(
+        tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, exp.DateFromParts, *_SAME)
+    ):
         respelt: exp.Expr | None
         if isinstance(node, _SAME) or str(node.this).lower() in _RENAMED:
             respelt = _in_known_words(node)
-        elif isinstance(node, exp.ApproxDistinct):
-            respelt = _distinct_count(node)
+        elif isinstance(node, (exp.ApproxDistinct, exp.DateFromParts)):
+            respelt = _distinct_count(node) if isinstance(node, exp.ApproxDistinct) else _literal_date(node)
         elif isinstance(node, exp.WithinGroup):
             respelt = _ordered_mode(node)
         else:
@@ -336,6 +338,15 @@ def _whole_years(later: exp.Expr, since: exp.Expr) -> exp.Expr:
     years = exp.Sub(this=exp.Year(this=later.copy()), expression=exp.Year(this=since.copy()))
     unfinished = exp.If(this=exp.LT(this=of_later, expression=of_since), true=exp.Literal.number(1))
     return exp.Sub(this=years, expression=exp.Case(ifs=[unfinished], default=exp.Literal.number(0)))
+
+
+def _literal_date(node: exp.DateFromParts) -> exp.Expr | None:
+    """Return make_date(2024, 1, 31) as DATE '2024-01-31'; None for computed parts."""
+    parts = [node.args.get(part) for part in ("year", "month", "day")]
+    days = [part.name.zfill(2) for part in parts if isinstance(part, exp.Literal) and part.is_int]
+    written = exp.cast(exp.Literal.string("-".join(days)), "date", dialect="duckdb")
+    written.this.meta.update(node.meta)
+    return written if len(days) == 3 else None
 
 
 def _distinct_count(node: exp.ApproxDistinct) -> exp.Expr | None:

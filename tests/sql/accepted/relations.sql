@@ -301,3 +301,15 @@ SELECT COUNT(*) FROM (SELECT ward FROM visits UNION SELECT city FROM patients) A
 -- rows: 2
 SELECT sex, COUNT(*) FROM (SELECT patient_id, ward AS sex FROM visits UNION SELECT patient_id, sex FROM patients) AS t
 WHERE sex IN ('f', 'm', 'er') GROUP BY sex
+
+-- query: left_join_on_a_condition_of_the_left_side
+-- keys: none
+-- l1: 600, 600
+-- rows: refused join
+SELECT COUNT(*), SUM(nights) FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id AND p.age > 30
+
+-- query: public_left_join_on_a_condition_of_the_left_side
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT zone, COUNT(*) FROM patients p LEFT JOIN regions r ON p.region = r.region AND p.age > 30 AND zone <> 'warm' GROUP BY zone

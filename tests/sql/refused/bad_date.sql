@@ -22,3 +22,8 @@ SELECT COUNT(*) FROM visits WHERE seen > '2024-01-01X10:00'
 -- sqlstate: 22007
 -- at: day >
 SELECT COUNT(*) FROM visits WHERE day > 'today'
+
+-- query: a_date_of_parts
+-- sqlstate: 22007
+-- at: make_date
+SELECT COUNT(*) FROM visits WHERE day > make_date(2024, 2, 31)
