@@ -70,16 +70,6 @@ def with_counts(block: Block) -> Block:
     return block if same else replace(block, measures=measures)
 
 
-def with_filters_of_rows(block: Block, owners: Callable[[str], object]) -> Block:
-    """Return a block without groups whose measures all have one FILTER with that condition as WHERE. `owners`: as for
-    `with_joined_filters`."""
-    condition = block.measures[0].filter if block.measures else None
-    if block.keys or condition is None or any(measure.filter != condition for measure in block.measures):
-        return block
-    measures = tuple(replace(measure, filter=None) for measure in block.measures)
-    return with_joined_filters(replace(block, source=Filter(block.source, condition), measures=measures), owners)
-
-
 def counted(measure: Measure) -> Measure:
     """Return COUNT(*) FILTER (WHERE c) for a sum of 1 where c is true and of 0 or NULL for all else; other measures stay."""
     if measure.aggregate != "sum" or measure.distinct or measure.per_group is not None:

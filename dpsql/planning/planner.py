@@ -20,7 +20,7 @@ from sqlglot import exp
 from dpsql.engine.contract import Engine
 from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_conditions import has_no_rows, with_counts, with_filters_of_rows
+from dpsql.functions.canonical_conditions import has_no_rows, with_counts
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
@@ -510,8 +510,7 @@ class Planner:
                 self._public_values,
             )
             if not options.cut_totals and options.bounds.max_total is None and options.bounds.max_count is None:
-                blocks = (with_filters_of_rows(with_counts(block), policy.row_filter) for block in plan.blocks)
-                plan = replace(plan, blocks=tuple(blocks))
+                plan = replace(plan, blocks=tuple(map(with_counts, plan.blocks)))
         with TRACES.span("price"):
             return self.priced(statement, plan, options)
 

@@ -360,8 +360,7 @@ class _BlockRewriter:
                 items += [item for item in plain if alone or _reads_columns(item)]
             sets = grouping_sets(items)
         elif distinct is not None and not any(has_aggregate(item) for item in self.node.expressions):
-            if distinct.args.get("on") is not None:
-                raise refuse("raw_rows", position=place(distinct) or place(self.node))
+            only(distinct)
             self.grouped = False
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
         for items_of_set in sets:

@@ -22,8 +22,3 @@ SELECT COUNT(*), (SELECT cost FROM visits) FROM patients
 -- sqlstate: ZP001
 -- at: 1
 SELECT region FROM regions AS r WHERE EXISTS (SELECT 1 FROM patients AS p WHERE p.region = r.region)
-
--- query: first_row_of_each_person
--- sqlstate: ZP001
--- at: patient_id
-SELECT DISTINCT ON (patient_id) patient_id, cost FROM visits ORDER BY patient_id, day

@@ -95,7 +95,7 @@ def sessions(
             "WITH s AS (SELECT * FROM stays) SELECT ward, AVG(days) FROM s GROUP BY ROLLUP (ward)",
             f"WITH s AS (SELECT ward, days FROM stays WHERE {FILTER}) SELECT ward, AVG(days) FROM s GROUP BY ROLLUP (ward)",
         ),
-        ("SELECT COUNT(*) FILTER (WHERE days > 5) FROM public.stays", f"SELECT COUNT(*) FILTER (WHERE days > 5) FROM (SELECT * FROM stays WHERE {FILTER})"),
+        ("SELECT COUNT(*) FILTER (WHERE days > 5) FROM public.stays", f"SELECT COUNT(*) FILTER (WHERE days > 5) FROM stays WHERE {FILTER}"),
         ("SELECT DISTINCT floor FROM wards ORDER BY 1", "SELECT DISTINCT floor FROM wards ORDER BY 1"),
         ("SELECT * FROM wards ORDER BY 1", "SELECT ward, floor FROM wards ORDER BY 1"),
     ],
