@@ -10,7 +10,7 @@ import click
 import pytest
 from support.places import ROOT
 
-from dpsql.engine.page import page as engines_page
+from dpsql.engine.registry import page as engines_page
 from dpsql.errors.exceptions import REGISTER
 from dpsql.frontends.cli import cli
 

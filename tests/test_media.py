@@ -17,8 +17,8 @@ NO_MARKUP = {
     "ledger/witness.py": "the name of a thread",
 }
 PRINTS = {
-    "frontends/pgwire/catalog/build.py": "a script of developers",
-    "engine/page.py": "a script of developers",
+    "frontends/pgwire/catalog/policy_rows.py": "a script of developers",
+    "engine/registry.py": "a script of developers",
     "policy/__main__.py": "a script of developers",
     "dpsql_audit/verify_export.py": "an auditor's program of its own, which imports nothing from dpsql",
 }

@@ -49,7 +49,7 @@ def test_only_the_registry_the_sandbox_and_the_page_of_engines_import_an_engine(
         and any(name.startswith(tuple(f"dpsql.engine.{engine}" for engine in ENGINES)) for name in imported(file))
     }
     # The sandbox computes on released numbers in a separate DuckDB, whatever engine holds the data.
-    assert importers == {"engine/registry.py", "engine/page.py", "release/sandbox.py"}
+    assert importers == {"engine/registry.py", "release/sandbox.py"}
 
 
 @pytest.mark.parametrize("source", ["oracle://host/db", "SPARK://host:7077", "POSTGRESQL://host/db"])

@@ -12,7 +12,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.catalog.coercion import output_oids
 from dpsql.frontends.pgwire.catalog.database import image
-from dpsql.frontends.pgwire.catalog.engine_errors import our_refusal
+from dpsql.frontends.pgwire.catalog.reading import our_refusal
 from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
 from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery
 from dpsql.policy import Policy

@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.pgwire.catalog.naming import called, column_types, internal_name, is_of
 from dpsql.frontends.pgwire.catalog.shape import (
     INFORMATION_SCHEMA,
     PG_CATALOG,
     SQL_NAMES,
+    called,
+    column_types,
+    internal_name,
+    is_of,
     quoted,
     relations,
     type_names,

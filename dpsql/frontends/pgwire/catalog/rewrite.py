@@ -16,13 +16,31 @@ from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
 from dpsql.frontends.pgwire.catalog.coercion import coerce
-from dpsql.frontends.pgwire.catalog.engine_errors import absent_call, unknown_call
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, check_listed, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
-from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
-from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, denied, quoted, relations, type_names
+from dpsql.frontends.pgwire.catalog.reading import (
+    PLAIN_FUNCTIONS,
+    absent_call,
+    check_nodes,
+    joined_format,
+    pattern_test,
+    unknown_call,
+)
+from dpsql.frontends.pgwire.catalog.shape import (
+    PG_CATALOG,
+    SCHEMAS,
+    called,
+    column_types,
+    denied,
+    is_of,
+    name_outputs,
+    output_name,
+    output_names,
+    quoted,
+    relations,
+    type_names,
+)
 from dpsql.frontends.pgwire.catalog.sources import (
     RECORDS,
     call,
@@ -33,7 +51,6 @@ from dpsql.frontends.pgwire.catalog.sources import (
     replace_system_columns,
     unnested,
 )
-from dpsql.frontends.pgwire.catalog.texts import joined_format, pattern_test
 from dpsql.frontends.pgwire.settings import Settings, setting_key
 from dpsql.sql.lexer import place as position_of
 

@@ -18,13 +18,11 @@ from dpsql.frontends.pgwire.constants import (  # noqa: F401
     documents,
     formats,
     numbers,
-    session_values,
     texts,
 )
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.queries import relation
-from dpsql.frontends.pgwire.constants.query_rows import RowSource
-from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, WrittenQuery
+from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, RowSource, WrittenQuery
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 from dpsql.frontends.pgwire.encodings import NAMED, UNKNOWN
 

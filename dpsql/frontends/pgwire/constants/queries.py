@@ -17,10 +17,12 @@ from typing import Any
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.compile import Compiled, Compiler, Row
 from dpsql.frontends.pgwire.constants.documents import record_values
-from dpsql.frontends.pgwire.constants.query_rows import (
+from dpsql.frontends.pgwire.constants.query_syntax import (
     Key,
     RowSource,
     ScopeColumn,
+    Select,
+    WrittenQuery,
     distinct,
     identity,
     inner_nodes,
@@ -29,7 +31,6 @@ from dpsql.frontends.pgwire.constants.query_rows import (
     named,
     ordered,
 )
-from dpsql.frontends.pgwire.constants.query_syntax import Select, WrittenQuery
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose
 from dpsql.frontends.pgwire.constants.syntax import Node, Order
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
