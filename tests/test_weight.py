@@ -28,7 +28,7 @@ MOST = {
     # regular expressions on PostgreSQL: 160
     # init reads the structure of a catalog of Spark: 50
     # hashes of few columns of wide tables: 35; sums over unprepared views from all rows and those left out, twice as fast: 110
-    "engine": (11_130, 42),
+    "engine": (11_130, 41),
     "errors": (554, 3),
     "exports": (781, 3),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
@@ -55,7 +55,7 @@ MOST = {
     # constants: sources and joins, groups, aggregates, windows, sets, WITH, questions inside of others, and parameters: 985;
     # binary forms of addresses, bits, clocks of zones, ranges and arrays of these: 150
     # a server that does not search what it opened for garbage, texts of doubles in a quarter of the time: 4
-    "frontends": (25_219, 85),
+    "frontends": (25_219, 78),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     # quotients by integers, TRIM of given characters: 30
