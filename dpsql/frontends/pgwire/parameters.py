@@ -14,8 +14,8 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
-from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.catalog.shape import relations, type_names
+from dpsql.frontends.pgwire.catalog.sources import catalog_schema, tables_of
 from dpsql.frontends.pgwire.constants.syntax import MOST_PARAMETERS
 from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.policy import Policy

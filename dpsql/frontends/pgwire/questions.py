@@ -26,7 +26,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
-from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
+from dpsql.frontends.pgwire.catalog.sources import catalog_schema, tables_of
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
 from dpsql.frontends.pgwire.constants.answers import parsed as constant_select

@@ -44,11 +44,13 @@ from dpsql.frontends.pgwire.catalog.shape import (
 from dpsql.frontends.pgwire.catalog.sources import (
     RECORDS,
     call,
+    catalog_schema,
     function_rows,
     list_literal,
     lists_of,
     plain_laterals,
     replace_system_columns,
+    tables_of,
     unnested,
 )
 from dpsql.frontends.pgwire.settings import Settings, setting_key
@@ -115,23 +117,6 @@ class CatalogContext:
         version = f"PostgreSQL {self.settings.get('server_version')} (dpsql: private answers)"
         schema = next(iter(self.path), "public")
         return {"user": self.user, "database": self.database, "schema": schema, "version": version}[function]
-
-
-def tables_of(tree: exp.Expr) -> list[exp.Table]:
-    """Return the named relations that a tree reads, except its own CTEs."""
-    ctes = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
-    return [
-        table for table in tree.find_all(exp.Table)
-        if isinstance(table.this, exp.Identifier) and not (table.name.lower() in ctes and not table.db)
-    ]  # fmt: skip
-
-
-def catalog_schema(table: exp.Table) -> str | None:
-    """Return the catalog schema of a relation, None if it is no catalog relation."""
-    schema, name = table.db.lower(), table.name.lower()
-    if schema in SCHEMAS:
-        return schema
-    return PG_CATALOG if not schema and (PG_CATALOG, name) in relations() else None
 
 
 def to_duckdb(tree: exp.Expr, context: CatalogContext) -> str:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.catalog.macros import PREFIX
-from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, relations
+from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations
 
 SETS: dict[str, tuple[tuple[str, str], ...]] = {
     "generate_subscripts": (("generate_subscripts", "generate_subscripts"),),
@@ -33,6 +33,23 @@ SETS |= {name.replace("json", "jsonb"): SETS[name] for name in list(SETS) if nam
 RECORDS = {"_pg_expandarray": "expandarray"}
 """Sets of records, with the macro that makes the list of these outside of FROM."""
 _SYSTEM = {"tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"}
+
+
+def tables_of(tree: exp.Expr) -> list[exp.Table]:
+    """Return the named relations that a tree reads, except its own CTEs."""
+    ctes = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+    return [
+        table for table in tree.find_all(exp.Table)
+        if isinstance(table.this, exp.Identifier) and not (table.name.lower() in ctes and not table.db)
+    ]  # fmt: skip
+
+
+def catalog_schema(table: exp.Table) -> str | None:
+    """Return the catalog schema of a relation, None if it is no catalog relation."""
+    schema, name = table.db.lower(), table.name.lower()
+    if schema in SCHEMAS:
+        return schema
+    return PG_CATALOG if not schema and (PG_CATALOG, name) in relations() else None
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Expr:
