@@ -39,6 +39,7 @@ from dpsql.privacy.mechanisms.registry import MECHANISMS
 from dpsql.release.release import OutputColumn, Release
 from dpsql.release.remainder import AS_RELEASED, can_be_consistent, consistent_blocks
 from dpsql.release.sandbox import numeric
+from dpsql.release.shape import rows_text
 from dpsql.release.value_text import half_width_text
 from dpsql.reuse.lookup import PaidBlock, shown_term_errors
 from dpsql.session.budget import ChargeShare, Remaining
@@ -73,14 +74,14 @@ class ColumnError:
             return cls(name, least, most, assumed_rows)
         if assumed_rows is None:
             return cls(name, reason="error not known")
-        return cls(name, reason=f"nothing would be known of groups with {assumed_rows:,} rows (dp.assume_rows)")
+        return cls(name, reason=f"nothing would be known of groups with {rows_text(assumed_rows)} (dp.assume_rows)")
 
     def text(self, confidence: float) -> str:
         """Return the line of EXPLAIN."""
         if self.least is None or self.most is None:
             return f"{self.name}: {self.reason}"
         low, high = half_width_text(self.least), half_width_text(self.most)
-        groups = "" if self.assumed_rows is None else f", of groups with {self.assumed_rows:,} rows"
+        groups = "" if self.assumed_rows is None else f", of groups with {rows_text(self.assumed_rows)}"
         width = high if low == high else f"{low} to {high}"
         return f"{self.name}: {PLUS_MINUS} {width} ({confidence_text(confidence)}{groups})"
 

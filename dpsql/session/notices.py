@@ -255,13 +255,25 @@ def key_notices(question: NoticedQuestion) -> tuple[str, ...]:
         for block in blocks
         for key in block.keys
         if key.expression.facts.nullable and key.values is not None and None in key.values
-        for name in _named_in(block.source, key.expression, question.policy)
+        for name in (
+            _MADE_NULL if _makes_null(key.expression) else _named_in(block.source, key.expression, question.policy)
+        )
     )
     names = list(without)
     empty = f"rows without {' or '.join(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
     public = (key.expression for block in blocks for key in block.keys if key.values is not None)
     folded = dict.fromkeys(filter(None, map(_folded, public)))
     return (*([empty] if empty else ()), *folded)
+
+
+_MADE_NULL = ["a value of the computed key"]
+
+
+def _makes_null(key: Expr) -> bool:
+    """Return whether a key may be NULL where its columns have values: CASE without ELSE, NULLIF."""
+    if not isinstance(key, Call):
+        return isinstance(key, Literal) and key.value is None
+    return key.function == "nullif" or any(map(_makes_null, key.arguments))
 
 
 def _named_in(source: Relation, key: Expr, policy: Policy) -> list[str]:

@@ -41,3 +41,17 @@ def _said(session: Session, key: str, tables: str = "patients", where: str = "")
 )
 def test_values_that_a_key_folds_are_told(session: Session, key: str, told: list[str]) -> None:
     assert [notice for notice in _said(session, key) if "is counted" in notice] == told
+
+
+@pytest.mark.parametrize(
+    ("key", "without"),
+    [
+        ("age // 10", "age"),
+        ("CASE WHEN patient_id % 2 = 0 THEN 'even' END", "a value of the computed key"),
+        ("nullif(region, 'north')", "a value of the computed key"),
+        ("CASE WHEN age > 40 THEN 'old' ELSE 'young' END", ""),
+    ],
+)
+def test_a_group_of_null_says_which_rows_it_has(session: Session, key: str, without: str) -> None:
+    told = [f"rows without {without} are in groups of their own, with NULL"] if without else []
+    assert _said(session, key) == told
