@@ -305,13 +305,13 @@ def _refusal(error: Exception, expired: bool, sql: str) -> Error:
     if kind == "Out of Memory" or isinstance(error, MemoryError):
         return refuse("sandbox_memory")
     if kind == "Conversion" and _NEVER_CONVERTED.search(str(error)):
-        return refuse("sandbox_query", category=kind.lower())
+        return refuse("sandbox_query")
     if kind == "Conversion" and _is_of_literal(str(error), sql):
         return refuse("sandbox_value", category=LITERAL_CONVERSION)
     if kind in _CATEGORIES:
         return refuse("sandbox_value", category=_CATEGORIES[kind])
     if kind in _SHAPES:
-        return refuse("sandbox_query", category=kind.lower())
+        return refuse("sandbox_query")
     return refuse("sandbox_broken")
 
 

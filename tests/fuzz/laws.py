@@ -42,8 +42,6 @@ ENGINE_WORDS = re.compile(
     r"0x[0-9a-f]{8}|recursionerror|object at |<class",
     re.IGNORECASE,
 )
-_CATEGORY = re.compile(r"\([a-z ]+ error\)")
-"""The sandbox's error categories, which the refusal sandbox_query names."""
 OUR_FAULTS = {"unexpected", "engine_failed", "sandbox_broken", "sandbox_time", "noise_plan", "noise_answer"}
 """Errors that no text from an analyst may cause."""
 
@@ -180,7 +178,7 @@ def law_of_outcome(sql: object, seen: Seen) -> None:
     _hold(bool(error.charged) == bool(seen.charges), f"charged {seen.charges}, but {text}", sql)
     _hold(error.charged or text.endswith("\nnothing was charged"), text, sql)
     _hold(error.charged or not seen.asked, "data was touched", sql)
-    own = _CATEGORY.sub("", f"{error.message}\n{error.hint}")
+    own = f"{error.message}\n{error.hint}"
     quoted = str(sql).lower()
     found = ENGINE_WORDS.search(own)
     _hold(found is None or found[0].lower() in quoted, f"engine words: {own}", sql)

@@ -163,7 +163,7 @@ def _summary(path: Path, policy: Policy) -> str:
     return (
         f"{path}: data set {policy.dataset}, privacy unit {f'{unit.table}.{unit.column}' if unit else 'row'}, "
         f"{protected} protected and {len(policy.tables) - protected} public tables, "
-        f"epsilon {float(policy.budget.epsilon):g} in {policy.budget.accountant}: no problems"
+        f"epsilon {float(policy.budget.epsilon):g} in {policy.budget.accountant}: the file is valid"
     )
 
 
