@@ -31,7 +31,7 @@ from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import family, marks_read, tables
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
-from dpsql.policy.versions import changed, declared_version, mark
+from dpsql.policy.versions import PERIODS, changed, declared_version, mark
 from dpsql.pricing.explain import block_names, describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
@@ -389,7 +389,8 @@ class StoredReleases:
                 notes.append(f"the stored answer of {name} was removed on {removed}: it is measured and charged again")
             elif planned.options.reuse and self.data_changed(planned, index):
                 name = names.get(priced.block.name, OF_ANOTHER)
-                notes.append(f"the data changed since {name} was released: it is measured and charged again")
+                event = "a new period began" if self._policy.data_version in PERIODS else "the data changed"
+                notes.append(f"{event} since {name} was released: it is measured and charged again")
         return tuple(notes)
 
     # --- lookup -------------------------------------------------------------------------------------------------------

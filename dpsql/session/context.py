@@ -27,7 +27,7 @@ from dpsql.noise.perturb import Gate, NoisyThreshold
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.policy.versions import declared_version
+from dpsql.policy.versions import PERIODS, declared_version
 from dpsql.pricing.above_threshold import ComparedSum
 from dpsql.pricing.options import Options, Reuse
 from dpsql.pricing.plan_check import require_public
@@ -199,12 +199,12 @@ class SessionContext:
             return "is charged again under dp.reuse = off"
         if declared_version(self.policy) is None and self.engine.data_version(()).startswith(UNNAMED):
             return "is charged again, because the policy gives these data no data_version"
-        return "is free"
+        return f"is free until the next {name} data_version" if (name := self.policy.data_version) in PERIODS else "is free"
 
     def goes_on(self, options: Options) -> str:
         """Return what becomes of a charged question under `options` for which nobody waits any more."""
         again = self.again(options)
-        return f"its measurement goes on; {'once it is stored, ' if again == 'is free' else ''}asking again {again}"
+        return f"its measurement goes on; {'once it is stored, ' if again.startswith('is free') else ''}asking again {again}"
 
     def stages(self) -> Stages:
         """Return the stages of one question, with no results yet."""

@@ -100,6 +100,7 @@ def _sentences(policy: Policy, question: _Question, rows: int) -> Iterator[str]:
     import duckdb
 
     from dpsql.engine.registry import open_engine
+    from dpsql.release.shape import rows_text
     from dpsql.session.session import Session
 
     connection, policy = duckdb.connect(), policy.over_memory()
@@ -122,7 +123,7 @@ def _sentences(policy: Policy, question: _Question, rows: int) -> Iterator[str]:
         if error.most is None:
             yield f"   {measure} {of_table}: {error.reason}"
             continue
-        sized = f", in groups with {rows:,} rows" if error.assumed_rows and question.key else ""
+        sized = f", in groups with {rows_text(rows)}" if error.assumed_rows and question.key else ""
         yield f"   {measure} {of_table} would be known to about {_two_digits(error.most)}{sized}"
     if price is not None:
         yield f"   {price.times:,} such questions fit the budget: {question.sql}"
