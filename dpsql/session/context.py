@@ -199,7 +199,7 @@ class SessionContext:
             return "is charged again under dp.reuse = off"
         if declared_version(self.policy) is None and self.engine.data_version(()).startswith(UNNAMED):
             return "is charged again, because the policy gives these data no data_version"
-        return f"is free until the next {name} data_version" if (name := self.policy.data_version) in PERIODS else "is free"
+        return f"is free until the next {v} data_version" if (v := self.policy.data_version) in PERIODS else "is free"
 
     def goes_on(self, options: Options) -> str:
         """Return what becomes of a charged question under `options` for which nobody waits any more."""
