@@ -33,7 +33,6 @@ from dpsql.plan.plan import (
     UnitWindow,
     filled,
     literal,
-    names_read,
 )
 
 MOST_BRANCHES = 16
@@ -369,6 +368,8 @@ def _unnamed_parts(
         parts = {"source": source, "windows": _over(relation.windows, columns)}
     elif isinstance(relation, UnitAggregate):
         source, below = _without_windows(relation.source)
+        if _is_aggregated(source):  # whose columns have the names of those above
+            source, below = _below_names(relation.source), {}
         parts = {"source": source, "keys": _over(relation.keys, below), "columns": _over(relation.columns, below)}
     elif isinstance(relation, Join):
         left, of_left = _renamed(relation.left)
@@ -405,10 +406,28 @@ def _renamed(relation: Relation) -> tuple[Relation, _Named]:
 
 
 def _without_windows(relation: Relation) -> tuple[Relation, _Named]:
-    """Return the relation without such projections unless they name windows, whose own names are unique in one subquery alone."""
+    """Return the relation without such projections unless they are over windows, whose names are unique in one subquery alone."""
     source, columns = _unnamed(relation)
-    names = (names_read(new) if not isinstance(new, str) else {new} for new in columns.values())
-    return (_below_names(relation), {}) if any("#w" in name for read in names for name in read) else (source, columns)
+    top = relation
+    while isinstance(top, Filter):
+        top = top.source
+    is_over_windows = isinstance(top, Project) and _has_windows(source)
+    return (_below_names(relation), {}) if is_over_windows else (source, columns)
+
+
+def _is_aggregated(relation: Relation) -> bool:
+    while isinstance(relation, (Filter, Distinct, SemiJoin)):
+        relation = relation.left if isinstance(relation, SemiJoin) else relation.source
+    return isinstance(relation, UnitAggregate)
+
+
+def _has_windows(relation: Relation) -> bool:
+    """Return whether rows of a relation have columns of windows, also such as no projection above shows."""
+    if isinstance(relation, (Join, SemiJoin)):
+        return _has_windows(relation.left) or (isinstance(relation, Join) and _has_windows(relation.right))
+    return isinstance(relation, UnitWindow) or (
+        isinstance(relation, (Filter, Distinct)) and _has_windows(relation.source)
+    )
 
 
 def _below_names(relation: Relation) -> Relation:

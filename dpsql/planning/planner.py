@@ -31,7 +31,7 @@ from dpsql.plan.stability import marks_read, scans, tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table
-from dpsql.policy.types import UNBOUNDED
+from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_parts import noise_law
 from dpsql.pricing.explain import describe_loss
@@ -418,6 +418,10 @@ def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
     return tuple(keys.values())
 
 
+def _has_total(bounds: ContributionBounds) -> bool:
+    return bounds.max_total is not None or bounds.max_count is not None
+
+
 class Planner:
     """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
 
@@ -509,10 +513,15 @@ class Planner:
                 options.min_units,
                 self._public_values,
             )
-            if not options.cut_totals and options.bounds.max_total is None and options.bounds.max_count is None:
-                plan = replace(plan, blocks=tuple(map(with_counts, plan.blocks)))
+            if not options.cut_totals and not _has_total(options.bounds):
+                plan = replace(plan, blocks=tuple(self._with_counts(block) for block in plan.blocks))
         with TRACES.span("price"):
             return self.priced(statement, plan, options)
+
+    def _with_counts(self, block: Block) -> Block:
+        """Return a block with sums of ones as counts, unless a limit of one of its tables bounds the one and not the other."""
+        bounds = [self.policy.tables[name].bounds for name in tables(block.source)]
+        return block if any(map(_has_total, bounds)) else with_counts(block)
 
     def without_min_units(self, planned: Planned) -> Plan:
         """Return a bound question without its count of units, for comparisons: their threshold already excludes groups with too

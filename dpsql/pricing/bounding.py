@@ -79,7 +79,9 @@ def bounded(
     # A count of rows that admits private keys stays a separate term, so that a threshold on it costs only delta.
     stars = not (private_keys and one_row)
     written = canonical_text(block.measures)
-    basis, formulas, set_parts = _most_exact(inputs, written, stars, private_keys, caps, law or NoiseLaw())
+    basis, formulas, set_parts = _most_exact(
+        inputs, written, stars, private_keys, caps, law or NoiseLaw(), caps.rows_in_group
+    )
     if not has_owner and any(term.clip is not None or term.places is not None for term in basis.terms):
         raise refuse("internal", what="a sum bounded by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows changes a count of rows by up to c; a threshold on that count
@@ -94,12 +96,13 @@ def bounded(
 
 @lru_cache(maxsize=256)
 def _most_exact(
-    inputs: _Inputs, written: str, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
+    inputs: _Inputs, written: str, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw, rows_in_group: int | None
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...], SetParts]:
     """Return the basis of the block with the smallest errors, and the parts of the budget of its sets of joint sums. `stars`: the
     number of all rows may follow from them; otherwise it is measured alone.
 
-    Kept for all questions that ask the same of any rows. `written`: the measures as text, in which 0.0 and -0.0 differ."""
+    Kept for all questions that ask the same of any rows. `written`: the measures as text, in which 0.0 and -0.0 differ;
+    `rows_in_group`: that of `caps`, which does not compare it."""
     build, measures = partial(_basis, inputs), inputs[0]
 
     def described(built: _Built) -> MeasuredBasis:

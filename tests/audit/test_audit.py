@@ -198,7 +198,7 @@ def test_the_order_of_rows_must_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
     assert not Replay(policy).replay(question, FAR_AWAY).findings
     as_they_come = "row_number() OVER (PARTITION BY {} ORDER BY 1)"
     monkeypatch.setattr(
-        bounded_view.BoundedView, "bounded", lambda view, key, hidden: view.within_max_rows(view.rows, key, hidden)
+        bounded_view.BoundedView, "bounded", lambda view, key, hidden, part: view.part(part, key, hidden)
     )
     monkeypatch.setattr(bounded_view, "_row_number", lambda partition, order: as_they_come.format(partition[0]))
     (finding,) = Replay(policy).replay(question, FAR_AWAY).findings

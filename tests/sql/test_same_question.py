@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
+from pathlib import Path
 
 import pytest
+from support.clinic import build
 from support.neighbouring_hospitals import policy, together
 from support.recording_session import World
+
+from dpsql.session.session import open_session
 
 SAME = [
     [
@@ -365,3 +369,16 @@ def test_an_aggregate_of_case_is_the_aggregate_with_a_filter(aggregate: str, val
 def test_a_column_without_an_alias_is_named_as_its_function_is_written(call: str) -> None:
     (column,) = world().session.describe(f"SELECT {call} FROM visits")
     assert column.name == call.split("(", maxsplit=1)[0]
+
+
+def test_a_sum_of_ones_is_no_count_where_a_limit_of_the_table_bounds_the_count(tmp_path: Path) -> None:
+    path = build(tmp_path)
+    path.write_text(path.read_text().replace("max_rows: 5", "max_rows: 5\n    max_count: 2"))
+    with open_session(path, create_ledger=True) as session:
+
+        def named(measure: str, table: str) -> tuple[str, ...]:
+            return session.plan(session.planner.parse(f"SELECT {measure} FROM {table}", None)).keys
+
+        ones, count = "SUM(CASE WHEN {} > 30 THEN 1 ELSE 0 END)", "COUNT(*) FILTER (WHERE {} > 30)"
+        assert named(ones.format("cost"), "visits") != named(count.format("cost"), "visits")
+        assert named(ones.format("age"), "patients") == named(count.format("age"), "patients")

@@ -122,7 +122,8 @@ QUESTIONS = (
     "SELECT MEDIAN(days), COUNT(DISTINCT days), COUNT(DISTINCT person), VAR_POP(cost) FROM stays WHERE ward = 'a'",
     "SELECT floor, COUNT(*) FROM wards GROUP BY floor",
     "SELECT COUNT(*), SUM(s.days) FROM stays s CROSS JOIN (SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward LIMIT 3) t",
-    "SELECT COUNT(*), SUM(n) FROM (SELECT person, COUNT(*) AS n FROM (SELECT person, days FROM stays) q GROUP BY person) t",
+    "SELECT COUNT(*), SUM(n) FROM (SELECT person, COUNT(*) AS n FROM (SELECT person, days, row_number() OVER (PARTITION BY person "
+    "ORDER BY days) AS r FROM stays) q GROUP BY person) t",
     "SELECT COUNT(*), SUM(days) FROM stays WHERE code = 'n/a' OR code < '5'",
     "SELECT COUNT(*), SUM(s.days) FROM stays s LEFT JOIN codes c ON s.days = c.number",
 )  # fmt: skip

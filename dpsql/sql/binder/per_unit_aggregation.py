@@ -276,7 +276,8 @@ class _UnitScalars(Scalars):
 
     def _aggregate(self, node: exp.Expr) -> Expr:
         measure = bind_measure("", node, self.rows_below, per_unit=True)
-        if measure.filter is None:  # with one, the sum over no rows is NULL
+        # With a filter, or over values that are NULL in all rows, the sum is NULL.
+        if measure.filter is None and not any(part.facts.nullable for part in measure.arguments):
             measure = counted(measure)
         of_unit = aggregate_of(measure.aggregate).of_unit
         if of_unit is None or (measure.distinct and measure.aggregate != "count_distinct"):

@@ -290,7 +290,10 @@ def _numbered(node: exp.Select, items: Sequence[exp.Expr], outputs: Sequence[Out
     names = {item.alias.lower(): item.unalias() for item in items if item.alias}
     qualifying = [part.unnest() for part in conjuncts(condition_of(node, "qualify"))]
     firsts = [part.this.unnest() for part in qualifying if isinstance(part, exp.EQ) and part.expression.is_int]
-    firsts = [names.get(first.name.lower(), first) if isinstance(first, exp.Column) else first for first in firsts]
+    firsts = [
+        names.get(first.name.lower(), first) if isinstance(first, exp.Column) and not scope.has(first) else first
+        for first in firsts
+    ]  # a column of the source comes before an alias
     for position, item in [*enumerate(item.unalias() for item in items), *((None, first) for first in firsts)]:
         if not isinstance(item, exp.Window) or not isinstance(item.this, exp.RowNumber):
             continue

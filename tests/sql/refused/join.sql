@@ -131,3 +131,8 @@ SELECT COUNT(*) FROM visits AS v LEFT JOIN (VALUES (1), (2)) AS a(n) ON v.nights
 -- sqlstate: ZP009
 -- at: r
 SELECT COUNT(*) FROM patients CROSS JOIN (SELECT r FROM UNNEST(['a', 'a', 'b']) AS v(r) GROUP BY ROLLUP(r)) AS t
+
+-- query: a_row_number_behind_a_column_of_its_name
+-- sqlstate: ZP009
+-- at: g, row_number
+SELECT COUNT(*) FROM visits JOIN (SELECT g, row_number() OVER (PARTITION BY g ORDER BY p) AS p FROM (SELECT ward AS g, nights % 3 AS p, COUNT(*) AS n FROM visits GROUP BY 1, 2) AS z QUALIFY z.p = 1) AS l ON ward = g

@@ -89,7 +89,7 @@ CASES = {
     ),
     "semi-join": ("SELECT COUNT(*) FROM persons p WHERE EXISTS (SELECT 1 FROM notes n WHERE n.person = p.person AND word = 'a')", [(1,)]),
     "division": ("SELECT COUNT(*) FROM notes WHERE place / 2 = 0.5", [(201,)]),
-    "division by zero": ("SELECT COUNT(*) FROM notes WHERE weight / 0 IS NULL", [(402,)]),
+    "division by zero": ("SELECT COUNT(*) FROM notes WHERE weight / (place - place) IS NULL", [(402,)]),
     "roots and powers": ("SELECT COUNT(*) FROM notes WHERE ln(weight) IS NULL AND power(weight - 1, 0.5) IS NOT NULL", [(402,)]),
     "time zone": ("SELECT COUNT(*) FROM notes WHERE seen = TIMESTAMP '2020-06-01 12:00:00'", [(402,)]),
     "order of NULL": (

@@ -72,7 +72,7 @@ def answerable(
     they are declared; `values`: their texts, once they are known. Raises PostgreSQL's errors."""
     try:
         declared = {k: t.named(oid) for k, oid in enumerate(oids, 1) if oid not in (0, UNKNOWN)}
-        context = t.Context(catalog, datetime.now(UTC).replace(tzinfo=None), declared, values)
+        context = t.Context(catalog, datetime.now(UTC).replace(tzinfo=None), declared, values, query.size)
         part = relation(context, query, None, {})
         types = [
             context.parameters.get(k, "unknown") for k in range(1, max([*context.parameters, len(oids)], default=0) + 1)

@@ -31,8 +31,6 @@ from dpsql.frontends.pgwire.constants.resolve import each, function
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.settings import setting_key
 
-MOST_ROWS = 100_000
-
 
 def _compared(sign: str, compare: Callable[[Any, Any], bool]) -> None:
     def key(value: Any, type_: str, context: t.Context) -> tuple[float, Any]:
@@ -334,8 +332,8 @@ for _type in ("timestamp", "timestamptz"):
 
 
 def _listed(values: Iterator[Any]) -> list[Any]:
-    rows = list(itertools.islice(values, MOST_ROWS + 1))
-    if len(rows) > MOST_ROWS:
+    rows = list(itertools.islice(values, (most := t.most_rows()) + 1))
+    if len(rows) > most:
         raise Large
     return rows
 

@@ -132,11 +132,13 @@ class QueryCompiler(Compiler):
     def _stars(self, node: Node) -> list[tuple[str, Compiled]]:
         if node.value is None and not self.columns:
             raise said("42601", "SELECT * with no tables specified is not valid", node.position)
-        indexes = (
-            self.visible if node.value is None else [k for k, c in enumerate(self.columns) if c.source == node.value]
-        )
+        of_source = [k for k, column in enumerate(self.columns) if column.source == node.value]
+        indexes = self.visible if node.value is None else of_source
         if not indexes:
             raise said("42P01", f'missing FROM-clause entry for table "{node.value}"', node.position)
+        if self.keys is None:  # two columns of a subquery may have one name
+            columns = [(self.columns[k], itemgetter(self.base + k)) for k in indexes]
+            return [(column.name, Compiled(column.type, read, node.position)) for column, read in columns]
         names = [(self.columns[k].source, self.columns[k].name) for k in indexes]
         return [
             (name[1], self.compile(Node("column", node.position, list(name if name[0] else name[1:]))))
@@ -154,10 +156,10 @@ class QueryCompiler(Compiler):
             raise said("42712", f'table name "{alias}" specified more than once', node.position)
         self.visible += range(len(self.columns), len(self.columns) + len(columns))
         self.columns += [ScopeColumn(alias, name, type_) for name, type_ in columns]
+        t.widen(len(self.columns))
 
         def longer(row: Row) -> list[Row]:
-            t.step()
-            return [(*row, *tail) for tail in rows(row)]
+            return [(*row, *tail) for tail in limited(list(rows(row)))]
 
         return longer
 
@@ -187,11 +189,9 @@ class QueryCompiler(Compiler):
 
         def matching(row: Row) -> list[Row]:
             results, used = list[Row](), set[int]()
-            lone = (
-                [whole[-len(blank_right) :] for whole in right((*row, *blank_left))]
-                if kind in ("right", "full")
-                else None
-            )
+            lone: list[Row] | None = None
+            if kind in ("right", "full"):
+                lone = [whole[-len(blank_right) :] for whole in right((*row, *blank_left))]
             for begun in left(row):
                 wholes = right(begun) if lone is None else [(*begun, *tail) for tail in lone]
                 hits = [k for k, whole in enumerate(wholes) if all(test(whole) is True for test in tests)]

@@ -48,6 +48,8 @@ class WrittenQuery:
     order: list[Order] = field(default_factory=list)
     limit: Node | None = None
     offset: Node | None = None
+    size: int = 0
+    """The number of tokens of the whole text."""
 
 
 class QueryParser(Parser):
@@ -61,6 +63,7 @@ class QueryParser(Parser):
         self.take(";")
         if self.token.kind != "end":
             raise self.problem()
+        read.size = len(self.tokens)
         return read
 
     def query(self) -> WrittenQuery:
@@ -225,8 +228,6 @@ class QueryParser(Parser):
 # --- rows of questions ------------------------------------------------------------------------------------------------
 # What a source is, orders, equal rows, and the names of outputs.
 
-MOST_ROWS = 100_000
-
 
 @dataclass(frozen=True, slots=True)
 class ScopeColumn:
@@ -325,7 +326,7 @@ def first_name(query: WrittenQuery) -> str:
 def limited(rows: list[Any]) -> list[Any]:
     """Return rows if there are not too many for this process. Raises Large."""
     t.step()
-    if len(rows) > MOST_ROWS:
+    if len(rows) > t.most_rows():
         raise Large
     return rows
 

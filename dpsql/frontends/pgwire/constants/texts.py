@@ -235,8 +235,8 @@ def _rpad(text: str, size: int, fill: str = " ") -> str:
 
 
 def _padding(text: str, size: int, fill: str) -> str:
-    missing = _limited(size) - len(text)
-    return (fill * missing)[:missing] if missing > 0 and fill else ""
+    missing = (_limited(size) if fill else 0) - len(text)
+    return (fill * missing)[:missing] if missing > 0 else ""
 
 
 @function("split_part(text, text, int4) text")

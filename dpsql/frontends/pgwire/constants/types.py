@@ -43,6 +43,8 @@ MOST_DIGITS = 1000
 MOST_CHARACTERS = 100_000
 MOST_WORK = 1_000_000
 """Limit on the characters, elements and calls of one answer."""
+MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 100_000, 2_000_000, 1_600
+"""Limits on the rows of one source, on their cells or the parts of the text that are computed for them, and on their columns."""
 MOST_SECONDS = 0.5
 """Limit on the processor time of one answer, which holds up every connection of the server."""
 WHOLE = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
@@ -82,9 +84,10 @@ class Record:
 
 
 class _Clock(threading.local):
-    """The processor time of a thread at which its statement ends."""
+    """The processor time of a thread at which its statement ends, and the most cells or parts of one of its rows."""
 
     until = math.inf
+    width = 20
 
 
 _CLOCK = _Clock()
@@ -94,6 +97,19 @@ def step() -> None:
     """Count a step of a statement. Raises sandbox_time beyond `MOST_SECONDS`: the statement runs in the server itself."""
     if time.thread_time() > _CLOCK.until:
         raise refuse("sandbox_time")
+
+
+def most_rows() -> int:
+    """Return the limit on the rows of a source or a product: what is computed of one row grows with the length of the text and
+    with its columns, so that all of it ends in time, and fits in memory, whatever the text asks of each row."""
+    return min(MOST_ROWS, MOST_CELLS // _CLOCK.width)
+
+
+def widen(columns: int) -> None:
+    """Note rows of so many columns. Raises Large for more than PostgreSQL's tables have."""
+    if columns > MOST_COLUMNS:
+        raise Large
+    _CLOCK.width = max(_CLOCK.width, columns)
 
 
 def _weight(value: Any) -> int:
@@ -117,11 +133,13 @@ class Context:
     """The types of the parameters that are known."""
     values: Sequence[str | None] | None = None
     """The texts of the parameters, once they are known."""
+    size: int = 0
+    """The number of tokens of the statement."""
     work: int = 0
     """What has been computed: characters and elements of values, and calls."""
 
     def __post_init__(self) -> None:
-        _CLOCK.until = time.thread_time() + MOST_SECONDS
+        _CLOCK.until, _CLOCK.width = time.thread_time() + MOST_SECONDS, max(20, self.size)
 
     def spent(self, value: Any) -> Any:
         """Return a value that was computed. Raises sandbox_time, and Large beyond `MOST_WORK`: the confined process has the

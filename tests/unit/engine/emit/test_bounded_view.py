@@ -32,6 +32,10 @@ budget: {{epsilon: 10, delta: 1e-6, accountant: zcdp}}
 per_query: {{epsilon: 1, delta: 1e-9}}
 ledger: sqlite:///ledger.db
 tables:
+  wards:
+    public: true
+    primary_key: [ward]
+    columns: {{ward: {{type: text}}, beds: {{type: integer}}}}
   visits:
     max_rows: {most}
     columns:
@@ -74,6 +78,10 @@ class Data:
         self.connection.execute("CREATE OR REPLACE TABLE visits (patient INTEGER, cost DOUBLE, ward TEXT)")
         listed = ", ".join(f"({patient}, {cost}, {ward})" for patient, cost, ward in shuffled)
         self.connection.execute(f"INSERT INTO visits VALUES {listed}")
+        self.connection.execute(
+            "CREATE OR REPLACE VIEW wards AS SELECT w AS ward, i % 2 AS beds FROM (VALUES "
+            "('a', 1), ('b', 2), ('c', 3)) AS t(w, i)"
+        )
         self.connection.execute(f"SET threads = {1 + seed % 2}")
 
     def kept(self, engine: DuckDBEngine, key: str = "k") -> dict[int, Counter[tuple[str, ...]]]:
@@ -294,6 +302,8 @@ RANKED = (
     "SELECT count(*), sum(cost) FROM visits WHERE patient IN (SELECT patient FROM visits WHERE cost > 2)",
     "SELECT ward, sum(cost), count(DISTINCT patient) FROM visits GROUP BY ward",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups = 2) ward, count(*) FROM visits GROUP BY ward",
+    "SELECT sum(cost), count(*) FROM visits JOIN wards USING (ward) WHERE beds = 1",  # the view may differ between two readings
+    "SELECT count(*) FROM visits WHERE ward IN (SELECT ward FROM wards WHERE beds = 1)",
     "SELECT sum(n) FROM (SELECT patient, least(count(*), 9) AS n FROM visits GROUP BY patient) AS s",
 )
 

@@ -466,7 +466,7 @@ class TestCheck:
         from dpsql.testing import POLICY
 
         place = folder / "policy.yaml"
-        place.write_text(json.dumps({**POLICY, "source": url}))
+        place.write_text(json.dumps({**POLICY, "source": url, "data_version": "daily"}))
         found = check_policy_file(place)
         return found.problems, [note for note in found.notes if note.startswith("note")]
 

@@ -35,6 +35,7 @@ WORST = (
 )
 
 
+WIDE = ", ".join(f"1 AS c{n}" for n in range(1_000))
 CONSTANTS = (
     "SELECT " + "+" * 3_000 + "1",
     "SELECT '[" + '""' * 26 + "x'::int4range",
@@ -42,6 +43,14 @@ CONSTANTS = (
     "SELECT regexp_count(repeat('a', 1000), 'a') FROM generate_series(1, 1000)",
     "SELECT rank() OVER (ORDER BY x), dense_rank() OVER (ORDER BY x), last_value(x) OVER (ORDER BY x) FROM generate_series(1, 50000) x",
     "SELECT count(*) FROM generate_series(1, 90000) a, generate_series(1, 90000) b",
+    # Each asks as much of every row as its text has room for.
+    "SELECT a FROM generate_series(1, 90000) a ORDER BY " + "a," * 5_000 + "a",
+    "SELECT row_number() OVER (PARTITION BY " + "a," * 3_000 + "a) FROM generate_series(1, 30000) a",
+    "SELECT count(*) FROM generate_series(1, 90000) a WHERE nullif(a, a) IN (" + "1," * 800 + "1)",
+    "SELECT coalesce(" + "nullif(a, a)," * 900 + "a) FROM generate_series(1, 90000) a",
+    "SELECT CASE a " + "WHEN 0 THEN 1 " * 1_000 + "END FROM generate_series(1, 90000) a",
+    f"WITH x AS (SELECT {WIDE}) SELECT count(*) FROM x a, generate_series(1, 90000) c",
+    f"WITH x AS (SELECT {WIDE}) SELECT count(*) FROM x" + "".join(f" NATURAL JOIN x x{n}" for n in range(20)),
     "SELECT '" + "{" * 9000 + "}" * 9000 + "'::int[]",
     "SELECT repeat('a', 10000) ~ '(" + "a?" * 900 + "){1,100}b'",
     "SELECT (array_fill(1, ARRAY[9999]) || 2) @> array_fill(2, ARRAY[10000])",
