@@ -43,6 +43,9 @@ from dpsql.storage.files import open_lock, try_lock
 
 Units = dict[str, int]
 
+_NO_MEANING = ("dp.on_behalf_of", "dp.bars")
+"""Options that change nothing of what a statement of a file measures."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -183,7 +186,7 @@ class Batch:
         name = f"{from_file.stem}.{self.format}"
         options = session.options
         view = None if self._plans is None else self._plans.view(from_file.stem)
-        meaning = {option: value for option, value in options.show().items() if option != "dp.on_behalf_of"}
+        meaning = {option: text for option, text in options.show().items() if option not in _NO_MEANING}
         facts: dict[str, Any] = {"sql": piece.sql, "options": meaning, "who": session.analyst}
         facts["policy"] = session.policy.version
         facts["data"] = session.data_version(statement)
