@@ -78,9 +78,11 @@ def check_written(node: exp.Select, sources: Sequence[tuple[str, Released]]) -> 
 def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[exp.Expr]:
     """Return an item of a SELECT over results, or the columns of a star. A column that USING (or NATURAL) merges appears once, at
     its place on the left side and by its bare name, which has the value of the side that is not NULL. Raises Refusal
-    unknown_column if EXCLUDE, REPLACE or RENAME names anything other than these columns."""
+    syntax without a FROM, unknown_column if EXCLUDE, REPLACE or RENAME names anything other than these columns."""
     if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
         return [item]
+    if not sources:
+        raise refuse("syntax", detail="a star stands for the columns of FROM, and there is no FROM", position=place(item))
     qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
     merged = [set[str]()] * len(sources) if qualifier else _merged(sources, joins)
     every = set[str]().union(*merged)

@@ -130,3 +130,8 @@ SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT 1, 3
 -- sqlstate: 42601
 -- at: w AS (ORDER BY day)
 SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY ward), w AS (ORDER BY day)
+
+-- query: star_without_from
+-- sqlstate: 42601
+-- at: *
+SELECT *
