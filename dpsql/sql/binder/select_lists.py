@@ -82,7 +82,9 @@ def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: 
     if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
         return [item]
     if not sources:
-        raise refuse("syntax", detail="a star stands for the columns of FROM, and there is no FROM", position=place(item))
+        raise refuse(
+            "syntax", detail="a star stands for the columns of FROM, and there is no FROM", position=place(item)
+        )
     qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
     merged = [set[str]()] * len(sources) if qualifier else _merged(sources, joins)
     every = set[str]().union(*merged)
