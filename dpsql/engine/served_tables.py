@@ -15,7 +15,7 @@ from dpsql.engine.contract import Broken
 from dpsql.engine.query import Identity, Source
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
-from dpsql.policy.versions import declared_version
+from dpsql.policy.versions import named_state
 
 CLOSING_SECONDS = 10.0
 UNNAMED = "moment:"
@@ -35,15 +35,15 @@ class ServedTables(ABC):
         self._owned = True
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the owner's name for the version of the data. Without one, every question has a different version,
+        """Return the owner's name for the state of the data. Without one, every question has a different version,
         because changes cannot be noticed without reading all rows."""
-        return declared_version(self._policy) or f"{UNNAMED}{uuid.uuid4().hex}"
+        return named_state(self._policy) or f"{UNNAMED}{uuid.uuid4().hex}"
 
     def identity(self, table: str) -> Identity | None:
         """Return the owner's name for the version of the data, with the places of the table and of the tables on its path to the
         unit and with their readers, if the policy allows copies beside them; else None, because rows of a server may change
         at any moment."""
-        if self._policy.data_version is None or self._policy.prepare.into is None:
+        if named_state(self._policy) is None or self._policy.prepare.into is None:
             return None
         parents = (parent for _, _, parent, _ in self._policy.unit_joins(table))
         indexes = tuple(self._policy.table_source(name) for name in (table, *parents))
@@ -95,7 +95,7 @@ class ServedTables(ABC):
             if check in self._checked:
                 return self._checked[check]
         holds = bool(self.exact_rows(query).num_rows == 0)
-        if self._policy.data_version is not None:
+        if named_state(self._policy) is not None:
             with self._lock:
                 self._checked[check] = holds
         return holds

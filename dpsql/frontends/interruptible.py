@@ -119,7 +119,7 @@ def _stopped(session: Session, receipt: str, answered: bool) -> Error:
     hint = (
         f"its answer was ready; asking again {context.again(options)}" if answered else "asking again is charged again"
     )
-    if not answered and context.again(options) == "is free":
+    if not answered and context.is_given_again(options):
         hint = f"while this program runs, {context.goes_on(options)}"
     return refuse("stopped", charge=charge, hint=hint, charged=True)
 

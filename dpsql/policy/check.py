@@ -18,6 +18,7 @@ from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
 from dpsql.policy.values import MOST_STEPS, OWNER
+from dpsql.policy.versions import named_state
 from dpsql.policy.yaml_text import Origin, Place, Problems, Unreadable, read_yaml
 from dpsql.privacy.accounting import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
@@ -109,8 +110,11 @@ def _check_preparation(policy: Policy, problems: Problems) -> None:
     if prepare.into is not None and copies is None:
         servers = (f"{kind.scheme}:// ({kind.copies.words})" for kind in SOURCE_KINDS.values() if kind.copies)
         problems.add(("prepare", "into"), f"is for a `source` of {' or '.join(servers)}; files need none")
-    elif prepare.into is not None and policy.data_version is None:
-        problems.add(("prepare", "into"), "needs data_version, by which a copy is known to be of the present data")
+    elif prepare.into is not None and named_state(policy) is None:
+        problems.add(
+            ("prepare", "into"),
+            "needs a data_version that names the state of the data, which a copy is of",
+        )
     elif prepare.into is not None and copies is not None and not copies.accepts(prepare.into):
         problems.add(("prepare", "into"), copies.problem)
     elif prepare.role is not None and (prepare.into is None or copies is None or not copies.has_role):

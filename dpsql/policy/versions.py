@@ -58,16 +58,24 @@ def widened(old: Policy, new: Policy) -> list[str]:
 
 
 PERIODS = {"hourly": "%Y-%m-%d %H h", "daily": "%Y-%m-%d", "weekly": "%G week %V", "monthly": "%Y-%m"}
-"""Words for `data_version` that name the present period in UTC, by its format: stored answers last until the period ends."""
+"""Words for `data_version` that name the present period in UTC, by its format: stored answers last until the period ends. They
+say nothing about the data, which may change at any moment (`named_state`)."""
+
+
+def named_state(policy: Policy) -> str | None:
+    """Return the owner's name for a state of the data: what was found under this name is true as long as it stands. None if the
+    policy names no state."""
+    name = policy.data_version
+    return None if name is None or name in PERIODS else f"declared:{name}"
 
 
 def declared_version(policy: Policy) -> str | None:
-    """Return the owner's name for the present state of the data (for a word of PERIODS: with the present period in UTC); None
-    if the policy names none, so that the source decides."""
+    """Return the version for which stored answers are given again: the named state, or the present period; None if the policy
+    has neither, so that the source decides."""
     name = policy.data_version
     if name is None:
         return None
-    return f"declared:{datetime.now(UTC).strftime(f'{name} {PERIODS[name]}') if name in PERIODS else name}"
+    return f"{name} {datetime.now(UTC):{PERIODS[name]}}" if name in PERIODS else named_state(policy)
 
 
 def same_for(old: Policy, new: Policy, analyst: str | None) -> bool:

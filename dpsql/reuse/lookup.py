@@ -22,6 +22,7 @@ from math import isclose
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import asker, charge_id
@@ -147,6 +148,10 @@ class AnswerCache(Generic[Source, Value]):
 
 OWNER = "owner"
 _MOST_NAMED_CHARACTERS = 200_000
+_MOVED = (
+    "the data, or the period of their data_version, changed while this was measured, so it is not stored: asking again is "
+    "charged again"
+)
 """Length in all of the texts of questions whose blocks have their names in the store remembered."""
 OF_ANOTHER = "a table that is measured with this question"
 MOST_KEPT_BYTES = 1 << 18
@@ -328,7 +333,8 @@ class StoredReleases:
         priced = planned.price.blocks[index]
         names = self._names(planned, index, version)
         shared = bool(planned.options.reuse) and version == self.version(priced)
-        unstored = ""
+        is_moved = bool(planned.options.reuse) and not shared and not version.startswith(UNNAMED)
+        unstored = _MOVED if is_moved else ""
         if shared or request_id is not None:
             facts: dict[str, Any] = {
                 "receipt": receipt,

@@ -193,18 +193,24 @@ class SessionContext:
     running: set[Work[Any]] = field(default_factory=set)
     """The work of the session while its asker waits."""
 
+    def is_given_again(self, options: Options) -> bool:
+        """Return whether the answer to a question is stored and given again, free."""
+        is_named = declared_version(self.policy) is not None or not self.engine.data_version(()).startswith(UNNAMED)
+        return options.reuse is not Reuse.OFF and is_named
+
     def again(self, options: Options) -> str:
         """Return what asking the same again costs, as the end of a sentence."""
+        name = self.policy.data_version
+        if self.is_given_again(options):
+            return f"is free until the next {name} data_version" if name in PERIODS else "is free"
         if options.reuse is Reuse.OFF:
             return "is charged again under dp.reuse = off"
-        if declared_version(self.policy) is None and self.engine.data_version(()).startswith(UNNAMED):
-            return "is charged again, because the policy gives these data no data_version"
-        return f"is free until the next {v} data_version" if (v := self.policy.data_version) in PERIODS else "is free"
+        return "is charged again, because the policy gives these data no data_version"
 
     def goes_on(self, options: Options) -> str:
         """Return what becomes of a charged question under `options` for which nobody waits any more."""
-        again = self.again(options)
-        return f"its measurement goes on; {'once it is stored, ' if again.startswith('is free') else ''}asking again {again}"
+        stored = "once it is stored, " if self.is_given_again(options) else ""
+        return f"its measurement goes on; {stored}asking again {self.again(options)}"
 
     def stages(self) -> Stages:
         """Return the stages of one question, with no results yet."""

@@ -353,9 +353,22 @@ def test_explain_says_whether_asking_again_is_free(made: Path, monkeypatch: pyte
         free = [line for line in session.explain(COUNT).further if "the same question again is free" in line]
         session.execute(COUNT)
         assert session.execute(COUNT).reused == bool(free) == (state in ("files", "named", "daily"))
+        assert ("once it is stored" in session.context.goes_on(session.options)) == bool(free)
         clock = Mock(now=lambda zone: datetime.now(zone) + timedelta(days=1))
         monkeypatch.setattr("dpsql.policy.versions.datetime", clock)
         assert session.execute(COUNT).reused == (state in ("files", "named"))
+
+
+def test_an_answer_that_is_not_stored_because_the_data_changed_says_so(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_session(made) as session:
+        versions = map(str, count())
+        monkeypatch.setattr(session.context.stored_releases, "_data_version", lambda tables: next(versions))
+        assert any(
+            "so it is not stored: asking again is charged again" in note for note in session.execute(COUNT).notices
+        )
+        assert not session.execute(COUNT).reused
 
 
 FILES = """

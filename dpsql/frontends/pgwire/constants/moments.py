@@ -145,9 +145,12 @@ def read_moment(text: str, type_: str, position: int | None, context: Any) -> An
     return moment
 
 
+_BEYOND = ("0A000", "days before the year 1 or after 9999, and the time 24:00, are not supported")
+
+
 def _to_time(micros: int) -> time:
     if micros == DAY:
-        raise Elsewhere
+        raise said(*_BEYOND)
     return (datetime.min + timedelta(microseconds=micros)).time()
 
 
@@ -209,7 +212,7 @@ def _micros_of(match: re.Match[str], outside: Exception) -> int:
 def _read_day(text: str, order: str, invalid: Exception, outside: Exception) -> date:
     """Return the day that a text means; `order`: that of 01/02/2024, as DateStyle has it."""
     if re.search(r"\b(bc|ad)\b", text, re.IGNORECASE):
-        raise Elsewhere
+        raise said(*_BEYOND)
     words = re.findall(r"[A-Za-z]+", text)
     numbers = re.findall(r"\d+", text)
     months = [
@@ -243,7 +246,7 @@ def _read_day(text: str, order: str, invalid: Exception, outside: Exception) -> 
         return date(*parts)
     except ValueError:
         if parts[0] > 9999:
-            raise Elsewhere from None
+            raise said(*_BEYOND) from None
         raise outside from None
 
 

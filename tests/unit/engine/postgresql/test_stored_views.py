@@ -191,6 +191,19 @@ def test_a_policy_that_is_read_again_names_the_version_anew(
     engine.close()
 
 
+def test_under_a_period_promises_are_checked_for_each_question(
+    server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
+) -> None:
+    """A day says how long answers are given again; rows may change in it, also such as a price relies on."""
+    _, engine = opened(server, url, tmp_path)
+    daily = engine.under(replace(engine._policy, data_version="daily", prepare=Preparation()))
+    unique = "SELECT 1 AS broken FROM public.people GROUP BY id HAVING count(*) > 1 LIMIT 1"
+    assert daily.holds(unique) and daily.identity("people") is None
+    reader.execute("INSERT INTO people SELECT * FROM people")
+    assert not daily.holds(unique)
+    engine.close()
+
+
 def test_a_copy_is_of_the_table_that_the_policy_names(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
