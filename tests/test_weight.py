@@ -76,7 +76,7 @@ MOST = {
     "planning": (1_314, 5),  # SUMMARIZE: 60; limits of tables that bound counts or sums: 9
     # unprotected, timezone: 60; same_unit: 20; limits of persons behind a login: 10; decimals: 28
     # data_version by the hour, day, week or month: 18
-    "policy": (3_011, 10),
+    "policy": (3_013, 10),
     "pricing": (6_309, 21),  # decimals in whole steps: 35
     "privacy": (4_963, 21),
     # bars that are rehearsed, error bars as columns (to_arrow(bars=True)): 60; names of one meaning: 7

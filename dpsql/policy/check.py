@@ -18,7 +18,7 @@ from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
 from dpsql.policy.values import MOST_STEPS, OWNER
-from dpsql.policy.versions import named_state
+from dpsql.policy.versions import PERIODS, named_state
 from dpsql.policy.yaml_text import Origin, Place, Problems, Unreadable, read_yaml
 from dpsql.privacy.accounting import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
@@ -95,6 +95,8 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
     if witness is not None and witness == policy.ledger:
         problems.add(("witness",), "is the place of the ledger itself, with which it would be set back")
     _check_preparation(policy, problems)
+    if str(policy.data_version).lower() in PERIODS and policy.data_version not in PERIODS:
+        problems.add(("data_version",), f"is {str(policy.data_version).lower()}, in lower case, if it means the period")
     for name, table in policy.tables.items():
         place = ("tables", name, "source")
         is_url = source_kind(source).reads_urls and "://" in (table.source or "")

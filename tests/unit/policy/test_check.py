@@ -21,6 +21,7 @@ def test_the_right_one_is_accepted() -> None:
 
 
 ONE_PROBLEM = [
+    ("dataset: clinic", "dataset: clinic\ndata_version: Daily", "$.data_version", "is daily, in lower case"),
     # numbers: epsilon and delta
     ("budget: {epsilon: 10,", "budget: {epsilon: NaN,", "$.budget.epsilon", "not a decimal"),
     ("budget: {epsilon: 10,", "budget: {epsilon: .inf,", "$.budget.epsilon", "not a decimal"),

@@ -53,5 +53,5 @@ def test_values_that_a_key_folds_are_told(session: Session, key: str, told: list
     ],
 )
 def test_a_group_of_null_says_which_rows_it_has(session: Session, key: str, without: str) -> None:
-    told = [f"rows without {without} are in groups of their own, with NULL"] if without else []
-    assert _said(session, key) == told
+    wanted = [f"rows without {without} are in groups of their own, with NULL"] if without else []
+    assert _said(session, key) == wanted

@@ -87,6 +87,6 @@ def test_a_batch_counts_as_fetched_when_it_is_handed_out() -> None:
 def test_bars_of_hundreds_of_measures_are_told_and_those_of_long_computed_answers_are_not(tmp_path: Path) -> None:
     asked = "SELECT age, region, {} AS x, COUNT(*) AS n FROM patients GROUP BY age, region"
     with open_session(build(tmp_path), create_ledger=True) as session:
-        told = _error_bars(session.execute(asked.format("SUM(weight)")))
-        assert told.startswith("error bars (95 %): x \N{PLUS-MINUS SIGN} ") and ", n \N{PLUS-MINUS SIGN} " in told
+        bars = _error_bars(session.execute(asked.format("SUM(weight)")))
+        assert bars.startswith("error bars (95 %): x \N{PLUS-MINUS SIGN} ") and ", n \N{PLUS-MINUS SIGN} " in bars
         assert _error_bars(session.execute(asked.format("100 * COUNT(*) / SUM(COUNT(*)) OVER ()"))) == ""
