@@ -244,6 +244,8 @@ SELECT plan, COUNT(*) AS n FROM users WHERE EXISTS (SELECT 1 FROM orders AS o WH
 SELECT country, plan, GROUPING(country, plan) AS g, COUNT(*) AS n FROM users GROUP BY ROLLUP (country, plan)
 SELECT status, SUM(CASE WHEN quantity > 10 THEN 1 ELSE 0 END) AS m0, COUNT(DISTINCT product_id) AS m1 FROM orders GROUP BY status
 SELECT split_part(page, '/', 2) AS k, COUNT(*) AS n FROM events GROUP BY 1
+SELECT SUM(CASE WHEN quantity > 10 THEN 1 ELSE 2 END) AS m0, SUM(CASE WHEN quantity > 10 THEN 2 ELSE 0 END) AS m1, SUM(CASE WHEN quantity > 10 THEN 1 WHEN quantity > 5 THEN 2 ELSE 0 END) AS m2, SUM(CASE WHEN quantity > 10 THEN 0 ELSE 2 END) AS m3 FROM orders
+SELECT SUM(CASE WHEN quantity > 10 THEN 0 ELSE 1 END) AS m0, SUM(CASE WHEN quantity > 10 THEN NULL ELSE 1 END) AS m1, SUM(CASE WHEN quantity > 10 THEN 1 WHEN status = 'paid' THEN 1 ELSE NULL END) AS m2, SUM(2) AS m3 FROM orders
 
 -- database: tpch
 SELECT o_orderstatus, COUNT(*) AS n, AVG(o_totalprice) AS mean FROM orders GROUP BY o_orderstatus ORDER BY 1
