@@ -11,15 +11,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
-from dpsql.engine.contract import Broken
+from dpsql.engine.contract import Broken, Engine
 from dpsql.engine.query import Identity, Source
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
-from dpsql.policy.versions import named_state
+from dpsql.policy.versions import declared_version, named_state
 
 CLOSING_SECONDS = 10.0
 UNNAMED = "moment:"
 """Prefix of the versions of data that the policy does not name; no two of these are equal."""
+
+
+def is_versioned(policy: Policy, engine: Engine) -> bool:
+    """Return whether two questions can be over the same version of the data, so that a stored answer is given again."""
+    return declared_version(policy) is not None or not engine.data_version(()).startswith(UNNAMED)
 
 
 class ServedTables(ABC):

@@ -110,7 +110,7 @@ def _part_of(part: str, value: Any) -> int:
     return int(by_name[part] if part in by_name else getattr(value, part))
 
 
-@function("date_trunc", meaning=truncated, cost=200, coarse=True, rising=True, total=True)
+@function("date_trunc", meaning=truncated, cost=200, coarse=True)
 def _date_trunc(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of date_trunc(unit, t) with a literal unit. Dates (units from day up) and timestamps keep their type."""
     unit = _unit(arguments, TRUNC_UNITS)
@@ -122,7 +122,7 @@ def _date_trunc(arguments: tuple[Expr, ...]) -> Facts:
     return replace(facts.without_values(), lower=lower, upper=upper)
 
 
-@function("date_part", meaning=_part_of, cost=200, coarse=True, strict=True, total=True)
+@function("date_part", meaning=_part_of, cost=200, coarse=True)
 def _date_part(arguments: tuple[Expr, ...]) -> Facts:
     part = _unit(arguments, DATE_PARTS)
     want(arguments, Type.TEXT, TEMPORAL)
@@ -137,7 +137,7 @@ def _date_part(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, Fraction(least), Fraction(most), nullable=facts.nullable)
 
 
-@function("date_diff", meaning=difference, cost=200, coarse=True, strict=True)
+@function("date_diff", meaning=difference, cost=200, coarse=True)
 def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of date_diff(unit, start, end): the number of unit boundaries from start to end."""
     unit = _unit(arguments, DIFF_UNITS)
@@ -152,7 +152,7 @@ def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, low, high, nullable=any_nullable(arguments))
 
 
-@function("add_days", meaning=lambda d, n: d + timedelta(days=n), repeated=2, cost=200, rising=True)
+@function("add_days", meaning=lambda d, n: d + timedelta(days=n), repeated=2, cost=200)
 def _add_days(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of a date or timestamp plus an integer number of days, which is NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
@@ -166,7 +166,7 @@ def _add_days(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(facts.type, lower, upper, nullable=any_nullable(arguments))
 
 
-@function("add_months", meaning=moved_by_months, repeated=2, cost=200, rising=True)
+@function("add_months", meaning=moved_by_months, repeated=2, cost=200)
 def _add_months(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of a date or timestamp plus an integer number of months (SQL's + INTERVAL), NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
@@ -187,14 +187,14 @@ def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Fact
     return Facts(facts.type, lower, upper, nullable=any_nullable(arguments))
 
 
-@function("add_seconds", meaning=lambda t, n: t + timedelta(seconds=n), repeated=2, cost=200, rising=True)
+@function("add_seconds", meaning=lambda t, n: t + timedelta(seconds=n), repeated=2, cost=200)
 def _add_seconds(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of a timestamp plus an integer number of seconds, which is NULL outside the calendar."""
     want(arguments, Type.TIMESTAMP, Type.INTEGER)
     return _moved(arguments, lambda value, seconds: value + timedelta(seconds=seconds))
 
 
-@function("epoch", meaning=lambda t: float(microseconds(t)) / 1e6, nodes=("TimeToUnix",), rising=True, total=True)
+@function("epoch", meaning=lambda t: float(microseconds(t)) / 1e6, nodes=("TimeToUnix",))
 def _epoch(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of epoch(t): the seconds since 1970 as a real."""
     want(arguments, TEMPORAL)
@@ -203,7 +203,7 @@ def _epoch(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.REAL, low, high, nullable=facts.nullable)
 
 
-@function("time_bucket", meaning=bucket, repeated=4, cost=300, coarse=True, rising=True)
+@function("time_bucket", meaning=bucket, repeated=4, cost=300, coarse=True)
 def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of time_bucket(t, seconds, origin) with literal width and origin: NULL for a bucket that begins before the
     year 1."""
@@ -225,7 +225,7 @@ def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(facts.type, lower, upper, nullable=facts.nullable)
 
 
-@function("last_day", meaning=last_day, nodes=("LastDay",), cost=200, coarse=True, rising=True, total=True)
+@function("last_day", meaning=last_day, nodes=("LastDay",), cost=200, coarse=True)
 def _last_day(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of last_day(t): the last day of the month, a date."""
     want(arguments, TEMPORAL)
@@ -234,7 +234,7 @@ def _last_day(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.DATE, lower, upper, nullable=facts.nullable)
 
 
-@function("strftime", meaning=written, cost=1000, coarse=True, strict=True, total=True)
+@function("strftime", meaning=written, cost=1000, coarse=True)
 def _strftime(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of strftime(t, format) with a literal format."""
     want(arguments, TEMPORAL, Type.TEXT)

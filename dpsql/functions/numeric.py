@@ -93,7 +93,7 @@ def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) ->
     return infer
 
 
-function("add", meaning=operator.add, rising=True)(_arithmetic("add", ranges.add))
+function("add", meaning=operator.add)(_arithmetic("add", ranges.add))
 function("sub", meaning=operator.sub)(_arithmetic("sub", lambda a, b: ranges.add(a, ranges.negate(b))))
 function("mul", meaning=operator.mul, cost=50)(_arithmetic("mul", ranges.multiply))
 
@@ -172,13 +172,11 @@ def _whole(whole: Callable[[Fraction], int]) -> Infer:
     return infer
 
 
-function("floor", meaning=integral(math.floor), nodes=("Floor",), coarse=True, rising=True, total=True)(
-    _whole(math.floor)
-)
-function("ceil", meaning=integral(math.ceil), nodes=("Ceil",), coarse=True, rising=True, total=True)(_whole(math.ceil))
+function("floor", meaning=integral(math.floor), nodes=("Floor",), coarse=True)(_whole(math.floor))
+function("ceil", meaning=integral(math.ceil), nodes=("Ceil",), coarse=True)(_whole(math.ceil))
 
 
-@function("round", meaning=rounded, repeated=3, cost=100, coarse=True, rising=True, total=True)
+@function("round", meaning=rounded, repeated=3, cost=100, coarse=True)
 def _round(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of round(x) or round(x, digits), with a literal number of digits from 0 to 15."""
     digits = 0
@@ -209,7 +207,7 @@ def _power(arguments: tuple[Expr, ...]) -> Facts:
     return _real((min(corners), max(corners)), any_nullable(arguments))
 
 
-@function("clamp", meaning=clamped_value, spellings=("clamp",), repeated=4, coarse=True, rising=True)
+@function("clamp", meaning=clamped_value, spellings=("clamp",), repeated=4, coarse=True)
 def _clamp(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of clamp(x, lower, upper) with literal bounds, which is NULL for NULL and for NaN."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC)
@@ -350,7 +348,7 @@ def _is_true(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.BOOLEAN, nullable=False)
 
 
-@function("width_bucket", meaning=numbered_bucket, repeated=7, coarse=True, rising=True)
+@function("width_bucket", meaning=numbered_bucket, repeated=7, coarse=True)
 def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of width_bucket(x, low, high, buckets), with literal low < high and buckets: 0 below low, buckets + 1 from
     high on."""
@@ -404,18 +402,12 @@ def _cast(target: Type) -> Infer:
     return infer
 
 
-function("to_integer", meaning=to_integer, repeated=2, per_byte=10, reads_text=True, rising=True)(_cast(Type.INTEGER))
-function("to_real", meaning=to_real, repeated=2, per_byte=10, reads_text=True, rising=True, total=True)(
-    _cast(Type.REAL)
-)
-function("to_text", meaning=to_text, cost=300, strict=True)(_cast(Type.TEXT))
+function("to_integer", meaning=to_integer, repeated=2, per_byte=10, reads_text=True)(_cast(Type.INTEGER))
+function("to_real", meaning=to_real, repeated=2, per_byte=10, reads_text=True)(_cast(Type.REAL))
+function("to_text", meaning=to_text, cost=300)(_cast(Type.TEXT))
 function("to_boolean", meaning=to_boolean, repeated=2, per_byte=60, reads_text=True)(_cast(Type.BOOLEAN))
-function("to_date", meaning=to_date, repeated=2, per_byte=20, reads_text=True, rising=True, total=True)(
-    _cast(Type.DATE)
-)
-function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_text=True, rising=True, total=True)(
-    _cast(Type.TIMESTAMP)
-)
+function("to_date", meaning=to_date, repeated=2, per_byte=20, reads_text=True)(_cast(Type.DATE))
+function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_text=True)(_cast(Type.TIMESTAMP))
 
 
 def clamped(value: Expr) -> Expr:

@@ -26,9 +26,7 @@ class Function:
     functions unknown to the parser. `repeated`: how often an engine's text repeats the argument. `cost` per row and `per_byte`
     of its texts: bounds in nanoseconds. `reads_text`: it reads its texts from the first to the last character.
 
-    Properties of the values, if all arguments except one are literals. `strict`: NULL only if an argument is NULL. `total`: not
-    NULL for any value of that argument. `rising`: never decreasing in that argument, if it is a number or point in time read from
-    the row. `coarse`: the function is meant to map many values to one.
+    `coarse`: the function is meant to map many values to one.
     """
 
     name: str
@@ -40,9 +38,6 @@ class Function:
     cost: int = 0
     per_byte: int = 0
     reads_text: bool = False
-    strict: bool = False
-    total: bool = False
-    rising: bool = False
     coarse: bool = False
 
     def of_values(self, *values: Any) -> Any:

@@ -91,8 +91,8 @@ def _like(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
 
 
-function("like", meaning=like, reads_text=True, strict=True)(_like)
-function("ilike", meaning=lambda x, p: like(lower(x), lower(p)), reads_text=True, strict=True)(_like)
+function("like", meaning=like, reads_text=True)(_like)
+function("ilike", meaning=lambda x, p: like(lower(x), lower(p)), reads_text=True)(_like)
 
 
 def _text_test(arguments: tuple[Expr, ...]) -> Facts:
@@ -107,7 +107,6 @@ function(
     spellings=("prefix",),
     per_byte=1,
     reads_text=True,
-    strict=True,
 )(_text_test)
 function(
     "ends_with",
@@ -116,9 +115,8 @@ function(
     spellings=("suffix",),
     per_byte=1,
     reads_text=True,
-    strict=True,
 )(_text_test)
-function("contains", meaning=operator.contains, nodes=("Contains",), reads_text=True, strict=True)(_text_test)
+function("contains", meaning=operator.contains, nodes=("Contains",), reads_text=True)(_text_test)
 
 
 def _trimmed(
@@ -132,8 +130,8 @@ def _text_map(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-function("lower", meaning=lower, nodes=("Lower",), per_byte=30, reads_text=True, strict=True)(_text_map)
-function("upper", meaning=upper, nodes=("Upper",), per_byte=30, reads_text=True, strict=True)(_text_map)
+function("lower", meaning=lower, nodes=("Lower",), per_byte=30, reads_text=True)(_text_map)
+function("upper", meaning=upper, nodes=("Upper",), per_byte=30, reads_text=True)(_text_map)
 
 
 def _trim(arguments: tuple[Expr, ...]) -> Facts:
@@ -148,7 +146,7 @@ for _name, _of_blanks, _of_characters in (
     ("trim", trimmed, str.strip), ("ltrim", left_trim, str.lstrip), ("rtrim", right_trim, str.rstrip),
 ):  # fmt: skip
     _meaning = partial(_trimmed, _of_blanks, _of_characters)
-    function(_name, meaning=_meaning, per_byte=15, reads_text=True, strict=True)(_trim)
+    function(_name, meaning=_meaning, per_byte=15, reads_text=True)(_trim)
 
 
 def _left(arguments: tuple[Expr, ...]) -> Facts:
@@ -164,14 +162,13 @@ def _left(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, values=facts.values if whole else None, nullable=any_nullable(arguments))
 
 
-function("left", meaning=lambda x, n: x[:n], nodes=("Left",), per_byte=5, coarse=True, strict=True)(_left)
+function("left", meaning=lambda x, n: x[:n], nodes=("Left",), per_byte=5, coarse=True)(_left)
 function(
     "right",
     meaning=lambda x, n: x[len(x) - n :] if n < len(x) else x,
     nodes=("Right",),
     per_byte=10,
     coarse=True,
-    strict=True,
 )(_left)
 
 
@@ -180,7 +177,6 @@ function(
     meaning=lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n],
     per_byte=10,
     coarse=True,
-    strict=True,
 )
 def _substr(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT, *([Type.INTEGER] * (len(arguments) - 1)))
@@ -191,7 +187,7 @@ def _substr(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("concat", meaning=lambda *p: "".join(p)[:MOST_TEXT], per_byte=5, reads_text=True, strict=True)
+@function("concat", meaning=lambda *p: "".join(p)[:MOST_TEXT], per_byte=5, reads_text=True)
 def _concat(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, *([Type.TEXT] * len(arguments)))
     if not 1 <= len(arguments) <= MOST_PARTS:
@@ -199,7 +195,7 @@ def _concat(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("replace", meaning=replaced_text, per_byte=50, reads_text=True, strict=True)
+@function("replace", meaning=replaced_text, per_byte=50, reads_text=True)
 def _replace(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of REPLACE. Its two texts must be literals: a replacement taken from a column could make a row's text grow
     without bound."""
@@ -211,7 +207,7 @@ def _replace(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("length", meaning=len, nodes=("Length",), per_byte=5, reads_text=True, coarse=True, strict=True)
+@function("length", meaning=len, nodes=("Length",), per_byte=5, reads_text=True, coarse=True)
 def _length(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT)
     values = arguments[0].facts.values
@@ -219,7 +215,7 @@ def _length(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
 
 
-@function("regexp_matches", meaning=matches, reads_text=True, strict=True)
+@function("regexp_matches", meaning=matches, reads_text=True)
 def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of regexp_matches(t, pattern): whether a literal pattern matches anywhere in t."""
     want(arguments, Type.TEXT, Type.TEXT)
@@ -232,7 +228,6 @@ def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
     meaning=lambda x, p, r, every: replaced(x[:MOST_TEXT], p, r, every)[:MOST_TEXT],
     reads_text=True,
     coarse=True,
-    strict=True,
 )
 def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of regexp_replace(t, pattern, replacement, everywhere), which replaces the first match or all. All
@@ -248,7 +243,7 @@ def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("split_part", meaning=split_part, per_byte=50, reads_text=True, coarse=True, strict=True)
+@function("split_part", meaning=split_part, per_byte=50, reads_text=True, coarse=True)
 def _split_part(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of split_part(t, separator, n): the n-th part from 1, or ''; separator and n must be literals."""
     want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
@@ -266,7 +261,6 @@ def _split_part(arguments: tuple[Expr, ...]) -> Facts:
     per_byte=5,
     reads_text=True,
     coarse=True,
-    strict=True,
 )
 def _strlen(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of strlen(t): the number of bytes of t in UTF-8."""
@@ -277,7 +271,7 @@ def _strlen(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
 
 
-@function("strpos", meaning=lambda x, y: x.find(y) + 1, reads_text=True, coarse=True, strict=True)
+@function("strpos", meaning=lambda x, y: x.find(y) + 1, reads_text=True, coarse=True)
 def _strpos(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of strpos(t, u): the position of the first u in t, in characters from 1; 0 if there is none."""
     want(arguments, Type.TEXT, Type.TEXT)

@@ -14,6 +14,8 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from dpsql.policy.values import MOST_DIGITS
+
 
 class Type(str, Enum):
     """SQL types. INTEGER has 64 bits, REAL is a double, TIMESTAMP has no time zone. List types occur only in columns of
@@ -132,11 +134,6 @@ def hull(parts: Sequence[Facts], type_: Type) -> Facts:
     if typed and all(part.values is not None for part in typed):
         values = tuple(dict.fromkeys(value for part in typed for value in part.values or () if value is not None))
     return in_decimals(Facts(type_, lower, upper, values, nullable), typed)
-
-
-MOST_DIGITS = 14
-"""Most digits of a decimal in all: a double that is nearest to one is then less than a step of its last digit away, also after a
-few operations."""
 
 
 def digits_of(facts: Facts) -> int | None:

@@ -17,7 +17,7 @@ from dpsql.policy.fields import KeysOf
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
-from dpsql.policy.values import MOST_STEPS, OWNER
+from dpsql.policy.values import MOST_DIGITS, OWNER
 from dpsql.policy.versions import PERIODS, named_state
 from dpsql.policy.yaml_text import Origin, Place, Problems, Unreadable, read_yaml
 from dpsql.privacy.accounting import needs_delta
@@ -337,7 +337,7 @@ def _check_scale(column: PolicyColumn, scale: int, place: Place, problems: Probl
         steps = Fraction(value or 0) * 10**scale
         if steps.denominator != 1:
             problems.add((*place, *key), f"has more digits after the point than the scale, {scale}")
-        elif abs(steps) >= MOST_STEPS:
+        elif abs(steps) >= 10**MOST_DIGITS:
             problems.add((*place, *key), "has more than 14 digits, scale included; so many are exact")
 
 

@@ -25,9 +25,9 @@ MOST_REAL = Fraction(10**15)
 LEAST_REAL = Fraction(1, 10**15)
 MOST_COUNT = 10**9
 MOST_SCALE = 12
-MOST_STEPS = 10**14
-"""Least size of a bound of decimals, in steps of the scale, that is refused: multiplied by the power of ten, the double nearest
-to a smaller decimal is within a tenth of the whole number."""
+MOST_DIGITS = 14
+"""Most digits of a decimal in all, before and after its point: multiplied by a power of ten, the double that is nearest to it is
+within a tenth of the whole number, and after a few operations within half of it."""
 MOST_AMOUNT = Fraction(10**18)
 MOST_TEXT = 1000
 

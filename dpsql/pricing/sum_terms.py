@@ -71,7 +71,7 @@ def in_steps(value: Expr) -> tuple[Expr, int]:
     and 1.
 
     A column is read as the double that is nearest to its decimal; multiplied by a power of ten it is less than half a step from
-    the whole number, because bounds have fewer than `MOST_STEPS` steps (`policy.check`, `plan.intervals.in_decimals`). So are
+    the whole number, because bounds have at most `MOST_DIGITS` digits (`policy.check`, `plan.intervals.in_decimals`). So are
     differences, products and choices of decimals, whose own rounding is a few parts in 2**53.
     """
     if value.facts.scale is None or not value.facts.bounded:

@@ -17,7 +17,7 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import View
-from dpsql.engine.served_tables import UNNAMED
+from dpsql.engine.served_tables import is_versioned
 from dpsql.errors.exceptions import BudgetRefusal, Fault
 from dpsql.ledger import windows
 from dpsql.ledger.accounts import Account
@@ -27,7 +27,7 @@ from dpsql.noise.perturb import Gate, NoisyThreshold
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
-from dpsql.policy.versions import PERIODS, declared_version
+from dpsql.policy.versions import PERIODS
 from dpsql.pricing.above_threshold import ComparedSum
 from dpsql.pricing.options import Options, Reuse
 from dpsql.pricing.plan_check import require_public
@@ -195,8 +195,7 @@ class SessionContext:
 
     def is_given_again(self, options: Options) -> bool:
         """Return whether the answer to a question is stored and given again, free."""
-        is_named = declared_version(self.policy) is not None or not self.engine.data_version(()).startswith(UNNAMED)
-        return options.reuse is not Reuse.OFF and is_named
+        return options.reuse is not Reuse.OFF and is_versioned(self.policy, self.engine)
 
     def again(self, options: Options) -> str:
         """Return what asking the same again costs, as the end of a sentence."""

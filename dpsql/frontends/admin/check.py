@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsql.engine.query import matching
-from dpsql.engine.served_tables import UNNAMED
+from dpsql.engine.served_tables import is_versioned
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.admin.policy_text import scale_of
 from dpsql.ledger import open_ledger
@@ -23,7 +23,7 @@ from dpsql.policy.check import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
 from dpsql.policy.types import DEFAULT_SCHEMAS
-from dpsql.policy.versions import changed, declared_version
+from dpsql.policy.versions import changed
 from dpsql.privacy.loss import plain_decimal
 from dpsql.reuse.store import open_releases
 from dpsql.session.budget import budget_of_everybody, question_price, windows_in_words
@@ -236,8 +236,7 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
             likely = _likely_people(policy, engine, scan)
             if scan:
                 _scan(policy, engine, findings)
-        is_given_again = declared_version(policy) is not None or not engine.data_version(()).startswith(UNNAMED)
-        advice = [*engine.advice(), *([] if is_given_again else [_NO_VERSION])]
+        advice = [*engine.advice(), *([] if is_versioned(policy, engine) else [_NO_VERSION])]
     except Error as error:
         findings.fail(error)
         return
