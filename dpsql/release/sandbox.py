@@ -32,6 +32,7 @@ from dpsql.engine.fair_queue import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPool, DatabaseImage
 from dpsql.release.value_text import value_text
+from dpsql.sql.binder.trees import stands_for_value
 from dpsql.sql.parser import parse_text
 
 DIALECT = DuckDBDialect()
@@ -423,8 +424,6 @@ _UNTRIED = (exp.Paren, exp.Cast, exp.TryCast, exp.Try, exp.AggFunc, exp.Dot, exp
 _WHOLES = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 """Nodes around a function whose arguments are wrapped in TRY, but not the function itself."""
 _UNTRIABLE = (exp.AggFunc, exp.Window, exp.Query, exp.Exists)
-_AS_ROWS = (exp.From, exp.Join, exp.Lateral, exp.In, exp.Any, exp.All, exp.SetOperation, exp.Subquery)
-"""Nodes in which a subquery stands for rows, not for one value."""
 
 
 def total_text(sql: str, days: bool) -> str:
@@ -454,8 +453,7 @@ def _parsed(sql: str) -> exp.Expr:
 
 def _one_value(node: exp.Subquery) -> None:
     """Make a subquery that stands for one value NULL if it has several rows."""
-    as_rows = isinstance(node.parent, _AS_ROWS) and node.arg_key in ("this", "query", "expression")
-    if not as_rows and node.parent is not None:
+    if stands_for_value(node):
         rows = node.this.sql(dialect=_WRITTEN)
         node.replace(_parsed(f"(SELECT CASE WHEN count(*) < 2 THEN any_value(v) END FROM ({rows}) AS o(v))"))
 

@@ -325,9 +325,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     planned, stored = lookup.planned, lookup.blocks
     blocks = planned.price.blocks
     missing = [priced for priced, release in zip(blocks, stored, strict=True) if release is None]
-    charged = PrivacyLoss.nothing()
-    for priced in missing:
-        charged = charged + priced.loss
+    charged = sum((priced.loss for priced in missing), PrivacyLoss.nothing())
     if any(map(is_charged, missing)):
         context.planner.require_least(charged)
     confidence = planned.options.confidence

@@ -317,12 +317,13 @@ def _folded(expression: Expr) -> str:
     if not isinstance(expression, Call) or expression.function not in ("clamp", "least", "greatest"):
         return ""
     columns = [part for part in expression.arguments if isinstance(part, Column)]
-    ends = [part.value for part in expression.arguments if isinstance(part, Literal)]
-    if len(columns) != 1 or len(ends) != len(expression.arguments) - 1 or not columns[0].facts.type.numeric:
+    literals = [part.value for part in expression.arguments if isinstance(part, Literal)]
+    if len(columns) != 1 or len(literals) != len(expression.arguments) - 1 or not columns[0].facts.type.numeric:
         return ""
-    facts, name = columns[0].facts, _plain(columns[0].name)
-    low = ends[0] if expression.function == "clamp" else max(ends) if expression.function == "greatest" else None
-    high = ends[-1] if expression.function == "clamp" else min(ends) if expression.function == "least" else None
+    facts, name, ends = columns[0].facts, _plain(columns[0].name), [end for end in literals if end is not None]
+    clamps = expression.function == "clamp"
+    low = ends[0] if clamps else max(ends, default=None) if expression.function == "greatest" else None
+    high = ends[-1] if clamps else min(ends, default=None) if expression.function == "least" else None
     moved = []
     if low is not None and facts.lower is not None and facts.lower < low:
         end = plain_decimal(Fraction(low))

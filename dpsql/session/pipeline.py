@@ -388,19 +388,18 @@ def _measured(
     blocks = planned.price.blocks
     missing = [index for index, part in enumerate(stored) if part is None]
     charge.look_at(read_tables(planned, missing))
-    loss = PrivacyLoss.nothing()
-    for index in missing:
-        loss = loss + blocks[index].loss
+    loss = sum((blocks[index].loss for index in missing), PrivacyLoss.nothing())
     if any(is_charged(blocks[index]) for index in missing):
         context.planner.require_least(loss)
     receipt_id = request.id or uuid.uuid4().hex
     measurement = MissingBlocks(context, planned, stored, request, missing, receipt_id)
+    standing = notices(NoticedQuestion(context, planned), Shown.STANDING)  # what fails here must cost nothing
     reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))
     planned = measurement.run(charge)
     charge.commit()
     released = tuple(part for part in stored if part is not None)
     with TRACES.span("answer"):
-        return _release(context, planned, released, loss, receipt_id, reused=False, accounts=reservation.accounts)
+        return _release(context, planned, released, loss, receipt_id, standing, accounts=reservation.accounts)
 
 
 class MissingBlocks:
@@ -478,7 +477,7 @@ def stored_answer(
     """Return the free answer to a question whose blocks are all stored, or that has none."""
     receipt_id = stored[0].receipt if stored else request_id or uuid.uuid4().hex
     with TRACES.span("answer"):
-        return _release(context, planned, stored, PrivacyLoss.nothing(), receipt_id, reused=bool(stored), accounts=None)
+        return _release(context, planned, stored, PrivacyLoss.nothing(), receipt_id, reused=bool(stored))
 
 
 def _release(
@@ -487,13 +486,14 @@ def _release(
     stored: tuple[PaidBlock, ...],
     loss: PrivacyLoss,
     receipt_id: str,
+    standing: tuple[str, ...] = (),
     *,
-    reused: bool,
-    accounts: Mapping[str, Account] | None,
+    reused: bool = False,
+    accounts: Mapping[str, Account] | None = None,
 ) -> Release:
     """Return the answer. Its receipt is the receipt of its charge or, if nothing was charged, of the first charge.
 
-    `accounts` is the state of the ledger after the charge.
+    `standing`: its notices that stand for many answers, if they are known. `accounts`: the ledger's state after the charge.
     """
     budget = context.accounts.budget(planned.options, accounts)
     empty = planned.plan.empty
@@ -506,7 +506,7 @@ def _release(
     receipt = Receipt(
         receipt_id, loss, Remaining(budget), describe_loss(loss), reused, notices(question, Shown.ANSWER),
         "nothing" if price is None else price.after(),
-        notices(question, Shown.STANDING) if previous is None else previous.receipt.standing,
+        standing or (notices(question, Shown.STANDING) if previous is None else previous.receipt.standing),
     )  # fmt: skip
     if previous is not None:
         receipt = _with_columns(receipt, context, planned, previous)

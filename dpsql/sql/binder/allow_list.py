@@ -88,7 +88,7 @@ def _check_slots(node: exp.Func) -> None:
 
 
 def _is_zero(divisor: object) -> bool:
-    """Return whether a divisor is the literal 0, with which the sandbox would fail for every row."""
+    """Return whether a divisor is the literal 0, with which no quotient has a value."""
     while isinstance(divisor, (exp.Neg, exp.Paren)):
         divisor = divisor.this
     return isinstance(divisor, exp.Literal) and not divisor.is_string and float(str(divisor.this).replace("_", "")) == 0
@@ -114,7 +114,7 @@ def check_node(node: exp.Expr) -> None:
         raise refuse("clause", what=sql_word(node), position=place(node), hint=hint)
     if isinstance(node, exp.Literal) and not node.is_string:
         _check_number(node)
-    if isinstance(node, (exp.Mod, exp.IntDiv)) and _is_zero(node.expression):
+    if isinstance(node, (exp.Mod, exp.IntDiv, exp.Div)) and _is_zero(node.expression):
         raise refuse("wrong_arguments", function=sql_word(node), reason="divides by zero here", position=place(node))
     if isinstance(node, exp.Func):
         _check_slots(node)

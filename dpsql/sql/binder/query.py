@@ -93,6 +93,7 @@ from dpsql.sql.binder.trees import (
     put_in_front,
     rebuild,
     rename,
+    stands_for_value,
     with_names,
 )
 from dpsql.sql.binder.written_rows import column_names, in_from, with_facts, written_rows
@@ -314,11 +315,16 @@ class QueryBinder:
         promised = {positions for positions, _, _ in bound.declared}
         result = self._result(bound, node)
         if not bound.unique | promised >= results.ONE_ROW:
-            if any(table.name in self.blocks for table in result.query.find_all(exp.Table)):
+            if self._reads_blocks(result.query):
                 raise refuse("several_rows", position=place(node))
             result = replace(result, value_at=place(node) or 1)
             self.results[result.query.sql(dialect())] = result
         return ReleasedValue(result.name, replace(result.columns[0].facts, values=None, nullable=True))
+
+    def _reads_blocks(self, tree: exp.Expr) -> bool:
+        read = {table.name for table in tree.find_all(exp.Table)}
+        commons = (common for name, common in self.common if name in read)
+        return not read.isdisjoint(self.blocks) or any(map(self._reads_blocks, commons))
 
     def _result(self, bound: Released, node: exp.Expr, null_safe: Collection[int] = ()) -> Result:
         """Return the entry of a result, adding it if it is new: equal results are released once. Values that do not fit the type
@@ -526,7 +532,14 @@ class QueryBinder:
             except Error as error:
                 raise correlated.of_people(self, node, environment, error) from None
             if isinstance(bound, Released):
-                self._inner.add(node, bound.work + self._inner.rows, is_alone(node))
+                self._inner.add(node, bound.work + self._inner.rows, alone := is_alone(node))
+                if (
+                    alone
+                    and stands_for_value(node)
+                    and not bound.unique >= results.ONE_ROW
+                    and self._reads_blocks(bound.tree)
+                ):
+                    raise refuse("several_rows", position=place(node))
         self._inside -= 1
         if isinstance(bound, Protected):
             raise refuse("raw_rows", position=place(node), hint=correlated.COUNTED)

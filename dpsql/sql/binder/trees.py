@@ -28,6 +28,13 @@ SQL_TYPES = {
 }  # fmt: skip
 
 
+def stands_for_value(node: exp.Expr) -> bool:
+    """Return whether a query in an expression over results is a subquery that stands for one value, and not for rows."""
+    of_rows = (exp.From, exp.Join, exp.Lateral, exp.In, exp.Any, exp.All, exp.SetOperation, exp.Subquery)
+    as_rows = isinstance(node.parent, of_rows) and node.arg_key in ("this", "query", "expression")
+    return isinstance(node, exp.Subquery) and not as_rows and node.parent is not None
+
+
 def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> object:
     """Return a copy of a tree. `special` may replace a node; every other node must be on the allow-list."""
     if isinstance(value, list):

@@ -44,8 +44,7 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
             if not node.args.get("quoted"):
                 node.set("this", "".join(c.lower() if c.isascii() else c for c in node.name))
         elif isinstance(node, exp.Div):
-            sides = (node.this, node.expression)
-            node.meta[WHOLE] = not any(_is_real(side, reals) for side in sides)
+            _mark_whole(node, reals)
         elif isinstance(node, exp.Cast):
             if (length := _cast_length(node)) is not None:
                 if length.name == "0":
@@ -87,6 +86,16 @@ def _require_distinct_names(query: exp.Query) -> None:
                 raise refuse("ambiguous_column", name=name, hint="give the columns names that differ not only in case")
 
 
+def _mark_whole(node: exp.Div, reals: frozenset[str]) -> None:
+    """Note whether a quotient is whole over rows; one of whole literals is whole everywhere, because they are no estimates."""
+    sides = (node.this, node.expression)
+    node.meta[WHOLE] = not any(_is_real(side, reals) for side in sides)
+    parts = [part for side in sides for part in side.walk()]
+    if all(part.is_int if isinstance(part, exp.Literal) else isinstance(part, _ARITHMETIC) for part in parts):
+        node.replace(exp.IntDiv(this=sides[0].copy(), expression=sides[1].copy()))
+
+
+_ARITHMETIC = (exp.Neg, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod)
 _REAL = (
     exp.Extract, exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Sign, exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day,
     exp.Hour, exp.Minute, exp.Second, exp.DayOfWeek, exp.DayOfYear,

@@ -22,3 +22,14 @@ SELECT COUNT(*) FROM visits AS v WHERE 10 < (SELECT price FROM prices AS r WHERE
 -- sqlstate: 21000
 -- at: w FROM
 SELECT COUNT(*) FROM visits AS v WHERE 'a' < (SELECT w FROM (VALUES ('er', 'b'), ('er', 'c')) AS r(k, w) WHERE r.k = v.ward)
+
+-- query: groups_beside_a_result
+-- sqlstate: 21000
+-- at: COUNT(*) / 2
+SELECT ward, (SELECT COUNT(*) / 2 FROM visits GROUP BY ward) AS n FROM visits GROUP BY ward
+
+-- query: groups_of_with
+-- sqlstate: 21000
+-- at: n FROM large)
+WITH wards AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward), large AS (SELECT n FROM wards WHERE n > 3)
+SELECT ward FROM wards WHERE n > (SELECT n FROM large)

@@ -262,3 +262,8 @@ SELECT COUNT(*) FROM visits WHERE lpad(nights, 3, '0') = '001'
 -- sqlstate: 42883
 -- at: replace
 SELECT COUNT(*) FROM visits WHERE replace(ward, 'e') = 'r'
+
+-- query: quotient_of_a_count_by_zero
+-- sqlstate: 42883
+-- at: COUNT(*) / -(0.0)
+SELECT COUNT(*) / -(0.0) FROM visits

@@ -34,6 +34,8 @@ def _said(session: Session, key: str, tables: str = "patients", where: str = "")
         ("least(age, 90)", ["age is counted from 90 to 120 in the group 90"]),
         ("greatest(age, 18)", ["age is counted from 0 to 18 in the group 18"]),
         ("clamp(age, 18, 90)", ["age is counted from 0 to 18 in the group 18 and from 90 to 120 in the group 90"]),
+        ("greatest(NULL, age, 18, NULL)", ["age is counted from 0 to 18 in the group 18"]),
+        ("least(age, NULL)", []),
         ("least(age, 120)", []),
         ("clamp(age, -5, 130)", []),
         ("age", []),

@@ -69,6 +69,7 @@ DIFFERENT = [
     "SELECT SUM(EXTRACT(second FROM seen)) AS n FROM facts",
     "SELECT SUM(date_part('second', seen + INTERVAL '1 minute') / 4) AS n FROM facts WHERE EXTRACT(SECOND FROM seen) > 30",
     "SELECT COUNT(*) AS Total FROM facts",
+    "SELECT (7 + 2 * -4) / 2 / 1 + COUNT(*) AS n FROM facts LIMIT 3 / 2",
 ]
 ROWS_OF_SERIES = [
     "SELECT COUNT(*) AS n FROM facts, (SELECT generate_series(1, 3) AS k) AS g WHERE tens = k",
