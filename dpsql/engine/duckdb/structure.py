@@ -49,9 +49,10 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
             return {name: SourceTable(_described(f"read_parquet({constant(str(first))})"))}
         if is_file(first.name):  # types would be guessed from values: only the header is read
             dialect = dialect_of(first)
-            header = header_of(first, dialect)
-            # A policy cannot name a column without a name: most often it numbers the rows.
-            columns = dict.fromkeys(filter(None, header), "VARCHAR")
+            # A policy cannot name a column without a name, which most often numbers the rows, nor one of two with one name.
+            times = Counter(map(str.lower, header := header_of(first, dialect)))
+            repeated = "A NAME THAT THE HEADER REPEATS"
+            columns = {column: repeated if times[column.lower()] > 1 else "VARCHAR" for column in header if column}
             return {name: SourceTable(columns, delimiter=dialect.delimiter, encoding=dialect.encoding)}
         if first.suffix.lower() in (".tsv", ".txt"):
             problem = "files of cells have names that end in .csv or .csv.gz, whatever separates the cells: rename it"
@@ -95,8 +96,7 @@ def _database(source: Path) -> dict[str, SourceTable]:
 
 
 def _names(tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the name in the policy of each (schema, table): its own name if no other schema has it or if it is in `main`;
-    otherwise the name preceded by its schema."""
+    """Return the policy's name of each (schema, table): its own if it is in `main` or alone, else its schema's before it."""
     listed = list(tables)
     times = Counter(table.lower() for _, table in listed)
     return {
@@ -110,5 +110,5 @@ def _empty(schema: str, table: str, name: str) -> SourceTable:
     if schema == "main":
         return SourceTable({})
     plain = plain_name(schema) == schema and schema.lower() not in DEFAULT_SCHEMAS
-    same = plain and name == table
-    return SourceTable({}, source=None if same else f"{schema}.{table}", schema=schema if plain else None)
+    source = None if plain and name == table else f"{schema}.{table}"
+    return SourceTable({}, source=source, schema=schema if plain else None)

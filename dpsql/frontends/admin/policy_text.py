@@ -290,9 +290,7 @@ def _starter_table(
             columns[column], remarks[path] = None, f"# column {quoted(column)} {_NO_PLAIN_NAME}"
         elif (choice := columns[column]) is None:
             remarks[path] = f"# {yaml_scalar(column)} is {type_in_words(engine_type)}, which dpsql does not read"
-        elif engine_type == "TIME":
-            columns[column] = replace(choice, bounds=("0", "86400"))
-        elif column not in keys and not table.delimiter:
+        elif column not in keys and choice.bounds is None and not table.delimiter:
             remarks[path] = _OPEN.get(choice.type, "")
     return TableChoice(table, False, max_rows, tuple(table.primary_key), links, columns=columns)
 
@@ -333,12 +331,11 @@ def unit_of(text: str, tables: Mapping[str, SourceTable]) -> Unit:
 
 def column_of(table: SourceTable, column: str) -> ColumnChoice | None:
     """Return a column as the source has it, without bounds and domain; None for a type that dpsql does not read."""
-    engine_type = table.columns[column]
-    type_ = type_of(engine_type)
-    if type_ is None:
+    if (type_ := type_of(engine_type := table.columns[column])) is None:
         return None
     filled, in_source = column in table.filled, table.renamed.get(column)
-    return ColumnChoice(type_, filled=filled, in_source=in_source, scale=scale_of(engine_type))
+    bounds = ("0", "86400") if engine_type == "TIME" else None
+    return ColumnChoice(type_, bounds, filled=filled, in_source=in_source, scale=scale_of(engine_type))
 
 
 def source_link(source: Path | str, path: Path) -> str:
@@ -395,8 +392,8 @@ def scale_of(engine_type: str) -> int | None:
 def type_in_words(engine_type: str) -> str:
     """Return the name of an engine's type without its contents: names of fields and values of an ENUM are texts of other
     people."""
-    match = re.match("[A-Z0-9_ ]*", engine_type)
-    inner = match[0].strip() if match else ""
+    match = re.match('"NULL"|[A-Z0-9_ ]*', engine_type)
+    inner = match[0].strip(' "') if match else ""
     return f"{inner}[]" if engine_type.endswith("]") else inner
 
 
@@ -441,6 +438,7 @@ def column_choice(answer: str, stored: ColumnChoice, *, typed: bool) -> ColumnCh
     type_ = type_ or _type_of_bounds(bounds) or "text"
     if type_ == "text" and bounds is not None:
         raise WrongAnswer("texts have no bounds: list the values, or say nothing")
+    bounds = bounds or (None if domain else stored.bounds)
     choice = replace(stored, type=type_, bounds=bounds, domain=domain, filled=filled)
     problems = policy_problems(_PROBE % choice.text())
     if problems:
@@ -470,16 +468,16 @@ def _type_of_bounds(bounds: tuple[str, str] | None) -> str | None:
 
 
 def _listed(answer: str) -> tuple[str, ...]:
-    """Return the values of a comma-separated list, with or without brackets; values may be in double quotes."""
+    """Return the values of a comma-separated list, with or without brackets; blanks in double quotes stay."""
     bracketed = answer.startswith("[") and answer.endswith("]")
     inside = answer[1:-1] if bracketed else answer
     if not bracketed and "," not in inside:
         raise WrongAnswer(f"write bounds as `LOWER to UPPER`, and a list of one value as [{answer}]")
     try:
-        (row,) = csv.reader([inside], skipinitialspace=True)
+        outside = re.sub(r'("(?:[^"]|"")*")|\s+(?=,|$)', lambda found: found[1] or "", inside)
+        (values,) = map(tuple, csv.reader([outside], skipinitialspace=True))
     except (csv.Error, ValueError):
         raise WrongAnswer("write the values of a list with commas between them") from None
-    values = tuple(value.strip() for value in row)
     if not values or not all(value.isprintable() and value for value in values):
         raise WrongAnswer("a value of the list is empty, or has characters that cannot be seen")
     return values

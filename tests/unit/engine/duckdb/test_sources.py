@@ -391,11 +391,12 @@ def test_a_connection_is_looked_at_with_one_cursor_for_each_question(
 def test_a_starter_policy_reads_the_header_alone(tmp_path: Path, delimiter: str) -> None:
     from dpsql.frontends.admin.policy_text import write_starter
 
-    (tmp_path / "s.csv").write_bytes(delimiter.join(["i", '"n m"', "x"]).encode() + b'\n1,"\xff')
+    (tmp_path / "s.csv").write_bytes(delimiter.join(["i", '"n m"', "x", "X"]).encode() + b'\n1,"\xff')
     write_starter(tmp_path / "s.csv", tmp_path / "s.yaml", "row")
     text = (tmp_path / "s.yaml").read_text()
     assert "      i: {type: text}" in text and '      n_m: {type: text, from: "n m"}' in text
     assert ("csv: {delimiter:" in text) == (delimiter != ",")
+    assert "# x is A NAME THAT THE HEADER REPEATS" in text and "X: {" not in text
 
 
 def test_too_many_open_files_tell_no_path(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

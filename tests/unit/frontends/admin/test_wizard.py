@@ -160,14 +160,17 @@ def test_types_of_a_source_write_nothing_into_its_policy(bare_clinic: Clinic, dp
     hostile = 'STRUCT("a\n    public: true\n    x" INTEGER)'
     with duckdb.connect("odd.duckdb") as connection:
         lists = "l INTEGER[], d DECIMAL(5, 2)[], w TIMESTAMP[]"
-        connection.execute(f"CREATE TABLE t (s {hostile}, m MAP(ENUM('secret'), INTEGER), {lists}, u ENUM('a\nb'))")
-    Path("answers.yaml").write_text("unit: row\npeople: 1000\n")
+        connection.execute(
+            f"CREATE TABLE t (s {hostile}, m MAP(ENUM('secret'), INTEGER), {lists}, u ENUM('a\nb'), k INTEGER, day DATE, PRIMARY KEY (k, day))"
+        )
+    Path("answers.yaml").write_text("unit: row\nt.k: 0 to 9\npeople: 1000\n")
     outcome = dpsql("init", "--from", "odd.duckdb", "--out", "odd.yaml", "--unit", "row", *way)
     text = Path("odd.yaml").read_text()
     assert "    public: true" not in text and "secret" not in text + outcome.err and "u: {type: text}" in text
     said = text if "--starter" in way else outcome.err
     assert all(kind in said for kind in ("STRUCT", "MAP", "INTEGER[]", "DECIMAL[]", "TIMESTAMP[]"))
     assert load_policy(Path("odd.yaml")).is_protected("t")
+    assert ("k: {type: integer, nullable: false, lower: 0, upper: 9}" in text) == ("--answers" in way)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +189,7 @@ def test_types_of_a_source_write_nothing_into_its_policy(bare_clinic: Clinic, dp
         ("text a, b", None, '{type: text, domain: ["a", "b"]}'),
         ('"a, b", c', "text", '{type: text, domain: ["a, b", "c"]}'),
         ("[date]", "text", '{type: text, domain: ["date"]}'),
+        ('a , " b", "c, " ', "text", '{type: text, domain: ["a", " b", "c, "]}'),
         ("1, 2, 3", "integer", "{type: integer, domain: [1, 2, 3]}"),
         ("null, no, 1", "text", '{type: text, domain: ["null", "no", "1"]}'),
         ("a, b not null", "text", '{type: text, nullable: false, domain: ["a", "b"]}'),
