@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -118,9 +119,7 @@ class Release:
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
         """Name, type and noisiness of each column."""
-        return tuple(
-            replace(column, source=(self, position)) for position, column in enumerate(_columns(self.answered))
-        )
+        return _columns(self.answered, self)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows as tuples of Python values (int, float, str, bool, date, datetime, None)."""
@@ -193,7 +192,7 @@ class Release:
     def described(self) -> tuple[DescribedColumn, ...]:
         """The columns with everything that is known of their numbers, as data; every door reads this."""
         if self._bars.described is None:
-            columns = [(column.name, column.type, column.noisy) for column in _columns(self.answered)]
+            columns = [(column.name, column.type, column.noisy) for column in self.columns]
             self._bars.described = describe(columns, self.answered, self.bars, self.facts)
         return self._bars.described
 
@@ -368,16 +367,18 @@ def rehearse_numbers(sandbox: Sandbox, remainder: Remainder, display: Presentati
             raise
 
 
-def _columns(answered: Answer) -> tuple[OutputColumn, ...]:
+def _columns(answered: Answer, release: Release | None = None) -> tuple[OutputColumn, ...]:
     named = enumerate(zip(answered.table.schema, answered.noisy, strict=True))
     return tuple(
         OutputColumn(
-            field.name, sql_type(field.type), noisy, position in answered.of_groups, position in answered.if_all_exist
+            field.name, sql_type(field.type), noisy, position in answered.of_groups, position in answered.if_all_exist,
+            None if release is None else (release, position),
         )
         for position, (field, noisy) in named
-    )
+    )  # fmt: skip
 
 
+@lru_cache(maxsize=256)
 def sql_type(type_: pa.DataType) -> Type:
     """Return the SQL type for an Arrow type that `sandbox.plain` returns."""
     kinds = (

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Context, Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 from numpy import float32
@@ -99,6 +100,8 @@ def float_text(value: Any, single: bool = False, digits: int = 1) -> str:
     """Return the text of a floating-point number, of single or double precision: as few digits as tell it apart, or with
     `digits` (extra_float_digits) of 0 or less so many fewer than 15 (or 6)."""
     number = float(value)
+    if -1e15 < number < 1e15 and digits > 0 and not single and "e" not in (text := repr(number)):
+        return text.removesuffix(".0")  # Python's own text of these is PostgreSQL's
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -107,18 +110,12 @@ def float_text(value: Any, single: bool = False, digits: int = 1) -> str:
     if digits <= 0:
         return f"{number:.{max(most + digits, 1)}g}"
     text = str(float32(number)) if single else repr(number)
-    if not single and "e" not in text and abs(number) < 1e15:  # Python's own text of these is PostgreSQL's
-        return text.removesuffix(".0")
     sign, power = "-" * text.startswith("-"), Decimal(text).adjusted()
     significant = re.sub(r"[-.]", "", text.partition("e")[0]).strip("0") or "0"
     if number == 0 or -5 < power < most:
         return format(Decimal(text), "f").removesuffix(".0")
     point = "." if len(significant) > 1 else ""
     return f"{sign}{significant[0]}{point}{significant[1:]}e{'-' if power < 0 else '+'}{abs(power):02}"
-
-
-def _write_float(value: Any) -> str:
-    return float_text(value)
 
 
 def _read_float(text: str) -> float:
@@ -243,7 +240,7 @@ def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return _write_float(value)
+        return float_text(value)
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
 
 
@@ -253,7 +250,8 @@ def _text(name: str, size: int = -1) -> Codec:
 
 def _floating(name: str, size: int, form: str) -> Codec:
     send, receive = _packed(form, float)
-    return Codec(name, size, lambda value: float_text(value, single=size == 4), send, _read_float, receive)
+    write = partial(float_text, single=True) if size == 4 else float_text
+    return Codec(name, size, write, send, _read_float, receive)
 
 
 def receive_array(data: bytes) -> list[Any]:

@@ -25,7 +25,7 @@ BATCH_BYTES = 1 << 18
 _CONVERTED_TIMES = 6
 """Number of copies of a large row that there are while it is sent: values of Python, bytes of each, the message, the socket's."""
 _NULL = struct.pack("!i", -1)
-_LENGTH = struct.Struct("!i")
+_LENGTH = struct.Struct("!i").pack
 
 OIDS = {
     Type.INTEGER: e.INT8, Type.REAL: e.FLOAT8, Type.TEXT: e.TEXT, Type.BOOLEAN: e.BOOL, Type.DATE: e.DATE,
@@ -150,14 +150,18 @@ class Rows:
         """The number of rows not fetched yet."""
         return int(self.table.num_rows) - self.position
 
-    def fetch(self, most: int | None) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the next `most` rows (None: all that are left) in batches of Python values. Raises memory_full for a large row
+    def fetch(self, most: int | None, formats: Sequence[int]) -> Iterator[list[tuple[bytes | None, ...]]]:
+        """Yield the next `most` rows (None: all that are left) in batches of values as bytes. Raises memory_full for a large row
         that there is no room to convert; it is not fetched then."""
+        to_bytes = writers(self.fields, formats)
         end = self.position + (self.left if most is None else min(most, self.left))
         while self.position < end:
             part = self._next(end - self.position)
             with self._converting(part.nbytes):
-                columns = [column.to_pylist() for column in part.columns]
+                columns = [
+                    [None if value is None else write(value) for value in column.to_pylist()]
+                    for column, write in zip(part.columns, to_bytes, strict=True)
+                ]
                 self.position += part.num_rows
                 yield list(zip(*columns, strict=True)) if columns else [()] * part.num_rows
         self.close_if_fetched()
@@ -198,20 +202,15 @@ class Rows:
 
     def messages(self, most: int | None, formats: Sequence[int]) -> Iterator[bytes]:
         """Yield the next `most` rows as DataRow messages, many in each piece of bytes."""
-        to_bytes = writers(self.fields, formats)
-        for batch in self.fetch(most):
-            yield b"".join(message(b"D", data_row(row, to_bytes)) for row in batch)
+        for batch in self.fetch(most, formats):
+            yield b"".join([message(b"D", data_row(row)) for row in batch])
 
 
-def data_row(row: Sequence[Any], to_bytes: Sequence[Any]) -> bytes:
+def data_row(row: Sequence[bytes | None]) -> bytes:
     """Return the body of a DataRow message, which is a row of binary COPY as well."""
     parts = [struct.pack("!h", len(row))]
-    for value, write in zip(row, to_bytes, strict=True):
-        if value is None:
-            parts.append(_NULL)
-        else:
-            data = write(value)
-            parts += (_LENGTH.pack(len(data)), data)
+    for data in row:
+        parts += (_NULL,) if data is None else (_LENGTH(len(data)), data)
     return b"".join(parts)
 
 
@@ -276,26 +275,21 @@ def _options(options: dict[str, str]) -> CopyOptions:
 def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:
     """Yield the messages CopyOutResponse, CopyData for each row, and CopyDone."""
     binary = options.form == "binary"
-    to_bytes = writers(rows.fields, (int(binary),) * len(rows.fields))
     start = copy_out(len(rows.fields), binary)
     if options.header:
         names = [field.name.encode("utf-8", "replace") for field in rows.fields]
         start += copy_data(_line(names, options))
     first = _HEADER if binary else b""
-    for batch in rows.fetch(None):
+    for batch in rows.fetch(None, (int(binary),) * len(rows.fields)):
         pieces = []
         for row in batch:
-            data = data_row(row, to_bytes) if binary else _line(_cells(row, to_bytes), options)
+            data = data_row(row) if binary else _line(row, options)
             # Some drivers expect the header in the same message as the first row.
             pieces.append(copy_data(first + data))
             first = b""
         yield start + b"".join(pieces)
         start = b""
     yield start + (copy_data(first + b"\xff\xff") if binary else b"") + COPY_DONE
-
-
-def _cells(row: Sequence[Any], to_bytes: Sequence[Any]) -> list[bytes | None]:
-    return [None if value is None else write(value) for value, write in zip(row, to_bytes, strict=True)]
 
 
 def _line(cells: Sequence[bytes | None], options: CopyOptions) -> bytes:

@@ -572,26 +572,27 @@ class ClientConnection:
             async with asyncio.timeout(self._server.limits.idle_seconds):
                 kind, body = await self._message(MOST_MESSAGE)
             self._idle = False
-            try:
-                message = m.read_message(kind, body)
-            except Error as error:
-                if error.slug != "wire_encoding":
-                    raise
-                await self._send(backend.rejected(kind, error))
-                continue
-            if isinstance(message, m.Terminate):
+            if kind == b"X":
                 return
-            if isinstance(message, m.Password):
-                raise refuse("wire_state")
+            sent = [(kind, _read(kind, body))]
+            # A question that is prepared is five messages, which most clients send together: one thread answers them at once.
+            while kind in _UNFINISHED and self._has_message():
+                kind, body = await self._message(MOST_MESSAGE)
+                sent.append((kind, _read(kind, body)))
             if not self._server.logins.may_stay(login.user):
                 audit("login_ended", user=login.user, address=self.address, connection=self._number)
                 raise refuse("login_ended", user=login.user)
             self._require_policy(login.user)
-            pieces = backend.handle(message)
+            pieces = _answers(backend, sent)
             is_last = False
             while not is_last:
                 gathered, is_last = await self._server.work(_gathered, pieces)
                 await self._send(gathered)
+
+    def _has_message(self) -> bool:
+        """Return whether another whole message has arrived that does not end the connection."""
+        waiting: bytearray = self._reader._buffer  # type: ignore[attr-defined]
+        return len(waiting) >= 5 and waiting[:1] != b"X" and len(waiting) > struct.unpack_from("!I", waiting, 1)[0]
 
     def _require_policy(self, user: str) -> None:
         """Raise policy_changed if the policy being served differs for `user` from the one that the session began with."""
@@ -641,6 +642,31 @@ class ClientConnection:
         with suppress(Exception):
             self._writer.write(error_bytes(error, "FATAL"))
             await asyncio.wait_for(self._writer.drain(), 1)
+
+
+_UNFINISHED = frozenset({b"P", b"B", b"D", b"E", b"C"})
+"""Kinds of messages that belong to one question with those after them."""
+
+
+def _read(kind: bytes, body: bytes) -> m.Message | Error:
+    """Return a message, or what is wrong with its text. Raises wire_message, wire_unknown, wire_state."""
+    try:
+        message = m.read_message(kind, body)
+    except Error as error:
+        if error.slug != "wire_encoding":
+            raise
+        return error
+    if isinstance(message, m.Password):
+        raise refuse("wire_state")
+    return message
+
+
+def _answers(backend: Backend, messages: list[tuple[bytes, m.Message | Error]]) -> Iterator[bytes]:
+    for kind, message in messages:
+        if isinstance(message, Error):
+            yield backend.rejected(kind, message)
+        else:
+            yield from backend.handle(message)
 
 
 def _gathered(pieces: Iterator[bytes]) -> tuple[bytes, bool]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.rows import CopyOptions, ResultField, Rows, copy_messages
+from dpsql.frontends.pgwire.rows import CopyOptions, ResultField, Rows, copy_messages, writers
 
 TEXT, CSV, BINARY = CopyOptions(), CopyOptions("csv", ",", ""), CopyOptions("binary")
 
@@ -58,9 +59,9 @@ def test_text_escapes_what_would_end_a_cell(value: str | None, written: str) -> 
 
 def test_a_text_that_utf8_cannot_hold_does_not_stop_the_rows() -> None:
     class Surrogates(Rows):
-        def fetch(self, most: int | None) -> Any:
-            assert most is None
-            yield [("a\ud800",)]
+        def fetch(self, most: int | None, formats: Sequence[int]) -> Any:
+            (write,) = writers(self.fields, formats)
+            yield [(write("a\ud800"),)]
 
     rows = Surrogates((ResultField("n\ud800", e.TEXT),), pa.table({"n": ["x"]}))
     assert copied(rows, CopyOptions(header=True)) == [b"n?\n", b"a?\n"]
