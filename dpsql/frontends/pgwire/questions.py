@@ -32,6 +32,7 @@ from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
 from dpsql.frontends.pgwire.constants.answers import parsed as constant_select
 from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
+from dpsql.frontends.pgwire.constants.types import stopped_by
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
@@ -333,13 +334,15 @@ class Questions:
         return constant
 
     def _run_constant(self, prepared: PreparedStatement, values: Sequence[str | None], held: Held) -> StatementResult:
-        constant = self._constant(prepared, values)
-        try:
-            table = constant.table()
-        except Large:
-            table = self._large_constant(prepared, values)
-        except Elsewhere:
-            raise said("0A000", "a value of this question is beyond what is computed here") from None
+        with self.stop.waiting(self.settings.statement_seconds()):
+            try:
+                with stopped_by(self.stop.check):
+                    constant = self._constant(prepared, values)
+                    table = constant.table()
+            except Large:
+                table = self._large_constant(prepared, values)
+            except Elsewhere:
+                raise said("0A000", "a value of this question is beyond what is computed here") from None
         held.resize(table.get_total_buffer_size())
         return StatementResult("SELECT", tuple(starmap(ResultField, constant.columns)), table)
 

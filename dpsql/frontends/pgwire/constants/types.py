@@ -15,7 +15,8 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
@@ -84,17 +85,31 @@ class Record:
 
 
 class _Clock(threading.local):
-    """The processor time of a thread at which its statement ends, and the most cells or parts of one of its rows."""
+    """The processor time of a thread at which its statement ends, what raises once it is to end before, and the most cells or
+    parts of one of its rows."""
 
     until = math.inf
+    check: Callable[[], None] | None = None
     width = 20
 
 
 _CLOCK = _Clock()
 
 
+@contextmanager
+def stopped_by(check: Callable[[], None]) -> Iterator[None]:
+    """Call `check`, which raises once the statement is to end, at each step of what this thread computes in the context."""
+    _CLOCK.check = check
+    try:
+        yield
+    finally:
+        _CLOCK.check = None
+
+
 def step() -> None:
     """Count a step of a statement. Raises sandbox_time beyond `MOST_SECONDS`: the statement runs in the server itself."""
+    if _CLOCK.check is not None:
+        _CLOCK.check()
     if time.thread_time() > _CLOCK.until:
         raise refuse("sandbox_time")
 

@@ -4,13 +4,16 @@ is not charged."""
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, error_of, framed, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic
 
+from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.stop import Stop
 
 
@@ -167,3 +170,18 @@ def test_who_has_left_begins_nothing() -> None:
     stop.leave()
     with pytest.raises(Exception, match="cancel"), stop.running(lambda: None, None):
         pass
+
+
+def test_a_cancel_ends_a_statement_that_reads_no_table(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = Questions._constant
+
+    def after_a_cancel(self: Questions, prepared: Any, values: Any) -> Any:
+        self.stop.ask()
+        while not self.stop.requested:
+            time.sleep(0.001)
+        return usual(self, prepared, values)
+
+    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+    monkeypatch.setattr(Questions, "_constant", after_a_cancel)
+    with gated(clinic) as port:
+        assert error_of(logged_in(port).query("SELECT upper('a')"))["C"] == "57014"
