@@ -12,9 +12,6 @@ from typing import Any
 
 from dpsql.engine.contract import Engine, SourceTable
 from dpsql.engine.dialect import Dialect
-from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.postgresql.dialect import PostgreSQLDialect
-from dpsql.engine.spark.dialect import SPARK
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import REGISTRY
 from dpsql.policy import Policy
@@ -149,6 +146,10 @@ Written by `python -m dpsql.engine.registry > docs/engines.md`.
 
 def page() -> str:
     """Return the text of the page."""
+    from dpsql.engine.duckdb.dialect import DUCKDB
+    from dpsql.engine.postgresql.dialect import PostgreSQLDialect
+    from dpsql.engine.spark.dialect import SPARK
+
     engines: tuple[Dialect, ...] = (DUCKDB, PostgreSQLDialect(), SPARK)
     rows = [f"| `{name}` | {' | '.join(_cell(engine, name) for engine in engines)} |" for name in sorted(REGISTRY)]
     return _HEAD + "\n".join(rows) + "\n"
