@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpsql.functions.dates import unit_of
@@ -19,6 +20,7 @@ from dpsql.functions.key_questions import Candidates, Span, inside, reads_result
 from dpsql.functions.values import bucket, moved_by_months, truncated
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
+from dpsql.storage.memory import RecentValues
 
 MOST_VALUES = 100_000
 """Largest number of candidates of one column."""
@@ -35,9 +37,16 @@ LEAST_CHARACTER = "\x01"
 """Character that, behind a text, gives a text before each longer one of other characters."""
 
 
+_domains: RecentValues[Candidates | None] = RecentValues(256, 4 * MOST_VALUES)
+
+
 def domain(column: Column, facts: Facts | None = None) -> Candidates | None:
     """Return the values that the policy names for a column, and NULL if it may be NULL; None if there is no such list."""
     facts = facts or column.facts
+    return _domains.get((column.name, facts), partial(_domain, column, facts), len(facts.values or ()))
+
+
+def _domain(column: Column, facts: Facts) -> Candidates | None:
     missing = ((None,),) if facts.nullable or None in (facts.values or ()) else ()
     if facts.type is Type.BOOLEAN and facts.values is None:
         return Candidates((column.name,), ((True,), (False,), *missing))

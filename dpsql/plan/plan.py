@@ -7,13 +7,14 @@ plan (deterministically, from the plan's shape); they are never the analyst's al
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import prod
-from operator import attrgetter
+from operator import attrgetter, is_not
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import numpy as np
@@ -516,8 +517,10 @@ class Plan:
     empty: bool = False
 
 
-_WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element, Scan)
+_WITHOUT_PARTS = frozenset({Facts, NoisyValue, Number, Operation, Element, Scan})
 """Types of plan values that contain no expression or relation except the columns of a table."""
+_ATOMS = frozenset({str, int, bool, float, NoneType, Fraction})
+"""Types of values that are no plan."""
 
 
 def types_of(node: Relation) -> dict[str, Type | None]:
@@ -544,33 +547,42 @@ def types_of(node: Relation) -> dict[str, Type | None]:
 def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
     """Return a plan with its parts replaced by `replaced`; where that returns the part itself, its own parts are visited. Facts
     stay."""
+    kind: Any = type(value)
+    if kind in _ATOMS:
+        return value
     new = replaced(value)
     if new is not value:
         return new
     if isinstance(value, tuple):
-        parts = tuple(filled(part, replaced) for part in value)
-        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
-    kind: Any = type(value)
+        parts = tuple([filled(part, replaced) for part in value])
+        return parts if any(map(is_not, parts, value)) else value
     names = () if kind in _WITHOUT_PARTS else compared_fields(kind) or ()
     changed = {name: part for name in names if (part := filled(old := getattr(value, name), replaced)) is not old}
     return replace(value, **changed) if changed else value
 
 
-def results_read(value: Any) -> tuple[str, ...]:
-    """Return the names of the results that a plan reads and that are not released yet, each once."""
-    names: dict[str, None] = {}
+def parts_of(value: Any) -> Iterator[Any]:
+    """Yield every relation and expression of a plan, and what else holds some."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, ReleasedValue) or (isinstance(part, ReleasedRows) and part.content == part.name):
-            names[part.name] = None
+        kind: Any = type(part)
         if isinstance(part, tuple):
             waiting += part[::-1]
-            continue
-        kind: Any = type(part)
-        if kind not in _WITHOUT_PARTS:
-            waiting += map(part.__getattribute__, reversed(compared_fields(kind) or ()))
-    return tuple(names)
+        elif kind not in _ATOMS:
+            yield part
+            if kind not in _WITHOUT_PARTS:
+                waiting += map(part.__getattribute__, reversed(compared_fields(kind) or ()))
+
+
+def results_read(value: Any) -> tuple[str, ...]:
+    """Return the names of the results that a plan reads and that are not released yet, each once."""
+    read = (
+        part.name
+        for part in parts_of(value)
+        if isinstance(part, ReleasedValue) or (isinstance(part, ReleasedRows) and part.content == part.name)
+    )
+    return tuple(dict.fromkeys(read))
 
 
 KEPT_TEXTS |= {Facts: 4_000, Scan: 1 << 30}  # every expression holds facts; a scan is one value for all questions

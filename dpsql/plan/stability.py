@@ -376,7 +376,7 @@ def narrowed(block: BoundedBlock) -> BoundedBlock:
 def identity(block: BoundedBlock) -> Relation:
     """Return the source of a block with only the columns on which its numbers depend, for the name of its release."""
     read = ([key.expression for key in block.keys], block.terms, block.measurements)
-    return Narrowing(least=0).narrow(block.source, frozenset(column.name for part in read for column in _columns(part)))
+    return Narrowing(least=0).narrow(block.source, frozenset(column.name for column in _columns(read)))
 
 
 def family(relation: Relation) -> Relation:
@@ -451,16 +451,17 @@ class Narrowing:
         return replace(node, left=self.narrow(node.left, left), right=self.narrow(node.right, right))
 
 
-def _columns(part: Any) -> Iterator[Column]:
+def _columns(whole: Any) -> Iterator[Column]:
     """Yield all columns in a part of a plan, whatever its class is."""
-    if isinstance(part, (Column, Call, Literal, ReleasedValue)):
-        yield from columns_read(part)
-    elif isinstance(part, (tuple, list, frozenset)):
-        for item in part:
-            yield from _columns(item)
-    elif is_dataclass(part):
-        for entry in fields(part):
-            yield from _columns(getattr(part, entry.name))
+    waiting = [whole]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, (Column, Call, Literal, ReleasedValue)):
+            yield from columns_read(part)
+        elif isinstance(part, (tuple, list, frozenset)):
+            waiting += part
+        elif is_dataclass(part):
+            waiting += [getattr(part, entry.name) for entry in fields(part)]
 
 
 def _of_side(needed: Needed, prefix: str) -> Needed:

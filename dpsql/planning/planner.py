@@ -26,7 +26,7 @@ from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, filled, group_count, results_read
+from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, group_count, parts_of, results_read
 from dpsql.plan.stability import marks_read, scans, tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.total_cuts import with_cuts, with_places
@@ -312,6 +312,11 @@ class Planned:
     token: QuestionToken = field(default_factory=QuestionToken)
 
     @cached_property
+    def kept(self) -> dict[object, Any]:
+        """What readers of the question derive from it and from its policy alone, and keep as long as it lives."""
+        return {}
+
+    @cached_property
     def text(self) -> str:
         """The public remainder as SQL."""
         return self.plan.remainder.sql(dialect())
@@ -360,15 +365,12 @@ class Planned:
         """Return notices on literals that are compared with a column for which the policy lists other values."""
         notices: dict[str, None] = {}
 
-        def note(part: Any) -> Any:
+        for part in parts_of(self.plan.blocks):
             for text, listed in unlisted(part.function, part.arguments) if isinstance(part, Call) else ():
                 notices[
                     f"{text} is none of the values that the policy lists ({listed}): no row equals it, unless the data has "
                     "values that the policy lacks"
                 ] = None
-            return part
-
-        filled(self.plan.blocks, note)
         return tuple(notices)
 
     @cached_property
@@ -533,7 +535,7 @@ class Planner:
         """Return a bound question with its mechanisms, its price, and the names of its releases. Raises InternalError for a plan
         that reads what it must not."""
         policy = self.bound_policy(statement)[0]
-        check_plan(plan, policy, self.row_filters)
+        check_plan(plan, policy)
         for block in plan.blocks:
             if block_cost(block) > MOST_OF_A_QUESTION:
                 raise refuse(

@@ -137,6 +137,11 @@ class ReleasedBlock:
         """The interval that each measure cannot leave, whatever the noise."""
         return {name: interval(formula) for name, formula in self.plug_ins.items()}
 
+    @property
+    def estimated(self) -> frozenset[str]:
+        """The names of `estimates`."""
+        return frozenset(name for name, formula, _ in self.formulas if shrinks(formula))
+
     @cached_property
     def estimates(self) -> dict[str, npt.NDArray[np.float64]]:
         """The values, NaN for NULL, of the measures that are shown as estimates instead of the plug-in formula."""
@@ -148,7 +153,7 @@ class ReleasedBlock:
     @cached_property
     def measures(self) -> dict[str, exp.Expr]:
         """Each measure as it is shown, as an expression over the columns of the table."""
-        columns = {name: column(_hidden(name)) for name in self.estimates}
+        columns = {name: column(_hidden(name)) for name in self.estimated}
         return {name: columns.get(name) or formula_sql(formula) for name, formula in self.plug_ins.items()}
 
     def as_plugged_in(self) -> ReleasedBlock:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Clamp:
     upper: Any = None
     width: float = math.inf
 
-    @property
+    @cached_property
     def sentence(self) -> str:
         """Say what counts as what."""
         ends = [end for end in (self.lower, self.upper) if end is not None]

@@ -513,8 +513,9 @@ RULES: tuple[tuple[Rule, Shown], ...] = (
     (missing_keys_notice, Shown.EXPLAIN | Shown.COLUMNS),
 )
 """All rules. What a reader learns first stands first."""
+_SHOWN_AT = {target: tuple(rule for rule, targets in RULES if target in targets) for target in Shown}
 
 
 def notices(question: NoticedQuestion, target: Shown) -> tuple[str, ...]:
     """Return the notices of a question that are shown at one place."""
-    return tuple(notice for rule, targets in RULES if target in targets for notice in rule(question))
+    return tuple(notice for rule in _SHOWN_AT[target] for notice in rule(question))

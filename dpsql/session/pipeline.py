@@ -393,7 +393,7 @@ def _measured(
         context.planner.require_least(loss)
     receipt_id = request.id or uuid.uuid4().hex
     measurement = MissingBlocks(context, planned, stored, request, missing, receipt_id)
-    standing = notices(NoticedQuestion(context, planned), Shown.STANDING)  # what fails here must cost nothing
+    standing = _standing(context, planned)  # what fails here must cost nothing
     reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))
     planned = measurement.run(charge)
     charge.commit()
@@ -505,8 +505,7 @@ def _release(
         previous = None
     receipt = Receipt(
         receipt_id, loss, Remaining(budget), describe_loss(loss), reused, notices(question, Shown.ANSWER),
-        "nothing" if price is None else price.after(),
-        standing or (notices(question, Shown.STANDING) if previous is None else previous.receipt.standing),
+        "nothing" if price is None else price.after(), standing or _standing(context, planned),
     )  # fmt: skip
     if previous is not None:
         receipt = _with_columns(receipt, context, planned, previous)
@@ -523,8 +522,9 @@ def _release(
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
     elsewhere = frozenset(part.block.name for part in stored if part.how)
     confidence = planned.options.confidence
-    facts = Lazily(
-        partial(measure_facts, planned.plan, planned.own_blocks, context.policy, float(confidence), elsewhere)
+    facts = planned.kept.setdefault(
+        elsewhere,
+        Lazily(partial(measure_facts, planned.plan, planned.own_blocks, context.policy, float(confidence), elsewhere)),
     )
     release = make_release(context.sandbox, remainder, presentation(planned.options), receipt, facts)
     errors = {part.block.name: part.errors for part in stored}
@@ -535,6 +535,14 @@ def _release(
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
         context.caches.answers.keep(planned, blocks, release, size=_BARS_TIMES * release.table.get_total_buffer_size())
     return release
+
+
+def _standing(context: SessionContext, planned: Planned) -> tuple[str, ...]:
+    """Return the notices of a question that stand for many answers."""
+    if Shown.STANDING not in planned.kept:
+        planned.kept[Shown.STANDING] = notices(NoticedQuestion(context, planned), Shown.STANDING)
+    found: tuple[str, ...] = planned.kept[Shown.STANDING]
+    return found
 
 
 def _with_columns(receipt: Receipt, context: SessionContext, planned: Planned, release: Release) -> Receipt:

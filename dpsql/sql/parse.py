@@ -7,7 +7,7 @@ recursive parser; the depth of the finished tree is checked again, so that every
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -38,9 +38,9 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 class Statement:
     """One statement. `kind`: query, explain, set, reset, show, show_tables, describe, transaction.
 
-    `query`: the parsed tree of a query or of an explained query; `kinds`: the node types of the text as written. `name` and
-    `value` belong to set, reset, show and describe; for EXPLAIN VERBOSE, `name` is "verbose". `options`: those of
-    SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), as texts. A query without a tree is SUMMARIZE of the table `value`.
+    `query`: the parsed tree of a query or of an explained query; `kinds`: the node types of the text as written, with their
+    bases. `name` and `value` belong to set, reset, show and describe; for EXPLAIN VERBOSE, `name` is "verbose". `options`: those
+    of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), as texts. A query without a tree is SUMMARIZE of the table `value`.
     `claimed_user`: for whom a comment at the beginning says that the client asks.
     """
 
@@ -55,7 +55,7 @@ class Statement:
 
     def has(self, *types: type[exp.Expr]) -> bool:
         """Return whether the text has a node of one of these types, without a walk through the tree."""
-        return _has(self.kinds, *types)
+        return not self.kinds.isdisjoint(types)
 
     @property
     def reads_the_clock(self) -> bool:
@@ -66,10 +66,6 @@ class Statement:
             return False
         named = self.query.find_all(exp.Anonymous, exp.CurrentTimestamp)
         return any(not isinstance(node, exp.Anonymous) or str(node.this).lower() in ("now", "today") for node in named)
-
-
-def _has(kinds: Iterable[type[exp.Expr]], *types: type[exp.Expr]) -> bool:
-    return any(issubclass(kind, types) for kind in kinds)
 
 
 def dialect() -> sqlglot.Dialect:
@@ -272,7 +268,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tree = _as_select(tree)
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
-    if parameters or _has(kinds, exp.Placeholder, exp.Parameter):
+    if parameters or not kinds.isdisjoint((exp.Placeholder, exp.Parameter)):
         tree, kinds = _bind_parameters(tree, parameters, marks), kinds | {exp.Cast}
     tree, kinds = _rewritten(tree, kinds)
     if parameters:
@@ -283,7 +279,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
 def _rewritten(tree: exp.Query, kinds: frozenset[type[exp.Expr]]) -> tuple[exp.Query, frozenset[type[exp.Expr]]]:
     """Return a query in the spellings that the binder knows, and the types of its nodes, `kinds` of the text as written."""
     for rewrite, types in TREES:
-        if _has(kinds, *types):
+        if not kinds.isdisjoint(types):
             tree = rewrite(tree)
             if exp.Pivot in types:
                 kinds = _kinds(tree)
@@ -343,8 +339,8 @@ def _error_place(tokens: Sequence[Token], error: dict[str, Any]) -> int | None:
 
 
 def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
-    """Return the node types of a tree. Refuses trees deeper than `MOST_DEPTH`, so that recursion over them cannot exhaust the
-    stack."""
+    """Return the node types of a tree, and the classes that these derive from. Refuses trees deeper than `MOST_DEPTH`, so that
+    recursion over them cannot exhaust the stack."""
     level: list[exp.Expr] = [tree] if tree is not None else []
     depth, kinds = 0, set[type[exp.Expr]]()
     while level:
@@ -353,7 +349,7 @@ def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
             raise refuse("too_deep", most=MOST_DEPTH, position=place(level[0]))
         kinds.update(map(type, level))
         level = [child for node in level for child in node.iter_expressions()]
-    return frozenset(kinds)
+    return frozenset[Any]().union(*(kind.__mro__ for kind in kinds))
 
 
 def has_values(parameters: Parameters) -> bool:

@@ -273,7 +273,7 @@ def shape_of(remainder: Remainder) -> _Shape:
             block.columns,
             block.formulas,
             block.groups,
-            frozenset(block.estimates),
+            block.estimated,
             frozenset(block.shown_from),
             frozenset(term.name for term in block.terms if term.whole),
         )

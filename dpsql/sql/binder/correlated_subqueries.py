@@ -37,6 +37,9 @@ def joined(
     context: BindingContext, node: exp.Select, bound: Sources, environment: Environment
 ) -> tuple[exp.Select, Sources]:
     """Return `node` with its correlated subqueries replaced by columns of subqueries joined in FROM, and all its sources."""
+    clauses = (node.args.get(name) for name in ("where", "group"))
+    if not _holds_query([*node.expressions, *filter(None, clauses)]):
+        return node, bound
     named = {label for _, source in bound for label in _folded(source)}
     node = with_counts(context, node, bound, environment, lambda select: (*_places(select), *_keys(select, named)))
     if not any(part.find(exp.Subquery) for part in (*_places(node), *_keys(node, set()))):
@@ -65,6 +68,16 @@ def joined(
             if not any(join.args.get(name) for name in ("on", "using", "side", "kind", "method")):
                 join.set("kind", "CROSS")  # a comma would hide its sides from the ON of later joins
     return copy, added
+
+
+def _holds_query(waiting: list[exp.Expr]) -> bool:
+    """Return whether one of these expressions, which are used up, has a subquery."""
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, exp.Query):
+            return True
+        waiting += part.iter_expressions()
+    return False
 
 
 def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:

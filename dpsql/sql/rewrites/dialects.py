@@ -35,14 +35,23 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
         statement = replace(statement, query=with_reports(statement.query.copy(), confidence))
     if dialect != "postgresql" or statement.query is None:
         return statement
-    query = statement.query.copy()
+    nodes = statement.query.find_all(exp.Identifier, exp.GenerateSeries, *_READ_OTHERWISE)
+    query = statement.query
+    if not all(isinstance(node, exp.Identifier) and _is_folded(node) for node in nodes):
+        query = statement.query.copy()
+        _rewrite(query)
+    _require_distinct_names(query)
+    return replace(statement, query=query)
+
+
+def _rewrite(query: exp.Query) -> None:
+    """Write what PostgreSQL reads otherwise in DuckDB's words."""
     _rows_of_series(query)
-    reals = _real_outputs(query) if statement.has(exp.Div) else frozenset()
-    kinds = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Identifier, exp.Extract, exp.Anonymous)
-    for node in reversed(list(query.find_all(*kinds))):
+    reals = _real_outputs(query) if query.find(exp.Div) else frozenset()
+    for node in reversed(list(query.find_all(exp.Identifier, *_READ_OTHERWISE))):
         if isinstance(node, exp.Identifier):
-            if not node.args.get("quoted"):
-                node.set("this", "".join(c.lower() if c.isascii() else c for c in node.name))
+            if not _is_folded(node):
+                node.set("this", _folded(node.name))
         elif isinstance(node, exp.Div):
             _mark_whole(node, reals)
         elif isinstance(node, exp.Cast):
@@ -61,8 +70,18 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
                 node.replace(seconds)
         elif _has_backslash(node):
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
-    _require_distinct_names(query)
-    return replace(statement, query=query)
+
+
+_READ_OTHERWISE = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous)
+"""Nodes that PostgreSQL may read otherwise than DuckDB."""
+
+
+def _is_folded(name: exp.Identifier) -> bool:
+    return bool(name.args.get("quoted")) or name.name == _folded(name.name)
+
+
+def _folded(name: str) -> str:
+    return name.lower() if name.isascii() else "".join(c.lower() if c.isascii() else c for c in name)
 
 
 def _rows_of_series(query: exp.Query) -> None:
@@ -172,11 +191,10 @@ def _has_backslash(node: exp.Expr) -> bool:
 
 def differences(statement: Statement) -> tuple[str, ...]:
     """Return what a text says that the two dialects read differently, in words."""
-    kinds = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous)
-    if statement.query is None or not statement.has(*kinds):
+    if statement.query is None or not statement.has(*_READ_OTHERWISE):
         return ()
     texts: dict[str, None] = {}
-    for node in statement.query.find_all(*kinds):
+    for node in statement.query.find_all(*_READ_OTHERWISE):
         if isinstance(node, exp.Div):
             select = node.find_ancestor(exp.Select)
             if not has_aggregate(node) or (
