@@ -312,8 +312,8 @@ class Planned:
     token: QuestionToken = field(default_factory=QuestionToken)
 
     @cached_property
-    def kept(self) -> dict[object, Any]:
-        """What readers of the question derive from it and from its policy alone, and keep as long as it lives."""
+    def derived_values(self) -> dict[object, Any]:
+        """Values that readers of the question derive from it and its policy alone, for as long as it lives."""
         return {}
 
     @cached_property

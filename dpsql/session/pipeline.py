@@ -522,7 +522,7 @@ def _release(
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
     elsewhere = frozenset(part.block.name for part in stored if part.how)
     confidence = planned.options.confidence
-    facts = planned.kept.setdefault(
+    facts = planned.derived_values.setdefault(
         elsewhere,
         Lazily(partial(measure_facts, planned.plan, planned.own_blocks, context.policy, float(confidence), elsewhere)),
     )
@@ -539,10 +539,10 @@ def _release(
 
 def _standing(context: SessionContext, planned: Planned) -> tuple[str, ...]:
     """Return the notices of a question that stand for many answers."""
-    if Shown.STANDING not in planned.kept:
-        planned.kept[Shown.STANDING] = notices(NoticedQuestion(context, planned), Shown.STANDING)
-    found: tuple[str, ...] = planned.kept[Shown.STANDING]
-    return found
+    if Shown.STANDING not in planned.derived_values:
+        planned.derived_values[Shown.STANDING] = notices(NoticedQuestion(context, planned), Shown.STANDING)
+    texts: tuple[str, ...] = planned.derived_values[Shown.STANDING]
+    return texts
 
 
 def _with_columns(receipt: Receipt, context: SessionContext, planned: Planned, release: Release) -> Receipt:

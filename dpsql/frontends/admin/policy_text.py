@@ -474,7 +474,7 @@ def _listed(answer: str) -> tuple[str, ...]:
     if not bracketed and "," not in inside:
         raise WrongAnswer(f"write bounds as `LOWER to UPPER`, and a list of one value as [{answer}]")
     try:
-        outside = re.sub(r'("(?:[^"]|"")*")|\s+(?=,|$)', lambda found: found[1] or "", inside)
+        outside = re.sub(r'("(?:[^"]|"")*")|\s+(?=,|$)', lambda match: match[1] or "", inside)
         (values,) = map(tuple, csv.reader([outside], skipinitialspace=True))
     except (csv.Error, ValueError):
         raise WrongAnswer("write the values of a list with commas between them") from None

@@ -423,8 +423,8 @@ def _max_rows(answers: Answers, name: str, table: SourceTable, unit: Unit) -> tu
 def _with_columns(answers: Answers, name: str, draft: TableChoice, unit: Unit) -> TableChoice:
     """Return a table with the columns that analysts may name, in the order of the source."""
     table = draft.stored
-    own = draft.primary_key if len(draft.primary_key) == 1 else ()  # parts of a key are columns like others
-    keys = {*own, *draft.foreign_keys, *(unit[1:] if unit is not None and unit[0] == name else ())}
+    single = draft.primary_key if len(draft.primary_key) == 1 else ()  # parts of a key are columns like others
+    keys = {*single, *draft.foreign_keys, *(unit[1:] if unit is not None and unit[0] == name else ())}
     keys = {column for column in keys if f"{name}.{column}" not in answers.written}
     if answers.ask is not None:
         answers.tell(_column_words(name, typed=not table.delimiter))
