@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from support.exact_session import exact_session, plain, rows_of
 
+from dpsql.policy import load_policy
 from dpsql.session.session import Session
 
 NUMBERS = ["x", "y", "z", "x + y", "2 * x - 1", "x * y", "abs(x)", "coalesce(x, 5)", "CASE WHEN flag THEN y ELSE z END"]
@@ -108,3 +110,44 @@ def _singular(connection: duckdb.DuckDBPyConnection, one: Aggregate, where: str,
     conditions = " AND ".join(f"({part})" for part in [*here, f"({y}) IS NOT NULL AND ({x}) IS NOT NULL"])
     found = connection.execute(f"SELECT var_pop({y}), var_pop({x}) FROM t WHERE {conditions}").fetchone()
     return found is None or any(value is None or value < 1e-3 for value in found)
+
+
+PRICES = """
+dataset: prices
+source: duckdb:///prices.duckdb
+privacy_unit: {table: t, column: person}
+budget: {epsilon: 1, delta: 1e-6}
+per_query: {epsilon: 1}
+ledger: sqlite:///prices.db
+tables:
+  t:
+    max_rows: 4
+    columns:
+      person: {type: integer, nullable: false}
+      price: {type: real, lower: 0, upper: 1000, scale: 2, nullable: false}
+      weight: {type: real, lower: 0, upper: 1000, nullable: false}
+"""
+OF_ONE = "SELECT person, AVG({x}) AS a, MIN({x}) AS m, SUM({x}) AS s, COUNT(*) AS n FROM t GROUP BY person"
+BESIDE_MEANS = [
+    "SELECT COUNT(*) FROM t AS o WHERE {x} > (SELECT AVG({x}) FROM t AS i WHERE i.person = o.person)",
+    "SELECT COUNT(*) FROM (SELECT {x} AS v, AVG({x}) OVER (PARTITION BY person) AS a FROM t) AS q WHERE v = a",
+    f"SELECT COUNT(*) FROM ({OF_ONE}) AS q WHERE a = m",
+]
+BESIDE_SUMS = [f"SELECT COUNT(*) FROM ({OF_ONE}) AS q WHERE s <= m"]
+
+
+def test_rows_are_compared_with_the_exact_mean_and_sum_of_their_person(tmp_path: Path) -> None:
+    """Persons have one to three equal rows, or two that differ: rounding on a grid would decide about the equal ones. Plain
+    DuckDB computes in whole cents."""
+    (tmp_path / "policy.yaml").write_text(PRICES)
+    rows = "SELECT i // 4 AS person, (i // 4 * 7919 % 90001 + if(i // 4 % 5 = 0, i % 2, 0))::INTEGER AS cents FROM range(2000) AS r(i)"
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT person, cents, (cents / 100)::DECIMAL(9, 2) AS price, cents / 100 AS weight FROM ({rows}) WHERE person % 4 <> 1 OR cents % 3 = 0")  # fmt: skip
+        with exact_session(load_policy(tmp_path / "policy.yaml"), connection, tmp_path / "ledger.db") as session:
+            for question, columns in [(q, ("price", "weight")) for q in BESIDE_MEANS] + [
+                (q, ("price",)) for q in BESIDE_SUMS
+            ]:
+                expected = connection.execute(question.format(x="cents")).fetchall()
+                for column in columns:
+                    sql = question.format(x=column)
+                    assert rows_of(session.execute(sql)) == [tuple(map(plain, row)) for row in expected], sql

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView, bounded_view, keyed_order
@@ -11,6 +11,7 @@ from dpsql.engine.emit.columns import columns_of, content_of, group_key, keys_of
 from dpsql.engine.emit.quantization import row_integer, summand
 from dpsql.engine.query import UNIT_ID, Source, View
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.numeric import clamped
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     OTHER,
@@ -33,7 +34,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import owned, tables
 from dpsql.policy import Policy
-from dpsql.pricing.sum_terms import GRID_BITS, summed
+from dpsql.pricing.sum_terms import GRID_BITS, in_steps, summed
 
 # --- SQL text of exact aggregates and window functions over the rows of one unit ---
 
@@ -90,25 +91,33 @@ class _Call:
         value = self.dialect.unsigned_zero(value) if self.argument.facts.type is Type.REAL else value
         return f"{word}({value}){self.filtered}"
 
-    def total(self) -> tuple[str, str]:
-        """Return the sum of the argument's integers on its grid, and one step of the grid."""
-        term = summed(self.argument, None, False, GRID_BITS)[0]
-        value = summand(term, self.argument, self.dialect.expression(self.argument), self.dialect)
+    def total(self) -> tuple[str, float]:
+        """Return the sum of the argument's integers, and how many of these make one. Decimals are in whole steps, so that the
+        quotient is the double that is nearest to their sum or mean, as a column's is to its decimal."""
+        steps, power = in_steps(self.argument)
+        term = summed(steps, None, False, GRID_BITS)[0]
+        value = summand(term, steps, self.dialect.expression(steps), self.dialect)
         total = self.dialect.exact_sum(
             row_integer(term, value, self.dialect), self.filtered, term.magnitude >> term.finer
         )
-        return total, self.dialect.constant(2.0**-term.grid)
+        return total, power * 2.0**term.grid
 
 
 def _sum(call: _Call) -> str:
-    total, step = call.total()
+    total, parts = call.total()
     real = call.facts.type is Type.REAL
-    return f"{call.dialect.real(total)} * {step}" if real else call.dialect.narrow(total)
+    return f"{call.dialect.real(total)} / {call.dialect.constant(parts)}" if real else call.dialect.narrow(total)
 
 
 def _average(call: _Call) -> str:
-    total, step = call.total()
-    return f"({call.dialect.real(total)} * {step} / count({call.present()}){call.filtered})"
+    """Return the text of a mean. That of equal reals is the real itself, which the grid may lack: rows are compared with it."""
+    total, parts = call.total()
+    count = f"count({call.present()}){call.filtered}"
+    mean = f"({call.dialect.real(total)} / ({call.dialect.constant(parts)} * {count}))"
+    if call.argument.facts.type is not Type.REAL or call.argument.facts.scale is not None:
+        return mean
+    kept = replace(call, argument=clamped(call.argument))
+    return f"CASE WHEN {kept.extreme('min')} = {kept.extreme('max')} THEN {kept.extreme('min')} ELSE {mean} END"
 
 
 AGGREGATES: dict[str, Callable[[_Call], str]] = {
