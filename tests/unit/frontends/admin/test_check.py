@@ -350,6 +350,16 @@ def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(
         ", ".join(f"2 of 2 in {tmp_path}/{name}.parquet" for name in names) for names in ("bde", "ce")
     ]
     assert f"note: people.age and salary has no filled cell: in {tmp_path}/f.parquet" in findings.notes
+    damaged = tmp_path / "f.parquet"
+    pq.write_table(
+        nothing.set_column(2, "born", pa.array([10**12] * 2, pa.timestamp("ms"))), damaged
+    )  # pyarrow reads it
+    page = pq.read_metadata(damaged).row_group(0).column(3)
+    end = (page.dictionary_page_offset or page.data_page_offset) + page.total_compressed_size
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[: end - 6] + b"\xf3" * 6 + content[end:])
+    told = " ".join(check_policy_file(_people(tmp_path, f"{tmp_path}/*.parquet"), scan=True).problems)
+    assert "people.age cannot be read" in told and "incident" in told and "Traceback" not in told
 
 
 def test_what_check_counts_reaches_no_analyst(
