@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 
 _SLACK = Fraction(1, 10**80)
@@ -49,6 +50,7 @@ def ln_lower(x: Fraction) -> Fraction:
     return Fraction(context.ln(_decimal(x, context))) - _ln_slack(x)
 
 
+@lru_cache(maxsize=256)
 def ln_upper(x: Fraction) -> Fraction:
     """Return a rational number >= ln x; x > 0."""
     context = _context()
