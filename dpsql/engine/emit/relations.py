@@ -116,8 +116,10 @@ def _average(call: _Call) -> str:
     mean = f"({call.dialect.real(total)} / ({call.dialect.constant(parts)} * {count}))"
     if call.argument.facts.type is not Type.REAL or call.argument.facts.scale is not None:
         return mean
-    kept = replace(call, argument=clamped(call.argument))
-    return f"CASE WHEN {kept.extreme('min')} = {kept.extreme('max')} THEN {kept.extreme('min')} ELSE {mean} END"
+    bounded = replace(call, argument=clamped(call.argument))
+    return (
+        f"CASE WHEN {bounded.extreme('min')} = {bounded.extreme('max')} THEN {bounded.extreme('min')} ELSE {mean} END"
+    )
 
 
 AGGREGATES: dict[str, Callable[[_Call], str]] = {

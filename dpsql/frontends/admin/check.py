@@ -76,9 +76,13 @@ class _Reasons(logging.Handler):
 
     def taken(self) -> list[str]:
         """Return the lines logged since the last error, without stack traces of Java and Python, and drop them."""
-        told = "\n".join(message.partition(" Detail: Python exception: ")[0] for message in self._messages).splitlines()
+        reasons = "\n".join(
+            message.partition(" Detail: Python exception: ")[0] for message in self._messages
+        ).splitlines()
         self._messages = []
-        return [line for line in map(str.strip, told) if line and not _STACK_FRAME.fullmatch(line)][:_MOST_REASON_LINES]
+        return [line for line in map(str.strip, reasons) if line and not _STACK_FRAME.fullmatch(line)][
+            :_MOST_REASON_LINES
+        ]
 
     @contextmanager
     def listening(self, *, alone: bool = False) -> Iterator[None]:
