@@ -116,10 +116,8 @@ def _average(call: _Call) -> str:
     mean = f"({call.dialect.real(total)} / ({call.dialect.constant(parts)} * {count}))"
     if call.argument.facts.type is not Type.REAL or call.argument.facts.scale is not None:
         return mean
-    bounded = replace(call, argument=clamped(call.argument))
-    return (
-        f"CASE WHEN {bounded.extreme('min')} = {bounded.extreme('max')} THEN {bounded.extreme('min')} ELSE {mean} END"
-    )
+    held = replace(call, argument=clamped(call.argument))
+    return f"CASE WHEN {held.extreme('min')} = {held.extreme('max')} THEN {held.extreme('min')} ELSE {mean} END"
 
 
 AGGREGATES: dict[str, Callable[[_Call], str]] = {

@@ -76,13 +76,9 @@ class _Reasons(logging.Handler):
 
     def taken(self) -> list[str]:
         """Return the lines logged since the last error, without stack traces of Java and Python, and drop them."""
-        reasons = "\n".join(
-            message.partition(" Detail: Python exception: ")[0] for message in self._messages
-        ).splitlines()
+        text = "\n".join(message.partition(" Detail: Python exception: ")[0] for message in self._messages).splitlines()
         self._messages = []
-        return [line for line in map(str.strip, reasons) if line and not _STACK_FRAME.fullmatch(line)][
-            :_MOST_REASON_LINES
-        ]
+        return [line for line in map(str.strip, text) if line and not _STACK_FRAME.fullmatch(line)][:_MOST_REASON_LINES]
 
     @contextmanager
     def listening(self, *, alone: bool = False) -> Iterator[None]:
