@@ -11,8 +11,8 @@ from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.records import Entry, Units, account_mac, canonical, from_text, linked, same, to_text
-from dpsql.ledger.witness import Head
+from dpsql.ledger.records import Entry, Units, account_mac, added, canonical, from_text, linked, same, to_text
+from dpsql.ledger.witness import Head, Witness
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,6 @@ class Account:
         return limits != self.limits
 
     def after(self, seq: int, *, spent: Units | None = None, limits: Units | None = None) -> Account:
-        """Return the account after entry `seq`."""
         return replace(self, seq=seq, spent=spent or self.spent, limits=limits or self.limits)
 
     def row(self, key: bytes, ledger_id: str) -> dict[str, Any]:
@@ -87,13 +86,7 @@ def load_accounts(
 
 
 def insert_account(connection: DatabaseConnection, key: bytes, ledger_id: str, account: Account) -> None:
-    """Store a new account."""
     connection.run(_INSERT_ACCOUNT, **_row(account, key, ledger_id))
-
-
-def update_accounts(connection: DatabaseConnection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:
-    """Store the new state of existing accounts."""
-    connection.run_each(_UPDATE, [_row(account, key, ledger_id) for account in changed])
 
 
 # A row equal in every column to one that was authenticated under this key is not authenticated again: the outcome depends
@@ -156,7 +149,6 @@ def tip(connection: DatabaseConnection, head: Head) -> Head:
 
 
 def has_entry(connection: DatabaseConnection, entry: Head) -> bool:
-    """Return whether the ledger has this entry under its number."""
     rows = connection.rows(_BY_NUMBER, seq=entry.seq)
     return bool(rows) and same(entry.digest, rows[0][0])
 
@@ -164,20 +156,48 @@ def has_entry(connection: DatabaseConnection, entry: Head) -> bool:
 class ChainWriter:
     """The end of the chain in one writer's transaction: `last` advances as entries are appended."""
 
-    def __init__(self, connection: DatabaseConnection, key: bytes, last: Head) -> None:
+    def __init__(self, connection: DatabaseConnection, witness: Witness, last: Head) -> None:
         self.connection = connection
         self.last = last
-        self._key = key
+        self._witness = witness
 
     def append(self, kind: str, facts: Mapping[str, Any]) -> int:
         """Write the next entry and return its number. `facts` must not contain floats."""
         seq = self.last.seq + 1
         body = canonical({"seq": seq, "kind": kind, "time": now(), **facts})
-        digest = linked(self._key, self.last.digest, body)
+        digest = linked(self._witness.key, self.last.digest, body)
         named = {"id": facts.get("id"), "resolves": facts.get("resolves")}
         self.connection.run(_INSERT_ENTRY, seq=seq, kind=kind, body=body, digest=digest, **named)
         self.last = Head(seq, digest)
         return seq
+
+    def accounts(self, scopes: Iterable[str] | None = None) -> dict[str, Account]:
+        """Return the accounts of `scopes` that exist (None: all), by scope."""
+        return load_accounts(self.connection, self._witness.key, self._witness.ledger_id, scopes)
+
+    def open(self, scope: str, accountant: str, limits: Units) -> Account:
+        """Open an account of which nothing is spent."""
+        seq = self.append("account", {"scope": scope, "accountant": accountant, "limits": to_text(limits)})
+        account = Account(scope, accountant, limits, dict.fromkeys(limits, 0), seq)
+        insert_account(self.connection, self._witness.key, self._witness.ledger_id, account)
+        return account
+
+    def limit(self, account: Account, limits: Units) -> Account:
+        """Record other limits of an account."""
+        facts = {"scope": account.scope, "accountant": account.accountant, "limits": to_text(limits)}
+        changed = account.after(self.append("limits", {**facts, "were": to_text(account.limits)}), limits=limits)
+        self._update([changed])
+        return changed
+
+    def spend(self, seq: int, charge: Mapping[str, int], accounts: Iterable[Account]) -> dict[str, Account]:
+        """Add the charge of entry `seq` to what is spent of each account; return these by scope."""
+        charged = [account.after(seq, spent=added(account.spent, charge)) for account in accounts]
+        self._update(charged)
+        return {account.scope: account for account in charged}
+
+    def _update(self, changed: list[Account]) -> None:
+        key, ledger_id = self._witness.key, self._witness.ledger_id
+        self.connection.run_each(_UPDATE, [_row(account, key, ledger_id) for account in changed])
 
 
 def rows_after(connection: DatabaseConnection, seq: int, last: int = _NO_END) -> list[tuple[Any, ...]]:

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger.accounts import ChainWriter, load_accounts, page_after, tip, update_accounts
+from dpsql.ledger.accounts import ChainWriter, page_after, tip
 from dpsql.ledger.check import require_sound
 from dpsql.ledger.database import DatabaseConnection, parse_location
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.records import added, same, to_text
+from dpsql.ledger.records import same, to_text
 from dpsql.ledger.store import Store
 from dpsql.ledger.windows import BudgetWindow, open_in
 from dpsql.ledger.witness import Head, Witness
@@ -111,18 +111,17 @@ def restore(
                 raise refuse("backup_folder", place=str(folder), problem="its ledger is not the one that it names")
             if last_head is not None and last_head.seq == last.seq and not same(last_head.digest, last.digest):
                 raise refuse("ledger_tampered", entry=last.seq, problem="it is not the entry that was seen before")
-            writer = ChainWriter(connection, witness.key, last)
+            writer = ChainWriter(connection, witness, last)
             whole = last_head is not None and _holds(connection, last_head)
             seen_entry = None if last_head is None else last_head.seq
             writer.append(
                 "restored", {"entry": last.seq, "seen": seen_entry, "lost": None if lost is None else to_text(lost)}
             )
             if not whole and window is not None:
-                accounts = load_accounts(connection, witness.key, witness.ledger_id)
-                open_in(writer, witness, accounts, window)
+                open_in(writer, writer.accounts(), window)
             if not whole:
-                charged = _charge_lost(writer, witness, lost)
-        witness.replace(writer.last)
+                charged = _charge_lost(writer, lost)
+        witness.start(writer.last, replace=True)
         return Restored(last.seq, seen_entry, charged)
     finally:
         store.close()
@@ -135,12 +134,11 @@ def _holds(connection: DatabaseConnection, last_head: Head) -> bool:
     return digest is not None and same(digest, last_head.digest)
 
 
-def _charge_lost(writer: ChainWriter, witness: Witness, lost: Mapping[str, int] | None) -> dict[str, Mapping[str, int]]:
+def _charge_lost(writer: ChainWriter, lost: Mapping[str, int] | None) -> dict[str, Mapping[str, int]]:
     """Charge each account, by a separate charge, the smaller of its remaining amount and `lost`: lost charges may have
     gone to any account."""
     charged: dict[str, Mapping[str, int]] = {}
-    accounts = load_accounts(writer.connection, witness.key, witness.ledger_id, None)
-    for scope, account in sorted(accounts.items()):
+    for scope, account in sorted(writer.accounts().items()):
         left = account.remaining
         charge = left if lost is None else {name: min(left[name], lost.get(name, left[name])) for name in left}
         if not any(charge.values()):
@@ -149,9 +147,7 @@ def _charge_lost(writer: ChainWriter, witness: Witness, lost: Mapping[str, int] 
             "id": f"restored/{writer.last.seq + 1}", "analyst": "owner", "session": "restore", "scopes": [scope],
             "charge": to_text(charge), "what": "what may have been charged after the backup", "policy_version": "restore",
         }  # fmt: skip
-        seq = writer.append("charge", facts)
-        changed = account.after(seq, spent=added(account.spent, charge))
-        update_accounts(writer.connection, witness.key, witness.ledger_id, [changed])
+        writer.spend(writer.append("charge", facts), charge, [account])
         charged[scope] = charge
     return charged
 

@@ -86,7 +86,6 @@ class DatabaseConnection:
         self.is_sqlite = isinstance(driver, sqlite3.Connection)
 
     def rows(self, text: str, **values: Any) -> list[tuple[Any, ...]]:
-        """Run a SELECT and return its rows."""
         rows: list[tuple[Any, ...]] = self._execute(text, values).fetchall()
         return rows
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from threading import Timer
-from typing import Protocol, Self, TextIO
+from typing import Self, TextIO
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
 from dpsql.ledger import windows
@@ -20,11 +20,9 @@ from dpsql.ledger.accounts import (
     ChainWriter,
     find_charge,
     has_entry,
-    insert_account,
     load_accounts,
     page_after,
     tip,
-    update_accounts,
 )
 from dpsql.ledger.check import first_problem
 from dpsql.ledger.database import DatabaseConnection
@@ -34,7 +32,6 @@ from dpsql.ledger.records import (
     Entry,
     LedgerVerdict,
     Units,
-    added,
     checked_scope,
     checked_text,
     checked_units,
@@ -82,7 +79,6 @@ class Outcomes:
         self._process = os.getpid()
 
     def add(self, outcome: Outcome) -> None:
-        """Add an outcome to the waiting ones."""
         self._of_this_process()
         self._waiting[outcome.resolves] = outcome
         if self._timer is None:
@@ -128,22 +124,12 @@ class Outcomes:
             self._process, self._waiting, self._timer = os.getpid(), {}, None
 
 
-# --- The ledger: limits and charges of each scope. A charge is written before data is touched, and never refunded ---
-
-
 _log = logging.getLogger("dpsql.ledger")
 _Charged = tuple[int, dict[str, Account]]
 
 
 _LAST_UNIT = "SELECT body FROM dpsql_entries WHERE kind = 'unit' ORDER BY seq DESC LIMIT 1"
 _ANY_CHARGE = "SELECT seq FROM dpsql_entries WHERE kind = 'charge' LIMIT 1"
-
-
-class Resolver(Protocol):
-    """The interface by which a reservation notes its outcome."""
-
-    def resolve(self, seq: int, outcome: str, note: str) -> None:
-        """Note the outcome of the charge with number `seq`."""
 
 
 class Reservation:
@@ -153,8 +139,15 @@ class Reservation:
     No outcome refunds anything. A charge has one outcome; a second one is an internal error (ledger_resolved).
     """
 
-    def __init__(self, ledger: Resolver, request: ChargeRequest, seq: int, accounts: Mapping[str, Account]) -> None:
-        self._ledger = ledger
+    def __init__(
+        self,
+        resolve: Callable[[int, str, str], None],
+        request: ChargeRequest,
+        seq: int,
+        accounts: Mapping[str, Account],
+    ) -> None:
+        """`resolve`: notes the outcome of the charge of a number (`Ledger.resolve`)."""
+        self._resolve = resolve
         self.request = request
         self.seq = seq
         self.accounts = accounts
@@ -172,7 +165,7 @@ class Reservation:
         if self.resolved:
             raise refuse("ledger_resolved", entry=self.seq)
         self.resolved = True
-        self._ledger.resolve(self.seq, outcome, note)
+        self._resolve(self.seq, outcome, note)
 
 
 class Ledger:
@@ -234,16 +227,11 @@ class Ledger:
         if current is not None and not current.must_change(accountant, new_limits):
             return
         with self._write_transaction() as writer:
-            current = self._accounts(writer.connection, [scope]).get(scope)
-            facts = {"scope": scope, "accountant": accountant, "limits": to_text(new_limits)}
+            current = writer.accounts([scope]).get(scope)
             if current is None:
-                seq = writer.append("account", facts)
-                account = Account(scope, accountant, new_limits, dict.fromkeys(new_limits, 0), seq)
-                insert_account(writer.connection, self.witness.key, self.ledger_id, account)
+                writer.open(scope, accountant, new_limits)
             elif current.must_change(accountant, new_limits):
-                seq = writer.append("limits", {**facts, "were": to_text(current.limits)})
-                changed = current.after(seq, limits=new_limits)
-                update_accounts(writer.connection, self.witness.key, self.ledger_id, [changed])
+                writer.limit(current, new_limits)
 
     def open_window(self, window: windows.BudgetWindow) -> None:
         """Open a budget window, or record its changed limits, and close the others; write nothing if it is open.
@@ -258,11 +246,11 @@ class Ledger:
         if windows.is_open(self.accounts(), window):
             return
         with self._write_transaction() as writer:
-            accounts = self._accounts(writer.connection, None)
+            accounts = writer.accounts()
             windows.require_open(accounts, window.start)
             if windows.present_start(accounts) != window.start:
                 windows.require_clock(writer.connection)
-            windows.open_in(writer, self.witness, accounts, window)
+            windows.open_in(writer, accounts, window)
 
     def state_day(self, window: windows.BudgetWindow | None, reason: str) -> None:
         """Record the owner's word that the clock of this machine is right, and make `window`, that of today, the present one.
@@ -272,10 +260,7 @@ class Ledger:
         """
         with self._write_transaction() as writer:
             windows.require_server_clock(writer.connection, windows.today())
-            accounts = self._accounts(writer.connection, None)
-            windows.state_day(
-                writer, self.witness, accounts, windows.today(), window, checked_text("reason", reason, 500)
-            )
+            windows.state_day(writer, writer.accounts(), windows.today(), window, checked_text("reason", reason, 500))
 
     def reserve(self, request: ChargeRequest) -> Reservation:
         """Charge `request` to all its scopes at once. When this returns, the charge is on disk and the head has
@@ -288,7 +273,7 @@ class Ledger:
         """
         seq, accounts = self._charges.submit(request, self.store.timeout_seconds, self.store.name)
         self.store.step("reserved")
-        return Reservation(self, request, seq, accounts)
+        return Reservation(self.resolve, request, seq, accounts)
 
     def resolve(self, seq: int, outcome: str, note: str) -> None:
         """Note the outcome ("committed" or "failed") of the charge with number `seq`. Nothing is refunded.
@@ -317,11 +302,9 @@ class Ledger:
                 _log.warning("charge %d: %s not noted: %s", waiting.resolves, waiting.kind, why)
 
     def spent(self, scope: str = DATASET) -> Units:
-        """Return the spent amounts of `scope`."""
         return dict(self._known_account(scope).spent)
 
     def limits(self, scope: str = DATASET) -> Units:
-        """Return the limits of `scope`."""
         return dict(self._known_account(scope).limits)
 
     def remaining(self, scope: str = DATASET) -> Units:
@@ -392,7 +375,7 @@ class Ledger:
                 self.store.step("begun")
                 if elsewhere is not None:
                     tip(connection, elsewhere)
-                writer = ChainWriter(connection, self.witness.key, tip(connection, head))
+                writer = ChainWriter(connection, self.witness, tip(connection, head))
                 start = writer.last
                 noted = self._outcomes.write(writer)
                 yield writer
@@ -410,7 +393,7 @@ class Ledger:
             with self._write_transaction() as writer:
                 for submission in submissions:
                     try:
-                        accounts = self._fitting(writer.connection, submission.request)
+                        accounts = self._fitting(writer, submission.request)
                     except Error as error:
                         submission.error = error
                     else:
@@ -436,33 +419,29 @@ class Ledger:
         self.store.step("before entry")
         seq = writer.append("charge", facts)
         self.store.step("before totals")
-        charged = [account.after(seq, spent=added(account.spent, request.charge)) for account in accounts]
-        update_accounts(writer.connection, self.witness.key, self.ledger_id, charged)
-        return seq, {account.scope: account for account in charged}
+        return seq, writer.spend(seq, request.charge, accounts)
 
-    def _fitting(self, connection: DatabaseConnection, request: ChargeRequest) -> list[Account]:
+    def _fitting(self, writer: ChainWriter, request: ChargeRequest) -> list[Account]:
         """Return the accounts of the request's scopes if the charge is new and fits all of them. Raises
         request_repeated and BudgetRefusal before anything is written.
         """
-        charged = find_charge(connection, request.id)
+        charged = find_charge(writer.connection, request.id)
         if charged is not None:
             raise refuse("request_repeated", entry=charged.seq)
-        accounts = self._accounts(connection, request.scopes)
+        accounts = writer.accounts(request.scopes)
         for scope in request.scopes:
             if scope not in accounts:
                 raise refuse("ledger_account", scope=scope)
         fits = all(account.fits(request.charge) for account in accounts.values())
-        if fits and any(
-            request.charge.values()
-        ):  # a closed window has no rest, so nothing but a charge of zero fits it
+        if fits and any(request.charge.values()):  # a closed window has no rest, so that only zero fits it
             return list(accounts.values())
         for start in [start for start, _ in map(windows.parts, request.scopes) if start is not None]:
-            windows.require_present(self._accounts(connection, None), start)
+            windows.require_present(writer.accounts(), start)
         if fits:
             return list(accounts.values())
         left = {scope: _left(account) for scope, account in accounts.items()}
         short = [scope for scope, account in accounts.items() if not account.fits(request.charge)]
-        texts = "; ".join(f"{windows.in_words(scope)} has {_about(accounts[scope])} left" for scope in short)
+        texts = "; ".join(f"{in_words(scope)} has {_left(accounts[scope], readable_text)} left" for scope in short)
         anew = any(windows.parts(scope)[0] is not None for scope in short)
         error = refuse("budget_exceeded", short=texts, hint=windows.WAIT if anew else None)
         assert isinstance(error, BudgetRefusal)
@@ -509,16 +488,10 @@ def _settle_all() -> None:
         ledger.settle()
 
 
-def _about(account: Account) -> str:
-    """Return the remaining amounts of an account for people."""
+def _left(account: Account, written: Callable[[str], str] = str) -> str:
+    """Return the remaining amounts of an account as text, each exact decimal as `written` shows it."""
     left = account.remaining
-    return ", ".join(f"{name} {readable_text(decimal_text(name, left[name]))}" for name in DECIMALS if name in left)
-
-
-def _left(account: Account) -> str:
-    """Return the remaining amounts of an account as text with exact decimals."""
-    left = account.remaining
-    return ", ".join(f"{name} {decimal_text(name, left[name])}" for name in DECIMALS if name in left)
+    return ", ".join(f"{name} {written(decimal_text(name, left[name]))}" for name in DECIMALS if name in left)
 
 
 # --- forecast, for the owner, of how long the budget lasts at the rate of the last week -------------------------------

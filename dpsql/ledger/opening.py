@@ -14,7 +14,7 @@ from dpsql.ledger.check import require_sound
 from dpsql.ledger.database import DatabaseConnection, Location, parse_location
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import START, checked_text, key_mark
-from dpsql.ledger.store import Step, Store
+from dpsql.ledger.store import Step, Store, no_step
 from dpsql.ledger.witness import Head, SecondWitness, Witness, known_ledger, new_witness, other_ledgers
 from dpsql.storage.files import state_directory
 
@@ -46,22 +46,36 @@ _GUARDED = (("dpsql_entries", "UPDATE"), ("dpsql_entries", "DELETE"), ("dpsql_ac
 _LOG_ENDINGS = ("-wal", "-shm", "-journal")
 
 
-def open_checked(
+def open_ledger(
     url: str,
     dataset: str,
     *,
-    create: bool,
-    adopt: bool,
-    state: Path | None,
-    source: str | None,
-    first: bool,
-    second_budget: str | None,
-    witness: str | None,
-    read_only: bool,
-    timeout_seconds: float,
-    step: Step,
+    create: bool = False,
+    adopt: bool = False,
+    state: Path | None = None,
+    source: str | None = None,
+    first: bool = False,
+    second_budget: str | None = None,
+    witness: str | None = None,
+    read_only: bool = False,
+    timeout_seconds: float = 30.0,
+    step: Step = no_step,
 ) -> Ledger:
-    """Open the ledger as `dpsql.ledger.open_ledger` describes."""
+    """Open the ledger of `dataset` at `url` (sqlite:///PATH or postgresql://...), and check it from beginning to end.
+
+    `create` is the owner's explicit decision: it creates a ledger where this data set never had one (and finishes an
+    interrupted creation); a known ledger that is gone is refused (ledger_known), never created again. `adopt`: the
+    owner states that this is the newest copy, on a machine that has the key but no head yet.
+    `first`: refuse to create a ledger for a data set that has one elsewhere (ledger_second): one of the same name, or over the
+    same `source` (a fingerprint); `second_budget` is the owner's reason to create it nevertheless, and is recorded.
+    `witness`: the place on another machine (file:///FOLDER or postgresql://...) that also keeps the ledger's head; the
+    ledger must contain the head stored there (witness_missing if there is none; a new ledger writes the first one).
+    `read_only`: read a SQLite ledger on a medium that cannot be written.
+    `state` is the state directory, by default `dpsql.storage.files.state_directory()`.  `step` is called with the name
+    of each step, so that tests can stop a process there.
+
+    Raises `Fault` (missing, foreign, unreachable, key or head missing) or `IntegrityError` (edited, truncated, older).
+    """
     checked_text("dataset", dataset, 200)
     state = state_directory() if state is None else state
     location = parse_location(url)
@@ -169,7 +183,7 @@ def _create(
             facts["other_ledgers"] = elsewhere
         if second_budget is not None:
             facts["second_budget"] = checked_text("second_budget", second_budget, 500)
-        ChainWriter(connection, witness.key, Head(0, START)).append("created", facts)
+        ChainWriter(connection, witness, Head(0, START)).append("created", facts)
     store.step("created")
 
 
@@ -219,7 +233,7 @@ def _adopt(ledger: Ledger, recorded: bool) -> None:
     """Write a first head after an interrupted creation, or because the owner states that this is the newest copy."""
     with ledger.store.writing() as connection:
         require_sound(connection, ledger.witness, ledger.dataset, Head())
-        writer = ChainWriter(connection, ledger.witness.key, tip(connection, Head()))
+        writer = ChainWriter(connection, ledger.witness, tip(connection, Head()))
         if recorded:
             writer.append("adopted", {})
     ledger.witness.start(writer.last)

@@ -163,7 +163,6 @@ def checked_units(units: Mapping[str, int]) -> Units:
 
 
 def to_text(units: Mapping[str, int]) -> dict[str, str]:
-    """Return amounts as decimal text."""
     return {dimension: str(amount) for dimension, amount in units.items()}
 
 
@@ -216,7 +215,6 @@ def linked(key: bytes, previous: str, body: str) -> str:
 
 
 def account_mac(key: bytes, ledger_id: str, facts: Mapping[str, Any]) -> str:
-    """Return the MAC of one row of running totals."""
     return mac(key, "dpsql account", ledger_id.encode(), canonical(facts).encode())
 
 
@@ -360,7 +358,6 @@ COLUMNS = (
 
 
 def write_json_lines(entries: Iterable[Entry], out: TextIO) -> None:
-    """Write an `EntryObject` per line."""
     out.writelines(json.dumps(EntryObject(digest=entry.digest, body=entry.body)) + "\n" for entry in entries)
 
 

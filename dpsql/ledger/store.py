@@ -206,7 +206,6 @@ class Store:
 
     @property
     def is_sqlite(self) -> bool:
-        """Return whether the database is a SQLite file."""
         return self.location.path is not None
 
     @contextmanager

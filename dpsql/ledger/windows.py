@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger.accounts import Account, ChainWriter, insert_account, last_of_kinds, update_accounts
+from dpsql.ledger.accounts import Account, ChainWriter, last_of_kinds
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.records import DATASET, Units, added, to_text
-from dpsql.ledger.witness import Witness
+from dpsql.ledger.records import DATASET, Units, added
 
 WAIT = (
     "ask a coarser question, use a smaller epsilon, or wait until the budget begins anew (`every` in the policy); the owner can "
@@ -84,12 +83,9 @@ def present_start(accounts: Mapping[str, Account]) -> str | None:
 
     It is the one that the newest entry changed: opening a window closes the others before, and no later entry changes these.
     """
-    changes = [(account.seq, start) for start, scope, account in _by_window(accounts) if start and scope == DATASET]
+    opened = [(account.seq, *parts(name)) for name, account in accounts.items()]
+    changes = [(seq, start) for seq, start, scope in opened if start and scope == DATASET]
     return max(changes)[1] if changes else None
-
-
-def _by_window(accounts: Mapping[str, Account]) -> list[tuple[str | None, str, Account]]:
-    return [(*parts(name), account) for name, account in accounts.items()]
 
 
 def of_present(accounts: Mapping[str, Account]) -> dict[str, Account]:
@@ -150,23 +146,18 @@ def is_open(accounts: Mapping[str, Account], window: BudgetWindow) -> bool:
     return dataset.limits == _dataset_limits(window, account, dataset.spent)
 
 
-def open_in(writer: ChainWriter, witness: Witness, accounts: Mapping[str, Account], window: BudgetWindow) -> None:
+def open_in(writer: ChainWriter, accounts: Mapping[str, Account], window: BudgetWindow) -> None:
     """Open the window in a write transaction, or record its changed limits, and close the others. Write nothing if it is
     open with these limits.
 
     Raises window_closed and ledger_accountant before anything is written.
     """
     if not is_open(accounts, window):
-        _make_present(writer, witness, accounts, window)
+        _make_present(writer, accounts, window)
 
 
 def state_day(
-    writer: ChainWriter,
-    witness: Witness,
-    accounts: Mapping[str, Account],
-    day: date,
-    window: BudgetWindow | None,
-    reason: str,
+    writer: ChainWriter, accounts: Mapping[str, Account], day: date, window: BudgetWindow | None, reason: str
 ) -> None:
     """Record that the owner states the present day, and make its window the present one even if later ones were opened.
 
@@ -175,45 +166,27 @@ def state_day(
     start = None if window is None else window.start
     writer.append("clock", {"day": day.isoformat(), "window": start, "reason": reason})
     if window is not None:
-        _make_present(writer, witness, accounts, window)
+        _make_present(writer, accounts, window)
 
 
-def _make_present(writer: ChainWriter, witness: Witness, accounts: Mapping[str, Account], window: BudgetWindow) -> None:
-    nothing = dict.fromkeys(window.limits, 0)
+def _make_present(writer: ChainWriter, accounts: Mapping[str, Account], window: BudgetWindow) -> None:
     for scope, account in sorted(accounts.items()):
         if parts(scope)[0] not in (None, window.start) and account.limits != account.spent:
-            _limit(writer, witness, account, account.spent)
+            writer.limit(account, account.spent)
     current = accounts.get(window_scope(window.start))
     if current is None:
-        current = _open(
-            writer, witness, Account(window_scope(window.start), window.accountant, window.limits, nothing, 0)
-        )
+        current = writer.open(window_scope(window.start), window.accountant, window.limits)
     elif current.limits != window.limits or present_start(accounts) != window.start:
-        current = _limit(writer, witness, current, window.limits)
+        current = writer.limit(current, window.limits)
     dataset = accounts.get(DATASET)
-    limits = _dataset_limits(window, current, nothing if dataset is None else dataset.spent)
+    spent = dict.fromkeys(window.limits, 0) if dataset is None else dataset.spent
+    limits = _dataset_limits(window, current, spent)
     if dataset is None:
-        _open(writer, witness, Account(DATASET, window.accountant, limits, nothing, 0))
+        writer.open(DATASET, window.accountant, limits)
     elif dataset.limits != limits:
-        _limit(writer, witness, dataset, limits)
+        writer.limit(dataset, limits)
 
 
 def _dataset_limits(window: BudgetWindow, account: Account, spent: Units) -> Units:
     """Return the limits of the dataset's account: those of all windows, or `spent` plus what the window may still spend."""
     return added(spent, account.remaining) if window.in_all is None else window.in_all
-
-
-def _open(writer: ChainWriter, witness: Witness, account: Account) -> Account:
-    facts = {"scope": account.scope, "accountant": account.accountant, "limits": to_text(account.limits)}
-    seq = writer.append("account", facts)
-    opened = account.after(seq)
-    insert_account(writer.connection, witness.key, witness.ledger_id, opened)
-    return opened
-
-
-def _limit(writer: ChainWriter, witness: Witness, account: Account, limits: Units) -> Account:
-    facts = {"scope": account.scope, "accountant": account.accountant, "limits": to_text(limits)}
-    seq = writer.append("limits", {**facts, "were": to_text(account.limits)})
-    changed = account.after(seq, limits=limits)
-    update_accounts(writer.connection, witness.key, witness.ledger_id, [changed])
-    return changed

@@ -89,24 +89,17 @@ class Witness:
         except OSError as error:
             raise _unusable(path, error) from error
 
-    def start(self, head: Head) -> None:
-        """Write the first head atomically and durably. An existing head stays."""
+    def start(self, head: Head, *, replace: bool = False) -> None:
+        """Write the first head atomically and durably. An existing head stays, unless the owner restored a backup (`replace`)."""
         whole = self.directory / f"head.{secrets.token_hex(8)}"
         _write_once(whole, b"".join(self._slot(head) for _ in range(2)))
         try:
-            with suppress(FileExistsError):
-                os.link(whole, self.directory / "head")
-            whole.unlink()
-            sync(self.directory)
-        except OSError as error:
-            raise refuse("ledger_state", place=str(self.directory)) from error
-
-    def replace(self, head: Head) -> None:
-        """Replace the head atomically and durably, after the owner restored a backup."""
-        whole = self.directory / f"head.{secrets.token_hex(8)}"
-        _write_once(whole, b"".join(self._slot(head) for _ in range(2)))
-        try:
-            os.replace(whole, self.directory / "head")
+            if replace:
+                os.replace(whole, self.directory / "head")
+            else:
+                with suppress(FileExistsError):
+                    os.link(whole, self.directory / "head")
+                whole.unlink()
             sync(self.directory)
         except OSError as error:
             raise refuse("ledger_state", place=str(self.directory)) from error
@@ -365,7 +358,6 @@ class ServerHead:
         self._store, self._ledger_id = Store(parse_location(url), timeout_seconds, name="the witness"), ledger_id
 
     def read(self) -> str | None:
-        """Return the line of the ledger's row."""
         with self._store.reading() as connection:
             if "dpsql_heads" not in connection.table_names():
                 return None

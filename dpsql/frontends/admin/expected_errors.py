@@ -36,7 +36,6 @@ class _Question:
 
     @property
     def sql(self) -> str:
-        """Return the question in SQL."""
         keys = [_name(self.key)] if self.key else []
         measures = ["COUNT(*)", *([f"AVG({_name(self.number)})"] if self.number else [])]
         groups = f" GROUP BY {keys[0]}" if keys else ""
@@ -142,7 +141,6 @@ class OpenLedger:
     witness = SimpleNamespace(key=b"audit" * 8, directory=Path(tempfile.gettempdir()) / "no-such-ledger")
 
     def __init__(self) -> None:
-        """Start without accounts."""
         self.charges: list[dict[str, int]] = []
         self._limits: dict[str, dict[str, int]] = {}
 
@@ -150,7 +148,6 @@ class OpenLedger:
         """Accept any privacy unit."""
 
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
-        """Record the limits of the account."""
         self._limits[scope] = dict(limits)
 
     def open_window(self, window: BudgetWindow) -> None:
@@ -159,9 +156,8 @@ class OpenLedger:
         self._limits["dataset"] = dict(window.in_all or window.limits)
 
     def reserve(self, request: ChargeRequest) -> Reservation:
-        """Record the charge and return it."""
         self.charges.append(dict(request.charge))
-        return Reservation(self, request, len(self.charges), self.accounts())
+        return Reservation(self.resolve, request, len(self.charges), self.accounts())
 
     def resolve(self, seq: int, outcome: str, note: str) -> None:
         """Accept any outcome."""

@@ -156,11 +156,11 @@ from pathlib import Path
 from dpsql.ledger import backup
 from dpsql.ledger.witness import Witness
 place, name = {"put": (backup, "_put"), "key": (backup, "_put_key"), "charge": (backup, "_charge_lost"),
-               "head": (Witness, "replace")}[sys.argv[1]]
+               "head": (Witness, "start")}[sys.argv[1]]
 whole = getattr(place, name)
-def killed(*arguments):
+def killed(*arguments, **named):
     if sys.argv[2] == "after":
-        whole(*arguments)
+        whole(*arguments, **named)
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(place, name, killed)
 backup.restore(Path(sys.argv[3]), sys.argv[4], "clinic", state=Path(sys.argv[5]))

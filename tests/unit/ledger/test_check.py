@@ -40,7 +40,7 @@ class Book:
     def __init__(self, connection: DatabaseConnection, witness: Witness) -> None:
         self.connection, self.witness = connection, witness
         create_ledger(connection)
-        self.writer = ChainWriter(connection, witness.key, Head())
+        self.writer = ChainWriter(connection, witness, Head())
 
     def write(self, kind: str, **facts: Any) -> int:
         return self.writer.append(kind, facts)
@@ -343,7 +343,7 @@ def test_an_entry_is_missing_where_its_number_is(book: Book) -> None:
 
 def test_an_entry_has_the_digest_that_follows_from_those_before(book: Book) -> None:
     opened(book)
-    book.writer = ChainWriter(book.connection, book.witness.key, Head(2, "0" * 64))
+    book.writer = ChainWriter(book.connection, book.witness, Head(2, "0" * 64))
     book.account("analyst:ann", 3)
     assert book.verdict() == LedgerVerdict(2, 3, "its digest does not follow from its text and the entry before")
 

@@ -174,7 +174,7 @@ def test_verify_notices_a_window_that_was_opened_after_a_later_one(home: Home, s
     ledger.open_window(window(NOVEMBER))
     earlier = {scope: account for scope, account in ledger.accounts().items() if parts(scope)[0] in (None, start)}
     with ledger._write_transaction() as writer:
-        windows.open_in(writer, ledger.witness, earlier, window(start, epsilon=5))
+        windows.open_in(writer, earlier, window(start, epsilon=5))
     verdict = ledger.verify()
     assert not verdict.sound and "window" in verdict.problem
 
