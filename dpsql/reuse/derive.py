@@ -198,7 +198,6 @@ def _adds_up(value: Expr) -> bool:
 
 
 def _measures(stored: StoredTerm, value: Expr) -> bool:
-    """Return whether a stored term of a set measures this value."""
     if not _adds_up(value):
         return False
     if stored.kind == TermKind.SQUARE_PART.value:

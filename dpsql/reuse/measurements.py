@@ -6,11 +6,10 @@ question about the same number of the same cells of the same rows; nothing else 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +99,6 @@ class EndOfBar:
     high: int
 
     def ends(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ends of the bars of released `numbers`."""
         return np.clip(numbers + self.away, self.low, self.high)
 
 
@@ -145,7 +143,7 @@ def read_law(facts: Mapping[str, Any], *kinds: type[Any]) -> Any:
 
 def _has_word(kind: type[Any], word: str) -> bool:
     """Return whether laws of a class may have this mechanism: it is that of the class, or differs from law to law."""
-    of_class = kind.__dict__["mechanism"]
+    of_class = getattr(kind, "mechanism", None)
     return not isinstance(of_class, str) or of_class == word or any(entry.name == "mechanism" for entry in fields(kind))
 
 
@@ -164,49 +162,165 @@ def _read(kind: str, value: Any) -> Any:
     return noise
 
 
-class LabelledRecord(ABC):
-    """The stored form of numbers that their labels tell apart, each with the law by which it was chosen."""
+# --- how each kind of measurement is stored ---
+
+Numbers = Mapping[str, StoredNumber]
+"""Stored numbers of one measure by their labels."""
+Answering = tuple[Any, dict[str, tuple[StoredNumber, EndOfBar | None]]]
+"""The plan by which stored numbers were released, and for each name in a measurement the number, or the end of its bar."""
+
+
+@dataclass(frozen=True)
+class MeasurementRecord:
+    """How the numbers of one kind of measurement are stored, each under a label and with a law of one of the kinds `laws`.
+
+    `labels`: the label of each number of a measurement by name, `StoredNumber.what` of the same number in any release. `plan_of`:
+    the plan by which stored numbers of a measurement were released. `is_right`: whether a number may have its label.
+    """
+
+    word: str
+    laws: tuple[type[Any], ...]
+    labels: Callable[[Any], dict[str, str]]
+    plan_of: Callable[[Any, Numbers], Any]
+    is_right: Callable[[StoredNumber], bool] = lambda number: True
 
     def written(self, measurement: Any, plan: Any) -> list[dict[str, Any]]:
+        """Return descriptions of a measurement's released numbers as plain JSON, each with its name."""
         labels, measure = self.labels(measurement), measure_of(measurement)
         return [
-            {"name": name, "measure": measure, "what": labels[name], "mechanism": written_law(law)}
+            {"name": name, "measure": measure, "mechanism": written_law(law), **self.facts(name, labels[name], plan)}
             for name, law in plan.laws
         ]
 
-    @abstractmethod
-    def labels(self, measurement: Any) -> dict[str, str]: ...
-
-
-class SampleMeanRecord(LabelledRecord):
-    """The stored form of the noisy mean of the values of samples, and of the ends of its error bar."""
+    def facts(self, name: str, label: str, plan: Any) -> dict[str, Any]:
+        return {"what": label}
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        return StoredNumber(
-            facts["name"],
-            SAMPLE_MEAN,
-            facts["measure"],
-            facts["what"],
-            read_law(facts["mechanism"], FollowsFrom, NoisySampleMean),
-        )
+        """Return one number that `written` described. Raises KeyError, TypeError or ValueError for a description that this
+        version does not write."""
+        label = facts["what"] + facts.get("end", "") + facts.get("lean", "")
+        law, search = read_law(facts["mechanism"], *self.laws), self.search(facts)
+        number = StoredNumber(facts["name"], self.word, facts["measure"], label, law, search)
+        if not self.is_right(number):
+            raise ValueError(f"no {self.word} that is known by this label")
+        return number
 
-    def labels(self, measurement: SampleMean) -> dict[str, str]:
-        """Return the labels under which the numbers are stored; `answering` decides which stored numbers answer a question."""
-        kind = f"{SAMPLE_MEAN} {measurement.mechanism}"
-        ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
-        return {measurement.name: kind} | {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
+    def search(self, facts: Mapping[str, Any]) -> Search | None:
+        return None
 
-    def plan_of(self, measurement: SampleMean, numbers: Sequence[StoredNumber]) -> SampleMeanPlan:
-        """Return the plan of the stored mean, the only element of `numbers`, with the error bar that the question asks for."""
-        (number,) = numbers
-        width = bar_steps(number.mechanism.noise, measurement.confidence)
-        return SampleMeanPlan(
-            number.name, measurement.cells, number.mechanism, measurement.samples, measurement.middle, width
-        )
+    def answering(self, measurement: Any, plan: Any, numbers: Sequence[StoredNumber]) -> Answering | None:
+        """Return what answers a measurement among stored `numbers` of its measure; None if a number with its label is missing.
+        `plan`: how the question would measure it."""
+        by_label, labels = {number.what: number for number in numbers}, self.labels(measurement)
+        if not by_label.keys() >= set(labels.values()):
+            return None
+        return self.plan_of(measurement, by_label), {name: (by_label[label], None) for name, label in labels.items()}
+
+
+class QuantilesRecord(MeasurementRecord):
+    """How quantiles are stored: also with their search, and ends of error bars and leaning ones as such."""
+
+    def facts(self, name: str, label: str, plan: RankHistogramPlan) -> dict[str, Any]:
+        word, blank, more = label.partition(" ")
+        search = next((choice.search for choice in plan.quantiles if choice.name == name), None)
+        if search is None:
+            return {"what": word, "end": blank + more}
+        between = [None if index is None else str(index) for index in (search.low, search.high)]
+        lean = {"lean": blank + more} if more else {}
+        return {"what": word, "search": {"level": search.level, "between": between}, **lean}
+
+    def search(self, facts: Mapping[str, Any]) -> Search:
+        """Return the search of a quantile; releases of versions that chose every quantile separately do not describe one."""
+        search = facts.get("search", {"level": 0, "between": (None, None)})
+        low, high = (None if index is None else Fraction(index) for index in search["between"])
+        return Search(Fraction(facts["what"]), search["level"], low, high)
+
+
+def _quantile_labels(measurement: RankHistogram) -> dict[str, str]:
+    quantiles = {quantile.name: f"{quantile.quantile}{_lean(quantile)}" for quantile in measurement.quantiles}
+    return quantiles | {end.name: f"{end.quantile}{_end(end.low, end.missed)}" for end in measurement.ends}
+
+
+def _end(low: bool, missed: Fraction) -> str:
+    """Return the words that describe an end of an error bar. They include the missed probability, because ends of bars with
+    different confidences are different numbers."""
+    return f" {'low' if low else 'high'} {missed}"
+
+
+def _lean(quantile: Quantile) -> str:
+    """Return the words that describe a lean. A bound to which sums are cut is a different number from the largest value."""
+    return "" if quantile.lean is None else f" for cuts in {quantile.lean.groups} groups, {quantile.lean.fall}"
+
+
+def _is_searched(number: StoredNumber) -> bool:
+    return number.search is not None and bool(number.mechanism.quantile == number.search.relative)
+
+
+def _quantiles_plan(measurement: RankHistogram, numbers: Numbers) -> RankHistogramPlan:
+    quantiles, ends = [], []
+    for number in numbers.values():
+        assert number.search is not None
+        if number.mechanism.padding:
+            ends.append(EndChoice(number.name, number.search.quantile, number.mechanism))
+        else:
+            quantiles.append(QuantileChoice(number.name, number.search, number.mechanism))
+    slices = max((choice.law.slices for choice in quantiles if isinstance(choice.law, Choice)), default=1)
+    return RankHistogramPlan(measurement.name, measurement.cells, tuple(quantiles), slices, tuple(ends))
+
+
+def _samples_plan(measurement: SampleValues, numbers: Numbers) -> SampleValuesPlan:
+    plan = _quantiles_plan(measurement, numbers)
+    samples = (measurement.samples, measurement.middle)
+    return SampleValuesPlan(plan.name, plan.cells, plan.quantiles, plan.slices, plan.ends, *samples)
+
+
+def _side(last: bool) -> str:
+    return "key of the last rows" if last else "key of the first rows"
+
+
+def _end_rows_plan(measurement: EndRows, numbers: Numbers) -> EndRowsPlan:
+    number = numbers[_side(measurement.last)]
+    return EndRowsPlan(number.name, measurement.cells, number.mechanism)
+
+
+def _most_frequent_plan(measurement: MostFrequentValue, numbers: Numbers) -> MostFrequentPlan:
+    number = numbers[MOST_FREQUENT]
+    return MostFrequentPlan(number.name, measurement.cells, number.mechanism)
+
+
+def _local_labels(measurement: LocalNumber) -> dict[str, str]:
+    kind = f"{measurement.mechanism} {'mean' if measurement.mean else 'median'} {measurement.bound}"
+    ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
+    sides = {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
+    return {name: sides.get(name, kind) for name in measurement.numbers}
+
+
+def _local_plan(measurement: LocalNumber, numbers: Numbers) -> LocalSensitivityPlan:
+    number, *ends = (numbers[label] for label in _local_labels(measurement).values())
+    width = ends[0].mechanism.width if ends else None
+    return LocalSensitivityPlan(number.name, measurement.cells, number.mechanism, width)
+
+
+def _mean_labels(measurement: SampleMean) -> dict[str, str]:
+    """Return the labels under which the numbers are stored; `answering` decides which stored numbers answer a question."""
+    kind = f"{SAMPLE_MEAN} {measurement.mechanism}"
+    ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
+    return {measurement.name: kind} | {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
+
+
+def _mean_plan(measurement: SampleMean, numbers: Numbers) -> SampleMeanPlan:
+    """Return the plan of the stored mean with the error bar that the question asks for."""
+    number = next(number for number in numbers.values() if isinstance(number.mechanism, NoisySampleMean))
+    law, width = number.mechanism, bar_steps(number.mechanism.noise, measurement.confidence)
+    return SampleMeanPlan(number.name, measurement.cells, law, measurement.samples, measurement.middle, width)
+
+
+class SampleMeanRecord(MeasurementRecord):
+    """How the noisy mean of the values of samples is stored, and the ends of its error bar."""
 
     def answering(
         self, measurement: SampleMean, plan: SampleMeanPlan, numbers: Sequence[StoredNumber]
-    ) -> tuple[SampleMeanPlan, dict[str, tuple[StoredNumber, EndOfBar | None]]] | None:
+    ) -> Answering | None:
         """Return the plan of the stored mean among `numbers` of the same measure, and under each name that the question reads
         the mean or the end of its bar; None if no mean is stored.
 
@@ -217,7 +331,7 @@ class SampleMeanRecord(LabelledRecord):
         mean = next((number for number in means if any_noise or number.mechanism.mechanism == word), None)
         if mean is None:
             return None
-        released = self.plan_of(measurement, [mean])
+        released = _mean_plan(measurement, {mean.what: mean})
         laws, (low, high) = dict(released.laws), ends_of(measurement.name)
         end = replace(mean, mechanism=laws[ends_of(mean.name)[0]])
         ends = {
@@ -226,6 +340,36 @@ class SampleMeanRecord(LabelledRecord):
         }
         return released, {measurement.name: (mean, None), **ends}
 
+
+PARTS: Register[MeasurementRecord] = Register(
+    "reuse",
+    {
+        record.word: record
+        for record in (
+            QuantilesRecord(RANK_HISTOGRAM, (Choice,), _quantile_labels, _quantiles_plan, _is_searched),
+            QuantilesRecord(SAMPLE_VALUES, (Choice,), _quantile_labels, _samples_plan, _is_searched),
+            MeasurementRecord(
+                MOST_FREQUENT,
+                (MostFrequent,),
+                lambda measurement: {measurement.name: MOST_FREQUENT},
+                _most_frequent_plan,
+                lambda number: number.what == MOST_FREQUENT,
+            ),
+            MeasurementRecord(
+                END_ROWS,
+                (EndKey,),
+                lambda measurement: {measurement.name: _side(measurement.last)},
+                _end_rows_plan,
+                lambda number: number.what == _side(number.mechanism.last),
+            ),
+            MeasurementRecord(LOCAL_SENSITIVITY, _LOCAL, _local_labels, _local_plan),
+            SampleMeanRecord(SAMPLE_MEAN, (FollowsFrom, NoisySampleMean), _mean_labels, _mean_plan),
+        )
+    },
+)
+
+
+# --- stored numbers that answer a question ---
 
 _MOST_EXPLAINED = 3
 
@@ -250,183 +394,6 @@ class Match:
         return float(self.fresh.epsilon_0 / self.number.mechanism.epsilon_0)
 
 
-class MeasurementRecord(Protocol):
-    """The stored form of one kind of measurement."""
-
-    def written(self, measurement: Any, plan: Any) -> list[dict[str, Any]]:
-        """Return descriptions of a measurement's released numbers as plain JSON, each with its name."""
-
-    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        """Return one number that `written` described. Raises KeyError, TypeError or ValueError for a description that this
-        version does not write."""
-
-    def labels(self, measurement: Any) -> dict[str, str]:
-        """Return the label of each of its numbers by name: `StoredNumber.what` of the same number in any release."""
-
-    def plan_of(self, measurement: Any, numbers: Sequence[StoredNumber]) -> Any:
-        """Return the plan by which all stored `numbers` of a measurement were released."""
-
-
-class RankHistogramRecord:
-    """The stored form of quantiles, with the mechanisms that chose them."""
-
-    def written(self, measurement: RankHistogram, plan: RankHistogramPlan) -> list[dict[str, Any]]:
-        measure = measure_of(measurement)
-        return [
-            {
-                "name": choice.name, "measure": measure, "what": str(choice.quantile),
-                "mechanism": written_law(choice.law), "search": _search_facts(choice.search), **_lean_facts(requested),
-            }
-            for choice in plan.quantiles
-            for requested in measurement.quantiles if requested.name == choice.name
-        ] + [
-            {
-                "name": end.name, "measure": measure, "what": str(end.quantile), "end": _end(requested.low, requested.missed),
-                "mechanism": written_law(end.law),
-            }
-            for end, requested in zip(plan.ends, measurement.ends, strict=True)
-        ]  # fmt: skip
-
-    word = RANK_HISTOGRAM
-
-    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        quantile, law = Fraction(facts["what"]), read_law(facts["mechanism"], Choice)
-        search = _search(quantile, facts.get("search"))
-        if law.quantile != search.relative:
-            raise ValueError("a quantile that was chosen as another one")
-        label = facts["what"] + facts.get("end", "") + facts.get("lean", "")
-        return StoredNumber(facts["name"], self.word, facts["measure"], label, law, search)
-
-    def labels(self, measurement: RankHistogram) -> dict[str, str]:
-        quantiles = {
-            quantile.name: str(quantile.quantile) + _lean_facts(quantile).get("lean", "")
-            for quantile in measurement.quantiles
-        }
-        return quantiles | {end.name: f"{end.quantile}{_end(end.low, end.missed)}" for end in measurement.ends}
-
-    def plan_of(self, measurement: RankHistogram, numbers: Sequence[StoredNumber]) -> RankHistogramPlan:
-        quantiles, ends = [], []
-        for number in numbers:
-            assert number.search is not None
-            if number.mechanism.padding:
-                ends.append(EndChoice(number.name, number.search.quantile, number.mechanism))
-            else:
-                quantiles.append(QuantileChoice(number.name, number.search, number.mechanism))
-        slices = max((choice.law.slices for choice in quantiles if isinstance(choice.law, Choice)), default=1)
-        return RankHistogramPlan(measurement.name, measurement.cells, tuple(quantiles), slices, tuple(ends))
-
-
-class SampleValuesRecord(RankHistogramRecord):
-    """The stored form of the median of the values of samples, equal to that of a quantile of rows."""
-
-    word = SAMPLE_VALUES
-
-    def plan_of(self, measurement: RankHistogram, numbers: Sequence[StoredNumber]) -> SampleValuesPlan:
-        assert isinstance(measurement, SampleValues)
-        plan = super().plan_of(measurement, numbers)
-        return SampleValuesPlan(
-            plan.name, plan.cells, plan.quantiles, plan.slices, plan.ends, measurement.samples, measurement.middle
-        )
-
-
-def _end(low: bool, missed: Fraction) -> str:
-    """Return the words that describe an end of an error bar. They include the missed probability, because ends of bars with
-    different confidences are different numbers."""
-    return f" {'low' if low else 'high'} {missed}"
-
-
-def _lean_facts(quantile: Quantile) -> dict[str, str]:
-    """Return the description of a lean. A bound to which sums are cut is a different number from the largest value."""
-    lean = quantile.lean
-    return {} if lean is None else {"lean": f" for cuts in {lean.groups} groups, {lean.fall}"}
-
-
-def _search_facts(search: Search) -> dict[str, Any]:
-    ends = ((None if index is None else str(index)) for index in (search.low, search.high))
-    return {"level": search.level, "between": list(ends)}
-
-
-def _search(quantile: Fraction, facts: Mapping[str, Any] | None) -> Search:
-    """Return the search of a quantile; releases of versions that chose every quantile separately do not describe one."""
-    if facts is None:
-        return Search(quantile, 0)
-    low, high = (None if index is None else Fraction(index) for index in facts["between"])
-    return Search(quantile, facts["level"], low, high)
-
-
-class MostFrequentRecord(LabelledRecord):
-    """The stored form of the most frequent value, with the mechanism that chose it."""
-
-    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        if facts["what"] != MOST_FREQUENT:
-            raise ValueError("no choice of a most frequent value")
-        law = read_law(facts["mechanism"], MostFrequent)
-        return StoredNumber(facts["name"], MOST_FREQUENT, facts["measure"], facts["what"], law)
-
-    def labels(self, measurement: MostFrequentValue) -> dict[str, str]:
-        return {measurement.name: MOST_FREQUENT}
-
-    def plan_of(self, measurement: MostFrequentValue, numbers: Sequence[StoredNumber]) -> MostFrequentPlan:
-        (number,) = numbers
-        return MostFrequentPlan(number.name, measurement.cells, number.mechanism)
-
-
-class EndRowsRecord(LabelledRecord):
-    """The stored form of the key of the first or last rows, with the mechanism that chose it."""
-
-    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        law = read_law(facts["mechanism"], EndKey)
-        if facts["what"] != _side(law.last):
-            raise ValueError("no choice of a key of rows at an end")
-        return StoredNumber(facts["name"], END_ROWS, facts["measure"], facts["what"], law)
-
-    def labels(self, measurement: EndRows) -> dict[str, str]:
-        return {measurement.name: _side(measurement.last)}
-
-    def plan_of(self, measurement: EndRows, numbers: Sequence[StoredNumber]) -> EndRowsPlan:
-        number = next(number for number in numbers if number.what == _side(measurement.last))
-        return EndRowsPlan(number.name, measurement.cells, number.mechanism)
-
-
-def _side(last: bool) -> str:
-    return "key of the last rows" if last else "key of the first rows"
-
-
-class LocalNumberRecord(LabelledRecord):
-    """The stored form of a median or mean with noise by local sensitivity, and of the ends of its error bar."""
-
-    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        law = read_law(facts["mechanism"], *_LOCAL)
-        return StoredNumber(facts["name"], LOCAL_SENSITIVITY, facts["measure"], facts["what"], law)
-
-    def labels(self, measurement: LocalNumber) -> dict[str, str]:
-        kind = f"{measurement.mechanism} {'mean' if measurement.mean else 'median'} {measurement.bound}"
-        ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
-        sides = {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
-        return {name: sides.get(name, kind) for name in measurement.numbers}
-
-    def plan_of(self, measurement: LocalNumber, numbers: Sequence[StoredNumber]) -> LocalSensitivityPlan:
-        by_label = {number.what: number for number in numbers}
-        labels = self.labels(measurement)
-        number = by_label[labels[measurement.name]]
-        ends = [by_label[label].mechanism for name, label in labels.items() if name != measurement.name]
-        width = ends[0].width if ends else None
-        return LocalSensitivityPlan(number.name, measurement.cells, number.mechanism, width)
-
-
-PARTS: Register[MeasurementRecord] = Register(
-    "reuse",
-    {
-        RANK_HISTOGRAM: RankHistogramRecord(),
-        MOST_FREQUENT: MostFrequentRecord(),
-        END_ROWS: EndRowsRecord(),
-        SAMPLE_VALUES: SampleValuesRecord(),
-        SAMPLE_MEAN: SampleMeanRecord(),
-        LOCAL_SENSITIVITY: LocalNumberRecord(),
-    },
-)
-
-
 def matches(
     measurements: tuple[Any, ...], plans: tuple[Any, ...], stored: Sequence[StoredNumber], confidence: float
 ) -> tuple[Match, ...] | None:
@@ -435,10 +402,7 @@ def matches(
     for measurement, plan in zip(measurements, plans, strict=True):
         measure, part = measure_of(measurement), PARTS.of(measurement.word)
         numbers = [number for number in stored if number.measure == measure]
-        if isinstance(part, SampleMeanRecord):
-            answered_by = part.answering(measurement, plan, numbers)
-        else:
-            answered_by = _labelled(part, measurement, numbers)
+        answered_by = part.answering(measurement, plan, numbers)
         if answered_by is None:
             return None
         released, answered = answered_by
@@ -450,18 +414,6 @@ def matches(
             words = f"{explained.aggregate}: {explained.error}"
             pairs.append(Match(name, number, fresh[name], words, worst, end))
     return tuple(pairs)
-
-
-def _labelled(
-    part: MeasurementRecord, measurement: Any, numbers: Sequence[StoredNumber]
-) -> tuple[Any, dict[str, tuple[StoredNumber, EndOfBar | None]]] | None:
-    """Return the plan of the stored `numbers`, and for each name in the measurement the number with its label; None if one is
-    missing."""
-    by_label, labels = {number.what: number for number in numbers}, part.labels(measurement)
-    if not by_label.keys() >= set(labels.values()):
-        return None
-    released = part.plan_of(measurement, list(by_label.values()))
-    return released, {name: (by_label[label], None) for name, label in labels.items()}
 
 
 def errors_in_words(numbers: Sequence[Any]) -> str:

@@ -63,7 +63,6 @@ class QuestionTexts:
     """The texts of the questions over one ledger. Thread-safe."""
 
     def __init__(self, ledger: Ledger, bounds: StorePolicy) -> None:
-        """Open the store beside the ledger."""
         location = ledger.store.location
         if location.path is not None:
             path = location.path.with_name(f"{location.path.name}.questions")
@@ -106,7 +105,6 @@ class QuestionTexts:
         return [_question_text(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
     def count(self, until: str) -> int:
-        """Return the number of texts before a time. Raises Fault."""
         self._open()
         return int(self._store.rows(_OLD_COUNT, time=until)[0][0])
 
@@ -156,7 +154,6 @@ def _question_text(row: dict[str, str]) -> QuestionText:
 
 
 def days_before(days: int) -> datetime:
-    """Return the moment so many days ago."""
     return datetime.now(UTC) - timedelta(days=days)
 
 

@@ -6,7 +6,7 @@ every h(c) in one direction, as for the most frequent value, so it has the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -40,7 +40,7 @@ from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Sensitivity
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan
 from dpsql.reuse import measurements as reuse
-from dpsql.reuse.measurements import MostFrequentRecord, StoredNumber
+from dpsql.reuse.measurements import MeasurementRecord, StoredNumber
 from dpsql.session.session import Session, open_session
 from dpsql_audit import distances, mechanism_laws
 from dpsql_audit.choice_laws import CHOICES, AuditedChoice, Rows, log_law
@@ -119,21 +119,11 @@ def drawn(law: Rarest, histograms: Histograms, draws: int, randomness: Randomnes
     return choose_most(histograms.cells, start, cell, fewer[group, cell], law, draws, randomness)
 
 
-class RarestRecord(MostFrequentRecord):
-    def written(self, measurement: Any, plan: MostFrequentPlan) -> list[dict[str, Any]]:
-        return [{**facts, "what": RAREST} for facts in super().written(measurement, plan)]
+def rarest_plan(measurement: Any, numbers: Mapping[str, StoredNumber]) -> RarestPlan:
+    return RarestPlan(numbers[RAREST].name, measurement.cells, numbers[RAREST].mechanism)
 
-    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        number = super().read({**facts, "what": MOST_FREQUENT})
-        law = Rarest(number.mechanism.sensitivity, number.mechanism.epsilon_0, number.mechanism.mechanism)
-        return replace(number, word=RAREST, what=facts["what"], mechanism=law)
 
-    def labels(self, measurement: Any) -> dict[str, str]:
-        return {measurement.name: RAREST}
-
-    def plan_of(self, measurement: Any, numbers: Sequence[StoredNumber]) -> RarestPlan:
-        (number,) = [number for number in numbers if number.what == RAREST]
-        return RarestPlan(number.name, measurement.cells, number.mechanism)
+RECORD = MeasurementRecord(RAREST, (Rarest,), lambda measurement: {measurement.name: RAREST}, rarest_plan)
 
 
 def audited_law(law: Rarest, cells: int, rows: Rows, points: list[int] | None) -> list[float]:
@@ -153,7 +143,7 @@ PARTS: dict[str, tuple[Register[Any], Any]] = {
     "request": (pricing.REQUESTS, requested),
     "engine": (engine.PARTS, engine.PARTS.of(MOST_FREQUENT)),
     "noise": (noise.PARTS, noise.PARTS.of(MOST_FREQUENT)),
-    "reuse": (reuse.PARTS, RarestRecord()),
+    "reuse": (reuse.PARTS, RECORD),
     "neighbours": (distances.MEASUREMENTS, distances.MEASUREMENTS.of(MOST_FREQUENT)),
     "laws": (mechanism_laws.MEASUREMENTS, mechanism_laws.MEASUREMENTS.of(MOST_FREQUENT)),
 }

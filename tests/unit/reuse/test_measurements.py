@@ -158,7 +158,8 @@ def numbers_of(case: Case) -> tuple[StoredNumber, ...]:
 
 @pytest.mark.parametrize("case", [case for name, case in CASES.items() if name != "a mean of samples"])
 def test_the_plan_of_stored_numbers_is_that_by_which_they_were_released(case: Case) -> None:
-    assert PARTS.of(case.measurement.word).plan_of(case.measurement, numbers_of(case)) == case.plan
+    by_label = {number.what: number for number in numbers_of(case)}
+    assert PARTS.of(case.measurement.word).plan_of(case.measurement, by_label) == case.plan
 
 
 @every_case
