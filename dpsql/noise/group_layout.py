@@ -52,12 +52,10 @@ class Int128:
 
     @classmethod
     def zeros(cls, count: int) -> Int128:
-        """Return an array of `count` zeros."""
         return cls(None, np.zeros(count, dtype=np.uint64))
 
     @classmethod
     def from_int64(cls, values: NDArray[np.int64]) -> Int128:
-        """Return 64-bit integers as 128-bit integers."""
         return cls(None, values.astype(np.int64, copy=False).view(np.uint64))
 
     @classmethod
@@ -96,7 +94,6 @@ class Int128:
         return int(self.low.size)
 
     def to_ints(self) -> list[int]:
-        """Return the elements as Python integers."""
         return [high * (1 << 64) + low for high, low in zip(self.high.tolist(), self.low.tolist(), strict=True)]
 
     def to_float64(self) -> NDArray[np.float64]:
@@ -120,7 +117,6 @@ class Int128:
         self.low[elements] = numbers.low
 
     def where(self, mask: NDArray[np.bool_]) -> Int128:
-        """Return the elements where `mask` is true."""
         return Int128(None if self._high is None else self._high[mask], self.low[mask])
 
     def saturated(self, bits: int) -> Int128:
@@ -155,7 +151,6 @@ class Int128:
         return Int128(self.high + (addend >> 63) + carry, low)
 
     def at_least(self, bound: int) -> NDArray[np.bool_]:
-        """Return whether x >= `bound`, a 128-bit integer."""
         high, low = bound >> 64, np.uint64(bound & _LOW)
         ours = self.high
         result: NDArray[np.bool_] = (ours > high) | ((ours == high) & (self.low >= low))

@@ -107,7 +107,6 @@ class Ranks:
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
         return int(self.rows.size)
 
     def cells_at(self, steps: Integers, group: Integers | int = 0) -> Integers:

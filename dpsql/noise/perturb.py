@@ -298,7 +298,6 @@ class ChosenNumber:
         return inf
 
     def standard_deviation(self) -> float:
-        """Return 0: nothing is added to a chosen number."""
         return 0.0
 
 

@@ -30,6 +30,7 @@ from dpsql.privacy.accounting import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable, registered
+from dpsql.privacy.mechanisms.weighted_sums import weighted
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,15 @@ def term_errors(block: BoundedBlock, noises: Sequence[TermNoise], confidence: fl
 
 def _error(term: Term | None, noisy: TermNoise, confidence: float) -> TermError:
     unit, weights = _stands_for(term, 2.0**-noisy.grid)
-    return TermError(unit, registered(noisy.noise).weighted_half_width(weights, confidence) * unit)
+    law, factor = weighted(registered(noisy.noise), weights)
+    return TermError(unit, law.half_width(confidence) * factor * unit)
 
 
 def expected_error(term: Term, noisy: TermNoise) -> float:
     """Return the expected absolute error of the quantity that a term represents, in the unit of the answer, as in `TermError`."""
     unit, weights = _stands_for(term, 2.0**-noisy.grid)
-    return registered(noisy.noise).weighted_expected_error(weights) * unit
+    law, factor = weighted(registered(noisy.noise), weights)
+    return law.expected_error() * factor * unit
 
 
 def measure_half_width(measure: Formula, noises: Sequence[TermNoise], confidence: float) -> float:
@@ -65,8 +68,10 @@ def measure_half_width(measure: Formula, noises: Sequence[TermNoise], confidence
         (measure,) = measure.operands
     weights = weights_of(measure)
     read = [noise for noise in noises if weights.get(noise.name)]
-    sizes = sorted((abs(weights[noise.name]) for noise in read), reverse=True)
-    return registered(read[0].noise).weighted_half_width(sizes, confidence) * 2.0 ** -read[0].grid if read else 0.0
+    if not read:
+        return 0.0
+    law, factor = weighted(registered(read[0].noise), [abs(weights[noise.name]) for noise in read])
+    return law.half_width(confidence) * factor * 2.0 ** -read[0].grid
 
 
 def _of_squares(term: Term, step: float) -> tuple[float, list[float]]:
@@ -188,11 +193,9 @@ class BudgetParts:
         return for_totals if errors[0] < errors[1] else least
 
     def noise_of(self, neighbours: Neighbours, term: Term, block: BoundedBlock, share: Fraction) -> Noise:
-        """Return the noise of a term with `share` of one part."""
         return self.measured(term, block, neighbours, share)[1]
 
     def charged(self, noise: Noise) -> PrivacyLoss:
-        """Return the loss that the accountant charges for one noise law."""
         return self.accountant.charge(_loss(noise), self.delta)
 
 

@@ -25,6 +25,7 @@ from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Call, Expr, Literal, Measure, Plan, Relation, Term, TermKind, TotalCut
 from dpsql.plan.stability import tables
 from dpsql.pricing.budget_parts import term_errors
+from dpsql.pricing.joint_sums import indexes_of
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
@@ -113,13 +114,12 @@ def _shared(measure: Measure) -> SharedPart | None:
 
 
 def text_of(term: Term, priced: PricedBlock) -> str:
-    """Describe a term as SQL-like text."""
     if priced.block.unit_weights and term.name == priced.block.selection_term:
         return "units, one weight each shared among its keys"
     if not term.shares:
         return term_text(term.kind.value, term.value, term.filter, bool(term.centre))
     if term.kind in _OF_PAIRS:
-        return _text_of_product(term) if term.kind is TermKind.PRODUCT_PART else _text_of_pair(term)
+        return _text_of_product(term)
     summed = (TermKind.SUM, TermKind.SQUARE_PART)
     low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind in summed)
     if term.kind is TermKind.SQUARE_PART and term.place:
@@ -136,27 +136,16 @@ def text_of(term: Term, priced: PricedBlock) -> str:
 _OF_PAIRS = (TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 
 
-def _text_of_pair(term: Term) -> str:
-    if term.place == 0:
-        return term_text("count", None, term.filter, False)
-    assert isinstance(term.value, Call)
-    factors: list[Expr] = []
-    for index, value in zip((term.place // 3, term.place % 3), term.value.arguments, strict=True):
-        inside = clamped(value)
-        above, below = distance(inside, value.facts.lower), call("sub", constant(value.facts.upper, value), inside)
-        factors.append(call("mul", below if index < 2 else above, above if index else below))
-    return term_text("sum", call("mul", *factors), term.filter, False)
-
-
 def _text_of_product(term: Term) -> str:
     if term.place == 0:
         return term_text("count", None, term.filter, False)
     assert isinstance(term.value, Call)
-    factors = []
-    for bit, value in zip((1, 2), term.value.arguments, strict=True):
+    factors: list[Expr] = []
+    for (power, index), value in zip(indexes_of(term), term.value.arguments, strict=True):
         inside = clamped(value)
         above, below = distance(inside, value.facts.lower), call("sub", constant(value.facts.upper, value), inside)
-        factors.append(above if term.place & bit else below)
+        ends = [below] * (power - index) + [above] * index
+        factors.append(call("mul", *ends) if power > 1 else ends[0])
     return term_text("sum", call("mul", *factors), term.filter, False)
 
 
@@ -262,7 +251,6 @@ class PlannedOutput:
 
     @property
     def output(self) -> str:
-        """The names of the outputs in one text."""
         return ", ".join(self.names)
 
     @property
@@ -272,7 +260,6 @@ class PlannedOutput:
         return f"{limits}; {self.error}" if self.error else limits
 
     def row(self) -> tuple[Any, ...]:
-        """Return the row of EXPLAIN VERBOSE."""
         return tuple(getattr(self, name) for name in COLUMNS)
 
     def text(self, confidence: float) -> str:
@@ -566,7 +553,6 @@ def shown_errors(errors: Mapping[str, tuple[float, float]], priced: PricedBlock,
 
 
 def _caps(priced: PricedBlock) -> str:
-    """Describe the bounds on a unit's rows and groups."""
     caps = priced.block.caps
     bounds = [f"{name} {most}" for name, most in caps.bounds.declared().items()]
     return ", ".join([f"{caps.rows_per_unit} rows per unit", *bounds])

@@ -110,7 +110,6 @@ class Shared:
 
     @property
     def counted(self) -> Formula:
-        """Return the number of rows that contribute to `low` and `high`."""
         return (self.low - self.high) / self.width
 
     @property
@@ -136,7 +135,6 @@ class SharedSquares:
 
     @property
     def counted(self) -> Formula:
-        """Return the number of rows that contribute to the parts."""
         first, second, third = self.parts
         return (first + second + third) / float(self.width**2)
 
@@ -191,7 +189,6 @@ class SharedProducts:
 
     @property
     def counted(self) -> Formula:
-        """Return the number of rows that have both."""
         neither, first, second, both_ = self.parts
         return (neither + first + second + both_) / float(self.widths[0] * self.widths[1])
 
@@ -240,7 +237,6 @@ class SharedPairs:
 
     @property
     def counted(self) -> Formula:
-        """Return the number of rows that have both."""
         return self.rows
 
     @property
@@ -315,6 +311,19 @@ def factors_of(term: Term) -> tuple[Term, Term]:
     return first, second
 
 
+def indexes_of(term: Term) -> list[tuple[int, int]]:
+    """Return, for each argument of a term that multiplies parts of powers, the power (1, or 2 for squares) and which of its parts
+    the term has, counted from 0 for the part of the distance from the upper bound alone."""
+    if term.kind is TermKind.SQUARE_PART:
+        return [(2, term.place)]
+    if term.kind is TermKind.PRODUCT_PART:
+        return [(1, term.place & 1), (1, term.place >> 1)]
+    return [(2, term.place // 3), (2, term.place % 3)]
+
+
+IN_PARTS = (TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
+
+
 def multiplied(
     measures: tuple[Measure, ...], bounds: ContributionBounds, rows: int
 ) -> list[tuple[Expr, Expr, Expr | None]]:
@@ -350,7 +359,6 @@ def _of_pair(measure: Measure) -> bool:
 
 
 def _spread(value: Expr) -> bool:
-    """Return whether an argument has known, different bounds."""
     return value.facts.bounded and bool(value.facts.lower < value.facts.upper)
 
 

@@ -16,7 +16,7 @@ from dpsql.plan.measurements import LocalNumber
 from dpsql.plan.plan import Caps, Literal, Measure
 from dpsql.pricing.options import Options
 from dpsql.pricing.rank_histograms import cell_term
-from dpsql.pricing.sensitivity import ExplainedNumber, OneNumber, entered, rows_moved
+from dpsql.pricing.sensitivity import ExplainedNumber, MeasurementPricing, entered, rows_moved
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import choice_for
 from dpsql.privacy.mechanisms.local_sensitivity import (
@@ -130,12 +130,11 @@ def _null(name: str) -> Formula:
     return null_if(NoisyValue(name), float(REFUSED)) * 0.0
 
 
-class LocalNumberPricing(OneNumber):
+class LocalNumberPricing(MeasurementPricing):
     """Pricing of numbers with noise by local sensitivity (`pricing.measurements`). No worst error is known: the width of the
     noise depends on the data, or there may be no answer at all."""
 
     def deltas(self, measurement: LocalNumber) -> int:
-        """Return 1: one delta is paid for."""
         return 1
 
     def planned(

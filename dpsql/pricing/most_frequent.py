@@ -23,7 +23,7 @@ from dpsql.pricing.rank_histograms import (
     released_values,
     steps_of,
 )
-from dpsql.pricing.sensitivity import ExplainedNumber, MeasuredBlock, OneNumber, entered, rows_moved
+from dpsql.pricing.sensitivity import ExplainedNumber, MeasuredBlock, MeasurementPricing, entered, rows_moved
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan
 from dpsql.privacy.mechanisms.exponential import epsilon_of_a_row, mechanism_for
@@ -42,7 +42,7 @@ def requested_mode(block: MeasuredBlock, measure: Measure) -> tuple[Formula, Non
     return Element(released_values(values), NoisyValue(counted.name)), None
 
 
-class MostFrequentPricing(OneNumber):
+class MostFrequentPricing(MeasurementPricing):
     """Pricing of the most frequent values (`pricing.measurements`)."""
 
     def planned(
@@ -115,7 +115,7 @@ def requested_key(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None
     return Element(released_values(keys), NoisyValue(measurement.name)), None
 
 
-class EndRowsPricing(OneNumber):
+class EndRowsPricing(MeasurementPricing):
     """Pricing of keys of rows at an end (`pricing.measurements`). No worst error is known, because the number of end rows from
     which a key is chosen itself depends on epsilon."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -123,28 +123,21 @@ class Options:
         return self._with(key, first.value(key))
 
     def show(self) -> dict[str, str]:
-        """Return every option as text."""
         return {f"dp.{key}": show_value(self.value(key)) for key in _READERS}
 
     def value(self, key: str) -> Any:
         """Return the value of one option by its name without `dp.`."""
-        if key == "max_total" and self.cut_totals:
-            return Auto.AUTO
-        if key == "max_values" and self.choose_values:
+        if key in _AUTOMATIC and getattr(self, _AUTOMATIC[key]):
             return Auto.AUTO
         return getattr(self.bounds if key in BOUND_NAMES else self, key)
 
     def _with(self, key: str, value: Any) -> Options:
-        if key == "max_total":
-            automatic = value is Auto.AUTO
-            bounds = replace(self.bounds, max_total=None if automatic else value)
-            return replace(self, bounds=bounds, cut_totals=automatic)
-        if key == "max_values":
-            automatic = value is Auto.AUTO
-            bounds = replace(self.bounds, max_values=None if automatic else value)
-            return replace(self, bounds=bounds, choose_values=automatic)
-        changed: dict[str, Any] = {key: value}
-        return replace(self, **{"bounds": replace(self.bounds, **changed)} if key in BOUND_NAMES else changed)
+        changed: dict[str, Any] = {}
+        if key in _AUTOMATIC:
+            changed[_AUTOMATIC[key]] = value is Auto.AUTO
+            value = None if value is Auto.AUTO else value
+        named = {key: value}
+        return replace(self, **changed, **{"bounds": replace(self.bounds, **named)} if key in BOUND_NAMES else named)
 
 
 def _unknown(name: str) -> Error:
@@ -183,102 +176,64 @@ def _check_limit(key: str, value: Any, policy: Policy) -> None:
         raise refuse("option_limit", name=f"dp.{key}", value=plain_decimal(value), limit=plain_decimal(most))
 
 
-def _positive(text: str) -> Fraction:
-    value = exact_number(text)
-    if value <= 0:
-        raise ValueError(text)
-    return value
+# --- how the text of each option is read: functions that raise ValueError for any other text --------------------------
+
+Reader = Callable[[str], Any]
+_NOTHING = ("none", "null")
+_SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
-def _share(text: str) -> Fraction:
-    value = exact_number(text)
-    if not 0 <= value < 1:
-        raise ValueError(text)
-    return value
+def _number(is_allowed: Callable[[Fraction], bool]) -> Reader:
+    def read(text: str) -> Fraction:
+        value = exact_number(text)
+        if not is_allowed(value):
+            raise ValueError(text)
+        return value
+
+    return read
 
 
-def _confidence(text: str) -> Fraction:
-    value = exact_number(text)
-    if not Fraction(1, 2) <= value <= Fraction(9999, 10000):
-        raise ValueError(text)
-    return value
+def _whole(most: int = MOST_BOUND) -> Reader:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:12]) <= MOST_BOUND or int(text) > most:
+            raise ValueError(text)
+        return int(text)
+
+    return read
 
 
-def _bound(text: str) -> int | None:
-    if text.lower() in ("none", "null", "default"):
-        return None
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:12]) <= MOST_BOUND:
-        raise ValueError(text)
-    return int(text)
+def _word(kind: Callable[[str], str], same: Mapping[str, str] | None = None) -> Reader:
+    """Return a reader of words in any case; `same`: other words for some of them."""
+    return lambda text: kind((same or {}).get(text.lower(), text.lower()))
 
 
-def _rows(text: str) -> int:
-    rows = _bound(text)
-    if rows is None:
-        raise ValueError(text)
-    return rows
+def _among(words: Callable[[], Collection[str]]) -> Callable[[str], str]:
+    def read(word: str) -> str:
+        if word not in words():
+            raise ValueError(word)
+        return word
+
+    return read
 
 
-def _max_total(text: str) -> Fraction | Auto | None:
-    return Auto.AUTO if text.lower() == Auto.AUTO else _total(text)
+def _or_none(read: Reader, *words: str) -> Reader:
+    """Return a reader that reads none, null, and `words` as None."""
+    return lambda text: None if text.lower() in (*_NOTHING, *words) else read(text)
 
 
-def _max_values(text: str) -> int | Auto | None:
-    return Auto.AUTO if text.lower() == Auto.AUTO else _bound(text)
-
-
-def _total(text: str) -> Fraction | None:
-    return None if text.lower() in ("none", "null", "default") else _positive(text)
+def _or_auto(read: Reader) -> Reader:
+    return lambda text: Auto.AUTO if text.lower() == Auto.AUTO else read(text)
 
 
 def _switch(text: str) -> bool:
-    words = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
-    if text.lower() not in words:
+    if text.lower() not in _SWITCH:
         raise ValueError(text)
-    return words[text.lower()]
-
-
-def _reuse(text: str) -> Reuse:
-    return Reuse({"true": "on", "1": "on", "false": "off", "0": "off"}.get(text.lower(), text.lower()))
-
-
-def _unknown_shown(text: str) -> Unknown:
-    return Unknown(text.lower())
-
-
-def _dialect(text: str) -> str:
-    if text.lower() not in ("duckdb", "postgresql"):
-        raise ValueError(text)
-    return text.lower()
-
-
-def _workload(text: str) -> Objective:
-    words = {"on": "relative", "true": "relative", "1": "relative", "false": "off", "0": "off"}
-    return Objective(words.get(text.lower(), text.lower()))
-
-
-def _mechanism(text: str) -> str:
-    if text.lower() not in mechanism_words():
-        raise ValueError(text)
-    return text.lower()
+    return _SWITCH[text.lower()]
 
 
 def mechanism_words() -> tuple[str, ...]:
     """Return the values of dp.mechanism; mechanisms may be registered later than this module is loaded."""
     return ("auto", *(mechanism.word for mechanism in askable()), SMOOTH, PROPOSED)
-
-
-def _target(text: str) -> Fraction | None:
-    return None if text.lower() in ("none", "null") else _positive(text)
-
-
-def _threshold(text: str) -> Fraction | None:
-    if text.lower() in ("none", "null", "off"):
-        return None
-    value = exact_number(text)
-    if abs(value) > MOST_THRESHOLD:
-        raise ValueError(text)
-    return value
 
 
 def _watch(text: str) -> str:
@@ -287,52 +242,53 @@ def _watch(text: str) -> str:
     return text
 
 
-def _hits(text: str) -> int:
-    hits = _bound(text)
-    if hits is None or hits > MOST_HITS:
-        raise ValueError(text)
-    return hits
-
-
-def _project(text: str) -> str | None:
-    return None if text.lower() in ("none", "null", "") else text
-
-
 def _person(text: str) -> str | None:
     if len(text) > _MOST_NAME or not text.isprintable():
         raise ValueError(text)
-    return text.strip() if text.strip().lower() not in ("none", "null", "") else None
+    return text.strip() if text.strip().lower() not in (*_NOTHING, "") else None
 
 
+_positive = _number(lambda value: value > 0)
+_share = _number(lambda value: 0 <= value < 1)
+_bound, _total = _or_none(_whole(), "default"), _or_none(_positive, "default")
 _MECHANISMS = " or ".join(", ".join(mechanism_words()).rsplit(", ", 1))
 
-_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+_WORKLOADS = {"on": "relative", "true": "relative", "1": "relative", "false": "off", "0": "off"}
+_AUTOMATIC = {"max_total": "cut_totals", "max_values": "choose_values"}
+"""The bounds that may be chosen from the data, each with the option that says so."""
+_READERS: dict[str, tuple[Reader, str]] = {
     "epsilon": (_positive, "a number above 0"),
     "delta": (_share, "a number from 0 to below 1"),
-    "mechanism": (_mechanism, _MECHANISMS),
+    "mechanism": (_word(_among(mechanism_words)), _MECHANISMS),
     "max_groups": (_bound, "a whole number from 1, or none"),
     "max_rows_per_group": (_bound, "a whole number from 1, or none"),
-    "confidence": (_confidence, "a number from 0.5 to 0.9999"),
-    "target_error": (_target, "a half-width above 0 in the unit of the answer, or none"),
+    "confidence": (
+        _number(lambda value: Fraction(1, 2) <= value <= Fraction(9999, 10000)),
+        "a number from 0.5 to 0.9999",
+    ),
+    "target_error": (_or_none(_positive), "a half-width above 0 in the unit of the answer, or none"),
     "nonnegative": (_switch, "on or off"),
     "shrinkage": (_switch, "on or off"),
-    "reuse": (_reuse, "off, on or derive"),
-    "unknown": (_unknown_shown, "value or null"),
+    "reuse": (_word(Reuse, {"true": "on", "1": "on", "false": "off", "0": "off"}), "off, on or derive"),
+    "unknown": (_word(Unknown), "value or null"),
     "bars": (_switch, "on or off"),
-    "dialect": (_dialect, "duckdb or postgresql"),
+    "dialect": (_word(_among(lambda: ("duckdb", "postgresql"))), "duckdb or postgresql"),
     "simultaneous": (_switch, "on or off"),
     "quantile_bars": (_switch, "on or off"),
-    "assume_rows": (_rows, "a whole number from 1"),
-    "max_total": (_max_total, "a number above 0 in the unit of what is summed, auto or none"),
+    "assume_rows": (_whole(), "a whole number from 1"),
+    "max_total": (_or_auto(_total), "a number above 0 in the unit of what is summed, auto or none"),
     "max_count": (_bound, "a whole number from 1, or none"),
-    "max_values": (_max_values, "a whole number from 1, auto or none"),
-    "threshold": (_threshold, "a number from -10^18 to 10^18, or none"),
+    "max_values": (_or_auto(_bound), "a whole number from 1, auto or none"),
+    "threshold": (
+        _or_none(_number(lambda value: abs(value) <= MOST_THRESHOLD), "off"),
+        "a number from -10^18 to 10^18, or none",
+    ),
     "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),
     "proposed_sensitivity": (_total, "a number above 0 in the unit of the answer, or none"),
-    "hits": (_hits, f"a whole number from 1 to {MOST_HITS}"),
+    "hits": (_whole(MOST_HITS), f"a whole number from 1 to {MOST_HITS}"),
     "min_units": (_bound, "a whole number from 1, or none"),
-    "workload": (_workload, "off, on, relative, absolute or running"),
+    "workload": (_word(Objective, _WORKLOADS), "off, on, relative, absolute or running"),
     "correlation": (_share, "a number from 0 to below 1"),
-    "project": (_project, "a project of the policy, or none"),
+    "project": (_or_none(str, ""), "a project of the policy, or none"),
     "on_behalf_of": (_person, f"a name of at most {_MOST_NAME} characters, all of them visible, or none"),
 }

@@ -280,7 +280,6 @@ class _Check:
     # --- expressions --------------------------------------------------------------------------------------------------
 
     def measure(self, measure: Measure, columns: Columns) -> None:
-        """Check the arguments and the condition of a measure."""
         _check_arity(measure)
         samples = any(statistic is not None for statistic in map(_first_statistic, measure.arguments))
         for argument in measure.arguments:

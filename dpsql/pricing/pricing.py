@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from dpsql.plan.plan import BoundedBlock, Key, Relation, Term, TermKind, group_c
 from dpsql.plan.stability import identity, owned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_parts import BudgetParts, is_whole, measure_half_width, recomputed_loss, term_errors
+from dpsql.pricing.joint_sums import IN_PARTS
 from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
 from dpsql.pricing.running_totals import RunningTable
@@ -290,17 +292,40 @@ def _priced(
         unplanned = workloads_of(blocks)
         blocks = over_common_rows(blocks, unplanned, policy)
     shares = BudgetParts(blocks, options, accountant, lengths)
-    power = 2 if shares.allowed.rho is None else 1
-    workloads = planned(unplanned, blocks, partial(shares.noise_of, policy.neighbours), power, Wishes(options.workload))
-    shares.of_sets = share_by_set(workloads)
-    priced = tuple(price_block(block, shares, policy) for block in blocks)
+    parts = dict.fromkeys((block.name for block in blocks), shares)
+    wishes = Wishes(options.workload)
+    return _measured(blocks, parts, policy, unplanned, wishes, None, shares.allowed, options.delta)
+
+
+def _measured(
+    blocks: tuple[BoundedBlock, ...],
+    parts: Mapping[str, BudgetParts],
+    policy: Policy,
+    unplanned: tuple[Workload, ...],
+    wishes: Wishes,
+    sizes: Mapping[str, Fraction] | None,
+    allowed: PrivacyLoss,
+    delta: Fraction,
+) -> Price:
+    """Return the price of blocks that are measured with their `parts` of a budget: at most `allowed` and `delta` together.
+    `unplanned`: the workloads among them; `sizes`: as `parts` of `workloads.planned`."""
+
+    def noise_of(term: Term, block: BoundedBlock, share: Fraction) -> Noise:
+        return parts[block.name].noise_of(policy.neighbours, term, block, share)
+
+    power = 2 if parts[blocks[0].name].allowed.rho is None else 1
+    workloads = planned(unplanned, blocks, noise_of, power, wishes, sizes)
+    of_sets = share_by_set(workloads)
     total = again = PrivacyLoss.nothing()
-    for block_price in priced:
-        total, again = total + block_price.loss, again + recomputed(block_price, shares)
-    require_within(total, again, shares.allowed, options.delta)
+    priced = []
+    for block in blocks:
+        parts[block.name].of_sets = of_sets
+        priced.append(price_block(block, parts[block.name], policy))
+        total, again = total + priced[-1].loss, again + recomputed(priced[-1], parts[block.name])
+    require_within(total, again, allowed, delta)
     for block_price in priced:
         require_allowed(mechanisms_of(block_price), policy.mechanisms)
-    return Price(priced, total, workloads)
+    return Price(tuple(priced), total, workloads)
 
 
 def price_block(block: BoundedBlock, shares: BudgetParts, policy: Policy) -> PricedBlock:
@@ -332,8 +357,8 @@ def price_block(block: BoundedBlock, shares: BudgetParts, policy: Policy) -> Pri
 
 def mechanisms_of(priced: PricedBlock) -> list[str]:
     """Return the words of all mechanisms and measurements that a block needs."""
-    words = [term.noise.mechanism for term in priced.noise.terms]
-    return words + [measurement.word for measurement in priced.block.measurements]
+    words = map(attrgetter("noise.mechanism"), priced.noise.terms)
+    return [*words, *map(attrgetter("word"), priced.block.measurements)]
 
 
 def is_charged(priced: PricedBlock) -> bool:
@@ -507,16 +532,13 @@ def widest_term(priced: Price, options: Options, measures: frozenset[tuple[str, 
         ]
         errors = term_errors(measured.block, noises, confidence)
         if measures is not None:
-            squares = {term.shares for term in measured.block.terms if term.kind in _IN_PARTS}
+            squares = {term.shares for term in measured.block.terms if term.kind in IN_PARTS}
             names -= {term.name for term in measured.block.terms if term.shares in squares}
             half_widths += _of_squares(
                 measured, [noise for noise in noises if noise.shares in squares], measures, confidence
             )
         half_widths += [error.half_width for name, error in errors.items() if measures is None or name in names]
     return max(half_widths, default=0.0)
-
-
-_IN_PARTS = (TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 
 
 def _of_squares(
@@ -578,28 +600,17 @@ def price_together(
     blocks = tuple(block for block in every if measured_as[block.name] == block.name)
     unplanned = workloads_of(blocks)
     blocks = over_common_rows(blocks, unplanned, policy)
-
-    def noise_of(term: Term, block: BoundedBlock, share: Fraction) -> Noise:
-        return parts[block.name].noise_of(policy.neighbours, term, block, share)
-
     weights: dict[str, Fraction] = {}
     for name, weight in wishes.weights.items():
         weights[measured_as[name]] = max(weight, weights.get(measured_as[name], weight))
-    power = 2 if all(of_question.allowed.rho is None for of_question in parts.values()) else 1
     part_sizes = {name: _counted(of_question.loss) for name, of_question in parts.items()}
-    workloads = planned(unplanned, blocks, noise_of, power, replace(wishes, weights=weights), part_sizes)
-    of_sets = share_by_set(workloads)
-    total = again = PrivacyLoss.nothing()
-    priced = []
-    for block in blocks:
-        parts[block.name].of_sets = of_sets
-        priced.append(price_block(block, parts[block.name], policy))
-        total, again = total + priced[-1].loss, again + recomputed(priced[-1], parts[block.name])
     allowed = PrivacyLoss.pure(Fraction(0))
     for question in questions:
         allowed = allowed + accountant.request(question.options.epsilon)
-    require_within(total, again, allowed, sum((question.options.delta for question in questions), Fraction(0)))
-    return PriceTogether(Price(tuple(priced), total, workloads), measured_as, {block.name: block for block in every})
+    delta = sum((question.options.delta for question in questions), Fraction(0))
+    wishes = replace(wishes, weights=weights)
+    price = _measured(blocks, parts, policy, unplanned, wishes, part_sizes, allowed, delta)
+    return PriceTogether(price, measured_as, {block.name: block for block in every})
 
 
 def _measured_as(blocks: Sequence[BoundedBlock], parts: Mapping[str, BudgetParts]) -> dict[str, str]:

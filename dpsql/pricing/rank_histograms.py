@@ -20,7 +20,7 @@ from dpsql.plan.formulas import Element, Formula, date, formula, greatest, least
 from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import Quantile, QuantileEnd, RankHistogram
 from dpsql.plan.plan import Call, Caps, Expr, Literal, Term, TermKind, literal
-from dpsql.pricing.sensitivity import ExplainedNumber, rows_moved
+from dpsql.pricing.sensitivity import ExplainedNumber, MeasurementPricing, rows_moved
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Sensitivity
@@ -251,19 +251,14 @@ def _searches(measurement: RankHistogram) -> list[Search]:
     return nested if nested[-1].level < apart[-1].level else apart
 
 
-class RankHistogramPricing:
+class RankHistogramPricing(MeasurementPricing):
     """Pricing of rank histograms (`pricing.measurements`)."""
 
     def parts(self, measurement: RankHistogram) -> int:
         """Return the number of parts that are paid for: one for each level of choices and one for each end of an error bar."""
         return 1 + max(search.level for search in _searches(measurement)) + len(measurement.ends)
 
-    def deltas(self, measurement: RankHistogram) -> int:
-        """Return 0: a choice needs no delta."""
-        return 0
-
     def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
-        """Return how far one unit moves the histogram."""
         return rows_moved(caps, neighbours)
 
     def planned(

@@ -220,7 +220,6 @@ def is_better(workload: Workload, measured: Sequence[float], alone: float) -> bo
 
 
 def mean_terms(workload: Workload) -> float:
-    """Return the mean number of values in a running total."""
     return (workload.marginals.lengths[0] + 1) / 2
 
 

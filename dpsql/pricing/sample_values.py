@@ -16,7 +16,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import RankHistogram, SampleMean, SampleValues
 from dpsql.plan.plan import Caps, Column, Measure, Term, TermKind
 from dpsql.pricing.rank_histograms import MOST_CELLS, RankHistogramPricing, cell_value, chosen_of, end_values, with_ends
-from dpsql.pricing.sensitivity import Ends, ExplainedNumber, MeasuredBlock, OneNumber, entered, sensitivity
+from dpsql.pricing.sensitivity import Ends, ExplainedNumber, MeasuredBlock, MeasurementPricing, entered, sensitivity
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
@@ -148,7 +148,7 @@ class SampleValuesPricing(RankHistogramPricing):
         return math.inf
 
 
-class SampleMeanPricing(OneNumber):
+class SampleMeanPricing(MeasurementPricing):
     """Pricing of means of samples (`pricing.measurements`). No worst error is known, as for the median of samples."""
 
     def planned(self, measurement: SampleMean, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> SampleMeanPlan:

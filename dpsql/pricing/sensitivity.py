@@ -58,13 +58,17 @@ error bar if it has one. Raises a refusal for a measure that cannot be measured 
 
 
 class MeasurementPricing(Protocol):
-    """Pricing of one kind of measurement. Everything follows from SQL, policy and options."""
+    """Pricing of one kind of measurement. Everything follows from SQL, policy and options. One number, or one vector of numbers,
+    is paid for, without delta, unless a kind says otherwise."""
 
     def parts(self, measurement: Any) -> int:
         """Return the number of parts of the question's budget that the measurement takes."""
+        return 1
 
     def deltas(self, measurement: Any) -> int:
-        """Return the number of parts of the question's delta that the measurement takes."""
+        """Return the number of parts of the question's delta that the measurement takes. A choice needs none, and Gaussian noise
+        is used only where rho is charged."""
+        return 0
 
     def planned(self, measurement: Any, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
         """Return the mechanisms of a measurement, each of which costs at most one `part` (epsilon, or rho where epsilon is None,
@@ -76,21 +80,6 @@ class MeasurementPricing(Protocol):
     def worst_error(self, measurement: Any, plan: Any, number: str, confidence: float) -> float:
         """Return the number of rows by which a released number may be off with a probability of at most 1 - `confidence`,
         whatever the data are; `dp.target_error` limits it. 0 for ends of error bars, infinite where no such bound is known."""
-
-
-class OneNumber:
-    """The part of pricing that is the same for all measurements that are paid for once."""
-
-    def parts(self, measurement: Any) -> int:
-        """Return 1: one number, or one vector of numbers, is paid for."""
-        return 1
-
-    def deltas(self, measurement: Any) -> int:
-        """Return 0: a choice needs no delta, and Gaussian noise is used only where rho is charged."""
-        return 0
-
-    def worst_error(self, measurement: Any, plan: Any, number: str, confidence: float) -> float:
-        """Return infinity: no error in rows is known that holds whatever the data are."""
         return math.inf
 
 
@@ -171,7 +160,6 @@ def places_of(term: Term) -> int:
 
 
 def _clipped(free: Sensitivity, clip: Clip, groups: int, factor: int) -> Sensitivity:
-    """Return the sensitivity `free` of a vector that is additionally clipped."""
     if clip.norm is None:
         raise refuse("internal", what="a clip without a norm")
     most = clip.most * factor

@@ -31,7 +31,7 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.plan.formulas import Estimate, Formula, MeasureFormula, NoisyValue, Number, Operation, Operator
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Caps, Column, Expr, ReleasedValue, Term, TermKind
-from dpsql.pricing.joint_sums import factors_of
+from dpsql.pricing.joint_sums import IN_PARTS, factors_of, indexes_of
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.contract import Norm
@@ -53,18 +53,11 @@ def assumed_value(term: Term) -> float:
     """Return what one assumed row adds to a term on average, in the unit of the answer."""
     if term.kind in (TermKind.SUM, TermKind.DISTINCT_SUM):
         return _mean([value for (value,) in _rows(term)]) - float(term.centre)
-    if term.kind is TermKind.SQUARE_PART:
-        return _mean([_squares(term, value)[term.place] for (value,) in _rows(term)])
-    if term.kind is TermKind.PRODUCT_PART:
-        first, second = factors_of(term)
-        indexes = term.place & 1, term.place >> 1
-        return _mean([_ends(first, y)[indexes[0]] * _ends(second, x)[indexes[1]] for y, x in _rows(first, second)])
-    if term.kind is TermKind.PAIR_PART:
-        first, second = factors_of(term)
-        indexes = divmod(term.place, 3)
-        return _mean(
-            [_squares(first, y)[indexes[0]] * _squares(second, x)[indexes[1]] for y, x in _rows(first, second)]
-        )
+    if term.kind in IN_PARTS:
+        factors = (term,) if term.kind is TermKind.SQUARE_PART else factors_of(term)
+        parts = list(zip(factors, indexes_of(term), strict=True))
+        rows = (zip(parts, row, strict=True) for row in _rows(*factors))
+        return _mean([math.prod(_part(factor, value, *of_power) for (factor, of_power), value in row) for row in rows])
     return 0.0 if term.shares else 1.0  # a shared count is that of rows without a value
 
 
@@ -72,15 +65,10 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _ends(term: Term, value: float) -> tuple[float, float]:
-    """Return what a value adds to the parts of shared products, by place."""
-    return float(term.upper) - value, value - float(term.lower)
-
-
-def _squares(term: Term, value: float) -> tuple[float, float, float]:
-    """Return what a value adds to the parts of shared squares, by place."""
-    below, above = _ends(term, value)
-    return below**2, 2 * below * above, above**2
+def _part(term: Term, value: float, power: int, index: int) -> float:
+    """Return what a value adds to one part of a power (`joint_sums.indexes_of`)."""
+    below, above = float(term.upper) - value, value - float(term.lower)
+    return (below, above)[index] if power == 1 else (below**2, 2 * below * above, above**2)[index]
 
 
 def _rows(*terms: Term) -> list[tuple[float, ...]]:
@@ -121,7 +109,6 @@ def _assumed(column: Column | ReleasedValue, index: int) -> float | int | None:
 
 
 def _inputs(expression: Expr) -> list[Column | ReleasedValue]:
-    """Return the columns and the released values in a row expression."""
     if isinstance(expression, (Column, ReleasedValue)):
         return [expression]
     arguments = expression.arguments if isinstance(expression, Call) else ()

@@ -90,7 +90,6 @@ class Marginals:
         return [whole.reshape((*tile.shape, -1)).sum(axis=-1) for tile in values]
 
     def measured_cells(self, number: int) -> int:
-        """Return the number of measured cells of tile `number`."""
         cells = self.cells(self.tiles[number])
         return cells if not self.lengths else cells // self._places(number) * self.lengths[number]
 
@@ -100,7 +99,6 @@ class Marginals:
         return self.cells(digits)
 
     def cells(self, keys: Sequence[int]) -> int:
-        """Return the number of cells of a tile with these keys."""
         return prod(self.sizes[key] for key in keys)
 
     @cached_property
@@ -118,12 +116,10 @@ class Marginals:
 
     @cached_property
     def dimensions(self) -> Floats:
-        """The dimension of each part."""
         return np.array([float(prod(self.sizes[key] - 1 for key in part)) for part in self.parts])
 
     @cached_property
     def tile_cells(self) -> Floats:
-        """The number of cells of each tile."""
         return np.array([float(self.cells(tile)) for tile in self.tiles])
 
     def information(self, variances: Floats) -> Floats:

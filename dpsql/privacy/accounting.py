@@ -241,7 +241,6 @@ RULES = {
 
 
 def _left(charges: Charges, delta: Fraction) -> Fraction:
-    """Return `delta` minus the deltas of the charges."""
     return delta - sum((charge.get("delta", Fraction(0)) for charge in charges), Fraction(0))
 
 
@@ -337,7 +336,6 @@ class Pure:
 
     @property
     def limits(self) -> dict[str, Fraction]:
-        """The epsilon (nats) and delta of the budget."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def units(self, loss: PrivacyLoss) -> dict[str, int]:
@@ -345,7 +343,6 @@ class Pure:
         return charge_units({"epsilon": loss.epsilon, "delta": loss.delta}, self.kind)
 
     def limit_units(self) -> dict[str, int]:
-        """Return the limit in ledger units, rounded down."""
         return limit_units(self.limits)
 
     def epsilon_of(self, spent: Mapping[str, int]) -> float:
@@ -414,7 +411,6 @@ class Zcdp:
         return charge_units({"rho": loss.rho, "delta": loss.delta}, self.kind)
 
     def limit_units(self) -> dict[str, int]:
-        """Return the limit in ledger units, rounded down."""
         return limit_units(self.limits)
 
     def epsilon_of(self, spent: Mapping[str, int]) -> float:
@@ -452,7 +448,6 @@ class Zcdp:
         return mechanism.calibrated("rho", sensitivity, part.rho)
 
     def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
-        """Return the loss unchanged."""
         return loss
 
 

@@ -77,5 +77,4 @@ def next_start(every: str, day: date) -> date:
 
 
 def windows_in_a_year(every: str) -> int:
-    """Return how many whole windows a year has."""
     return _CALENDAR[every][1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -12,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 
 Floats = npt.NDArray[np.float64]
@@ -48,7 +46,6 @@ class Sensitivity:
 
     @property
     def is_zero(self) -> bool:
-        """Return whether no unit can move any entry."""
         return self.l1 == 0
 
 
@@ -108,15 +105,6 @@ class Noise(Protocol):
     def expected_error(self) -> float:
         """Return E|noise| in row-grid units, rounding to a coarser noise grid not included."""
 
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws.
-
-        `weights` > 0, largest first.
-        """
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return E of the absolute weighted sum of independent draws, in row-grid units; `weights` as above."""
-
     def summed(self, count: int, whole: bool) -> Noise | None:
         """Return the law of the sum of `count` >= 1 cells that each got this noise, or None if that law is not known.
 
@@ -152,8 +140,17 @@ class SeriesNoise(VectorNoise, Protocol):
         """Return the square root of the mean variance of the running totals of a vector, in row-grid units."""
 
 
+class Uncharged:
+    """A law of what costs nothing: of a constant, or of what follows from numbers that were charged when they were measured."""
+
+    loss = PrivacyLoss.nothing()
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        return self.loss
+
+
 @dataclass(frozen=True)
-class Constant:
+class Constant(Uncharged):
     """The answer to a term that no unit can move (SUM of a column clamped to [0, 0]): the integer 0, at no privacy loss.
 
     Under add_remove every database is reached from the empty one by adding units, so a sum of zero sensitivity equals the
@@ -173,49 +170,25 @@ class Constant:
     noise_scale = Fraction(0)
     normal = True
 
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Zero loss: the answer does not depend on data."""
-        return PrivacyLoss.nothing()
-
-    def recomputed_loss(self) -> PrivacyLoss:
-        """Return zero loss."""
-        return PrivacyLoss.nothing()
-
     def upper_tail(self, k: int) -> Fraction:
-        """Return 0 for k >= 1."""
         return Fraction(0)
 
     def tail_point(self, probability: Fraction) -> int:
-        """Return 1, the least possible k."""
         return 1
 
     def standard_deviation(self) -> float:
-        """Return 0."""
         return 0.0
 
     def half_width(self, confidence: float) -> float:
-        """Return 0."""
         return 0.0
 
     def expected_error(self) -> float:
-        """Return 0."""
-        return 0.0
-
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return 0."""
-        return 0.0
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return 0."""
         return 0.0
 
     def summed(self, count: int, whole: bool) -> Noise:
-        """Return this law: a sum of constants is constant."""
         return self
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return an array of zeros, of the shape of `uniform`."""
         return np.zeros_like(uniform)
 
 
@@ -351,7 +324,7 @@ class NoisePlan:
 
 
 @dataclass(frozen=True)
-class SummedNoise:
+class SummedNoise(Uncharged):
     """The law of `count` independent draws of the noise `summand`. Units as in `contract.Noise`."""
 
     summand: Noise
@@ -361,34 +334,15 @@ class SummedNoise:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The sensitivity to which one summand was calibrated."""
         return self.summand.sensitivity
 
     @property
     def shift(self) -> int:
-        """The shift of one summand."""
         return self.summand.shift
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Zero loss: the cells were charged when they were measured."""
-        return PrivacyLoss.nothing()
-
-    def recomputed_loss(self) -> PrivacyLoss:
-        """Return zero loss."""
-        return PrivacyLoss.nothing()
 
     def summed(self, count: int, whole: bool) -> Noise | None:
         """Return None: only measured cells are summed, not sums of them."""
         return None
-
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Raise InternalError: only noise of measured cells is weighted."""
-        raise refuse("internal", what="a weighted sum of summed noise")
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Raise InternalError: only noise of measured cells is weighted."""
-        raise refuse("internal", what="a weighted sum of summed noise")
 
     def _half_width(self, steps: float) -> float:
         """Return `steps` of the noise grid in row-grid units, plus what flooring each cell to a coarser grid may have lost."""

@@ -48,7 +48,7 @@ independent noise. The same holds for sums of stored cells and for least squares
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -148,15 +148,14 @@ class CorrelatedLaplace:
         return Fraction(min(0.5, tail / 2 * _SLACK + rest))
 
     def tail_point(self, probability: Fraction) -> int:
-        """Return the smallest k >= 1 with `upper_tail(k)` <= probability."""
         if probability >= Fraction(1, 2):
             return 1
-        deviations = self._sum([1.0]).half_width(1 - 2 * max(float(probability), 1e-15)) / self.standard_deviation()
+        alone = WeightedSum((Cells(self, 1.0, 1),), self.sensitivity)
+        deviations = alone.half_width(1 - 2 * max(float(probability), 1e-15)) / alone.standard_deviation()
         guess = ceil(deviations * self.least_deviation * sqrt(_MEAN_STEPS)) + 1
         return smallest_within(self.upper_tail, probability, guess, 1)
 
     def standard_deviation(self) -> float:
-        """Return the standard deviation of an entry in row-grid units."""
         return float(self.least_deviation * sqrt(_MEAN_STEPS) * 2.0**self.shift)
 
     def half_width(self, confidence: float) -> float:
@@ -166,17 +165,6 @@ class CorrelatedLaplace:
     def expected_error(self) -> float:
         """Return sqrt(2 / pi) E sqrt(V + 1) times `least_deviation`, in row-grid units."""
         return float(sqrt(2 / pi) * self.least_deviation * _mean_root() * 2.0**self.shift)
-
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return the half width of a weighted sum of entries of different vectors, which have independent W."""
-        return self._sum(weights).half_width(confidence)
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return the expected error of a weighted sum of entries of different vectors, which have independent W."""
-        return self._sum(weights).expected_error()
-
-    def _sum(self, weights: Sequence[float]) -> WeightedSum:
-        return WeightedSum(tuple(Cells(self, weight, 1) for weight in weights), self.sensitivity)
 
     def summed(self, count: int, whole: bool) -> Noise | None:
         """Return None: the law is not known, because cells of one vector share its W, and so do several sums of such cells."""
@@ -259,7 +247,6 @@ def _steps() -> tuple[list[float], list[float], float]:
 
 @lru_cache(maxsize=1)
 def _mean_root() -> float:
-    """Return E sqrt(V + 1)."""
     chances, inverse_roots, _ = _steps()
     return sum(chance / inverse for chance, inverse in zip(chances, inverse_roots, strict=True))
 

@@ -118,7 +118,6 @@ def mechanism_for(part: PrivacyLoss) -> str:
 
 
 def check_mechanism(mechanism: str) -> None:
-    """Raise ValueError unless `mechanism` is one of `CHOICE_MECHANISMS`."""
     if mechanism not in CHOICE_MECHANISMS:
         raise ValueError(f"no choice is made by: {mechanism}")
 
@@ -207,7 +206,6 @@ class Choice:
 
     @property
     def denominator(self) -> int:
-        """The denominator of `targets`."""
         if self.lean:
             return LEANING_DENOMINATOR
         return 2 if self.rank else self.quantile.denominator
@@ -229,7 +227,6 @@ class Choice:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact privacy loss of one number for every group."""
         return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -49,7 +48,6 @@ class Gaussian:
 
     @property
     def noise_scale(self) -> Fraction:
-        """The standard deviation sigma in noise-grid units."""
         return Fraction(self.sigma)
 
     @property
@@ -100,20 +98,11 @@ class Gaussian:
         """Return sqrt(2 / pi) sigma, in row-grid units."""
         return self.standard_deviation() * sqrt(2 / pi)
 
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return the half width of one draw, times the Euclidean norm of the weights."""
-        return self.half_width(confidence) * _norm(weights)
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return the expected error of one draw, times the Euclidean norm of the weights."""
-        return self.expected_error() * _norm(weights)
-
     def summed(self, count: int, whole: bool) -> Noise:
         """Return the Gaussian of the summed variance (see `SummedGaussian`)."""
         return self if count == 1 else SummedGaussian(self, count, whole)
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the inverse of the distribution function of Z."""
         return _quantiles(float(self.sigma), uniform)
 
 
@@ -154,10 +143,6 @@ def _tail_point(noise: Gaussian, probability: Fraction) -> int:
         return 1
     guess = ceil(-NormalDist().inv_cdf(max(float(probability), 1e-300)) * noise.sigma) + 1
     return smallest_within(noise.upper_tail, probability, guess, 1)
-
-
-def _norm(weights: Sequence[float]) -> float:
-    return weights[0] if len(weights) == 1 else sqrt(sum(weight * weight for weight in weights))
 
 
 def _quantiles(sigma: float, uniform: Floats) -> Floats:
@@ -204,11 +189,9 @@ class SummedGaussian(SummedNoise):
         return max(1, ceil(NormalDist().inv_cdf(1 - float(probability)) * float(self.noise_scale) + 0.5))
 
     def standard_deviation(self) -> float:
-        """Return the standard deviation of the sum in row-grid units."""
         return float(self.noise_scale) * 2.0**self.shift
 
     def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence."""
         return self._half_width(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.noise_scale) + 1)
 
     def expected_error(self) -> float:

@@ -38,12 +38,11 @@ cost rises with r, and falls with the scale 1 / r.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, comb, exp, expm1, factorial, floor, gcd, log, log1p, log2, prod, sqrt
+from math import ceil, exp, expm1, floor, gcd, log, log1p, log2, sqrt
 
 import numpy as np
 
@@ -51,7 +50,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SummedNoise, scaled_half_width
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within, sqrt_lower
-from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS, Cells, WeightedSum
+from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
 
 # --- divergences ------------------------------------------------------------------------------------------------------
 
@@ -164,9 +163,6 @@ MOST_SCALE = 1 << 40
 """Upper bound of t and of s (`samplers.MOST_LAPLACE_SCALE`); for a larger scale the noise grid is coarsened."""
 MOST_SHIFT = 127
 
-_ALIKE_OF_THREE = 1e-3
-_ALIKE = 1e-6
-"""Relative difference up to which two weights count as equal, because the general formula divides by their difference."""
 _FINEST = 1024
 """A sum whose standard deviation has more steps is tabled on a coarser grid, with the same variance."""
 _REACH_DEVIATIONS, _REACH_SCALES = 14, 40
@@ -199,7 +195,6 @@ class Laplace:
 
     @property
     def noise_scale(self) -> Fraction:
-        """The scale b = t/s in noise-grid units."""
         return Fraction(self.t, self.s)
 
     @property
@@ -243,42 +238,6 @@ class Laplace:
         """Return 2 q / (1 - q**2) steps, in row-grid units: near the scale, but far below it if the scale is small."""
         rate = self.s / self.t
         return 2.0**self.shift * 2 * exp(-rate) / -expm1(-2 * rate)
-
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return the quantile of a weighted sum of continuous Laplace variables, by bisection (see `_weighted_tail`)."""
-        if len(weights) == 1:
-            return weights[0] * self.half_width(confidence)
-        if _many(weights):
-            return self._many_weighted(weights).half_width(confidence)
-        low, high = 0.0, 1.0
-        while _weighted_tail(high, weights) > 1 - confidence:
-            low, high = high, 2 * high
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if _weighted_tail(middle, weights) > 1 - confidence else (low, middle)
-        return high * self._row_scale()
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return the integral of `_weighted_tail`."""
-        if len(weights) == 1:
-            return weights[0] * self.expected_error()
-        if _many(weights):
-            return self._many_weighted(weights).expected_error()
-        if (n := len(weights)) > 4:  # 2 n binomial(2 n, n) / 4^n, as E|X - Y| of two gamma variables of shape n
-            return self._row_scale() * weights[0] * (2 * n * comb(2 * n, n) / (1 << 2 * n))
-        if len(weights) > 2 and weights[0] == weights[-1]:
-            return self._row_scale() * weights[0] * (15 / 8 if len(weights) == 3 else 35 / 16)
-        if len(weights) == 3:
-            return self._row_scale() * sum(part * weight for part, weight in _partial_fractions(weights))
-        a, b = weights
-        return self._row_scale() * ((a * a + a * b + b * b) / (a + b))
-
-    def _many_weighted(self, weights: Sequence[float]) -> WeightedSum:
-        return WeightedSum(tuple(Cells(self, weight, 1) for weight in weights), self.sensitivity)
-
-    def _row_scale(self) -> float:
-        """Return the scale of the continuous Laplace law with the same standard deviation, in row-grid units."""
-        return self.standard_deviation() * sqrt(0.5)
 
     def summed(self, count: int, whole: bool) -> Noise:
         """Return the exact law of the sum, as a table; cells on a grid of integers are not rounded."""
@@ -355,61 +314,6 @@ def _tail_point(noise: Laplace, probability: Fraction) -> int:
     return smallest_within(noise.upper_tail, probability, ceil(guess), 1)
 
 
-def _weighted_tail(h: float, weights: Sequence[float]) -> float:
-    """Return P(|weighted sum of Laplace variables of scale 1| > h), for two, for three, or for more with equal weights.
-
-    The characteristic function of two is 1 / ((1 + a^2 t^2)(1 + b^2 t^2)), by partial fractions a^2 / (a^2 - b^2) times that of
-    one variable of scale a minus b^2 / (a^2 - b^2) times that of one of scale b. The sum of three with equal weights has the
-    density exp(-u)(3 + 3 u + u^2) / 16, of four exp(-u)(15 + 15 u + 6 u^2 + u^3) / 96. For n see `_equal_tail`.
-    """
-    a, b = weights[:2]
-    u = h / a
-    if len(weights) > 4:
-        return _equal_tail(u, len(weights))
-    if len(weights) == 4:
-        return exp(-u) * (1 + 11 * u / 16 + 3 * u * u / 16 + u**3 / 48)
-    if len(weights) == 3 and a == weights[2]:
-        return exp(-u) * (1 + 5 * u / 8 + u * u / 8)
-    if len(weights) == 3:
-        return sum(part * exp(-h / weight) for part, weight in _partial_fractions(weights))
-    if a - b <= _ALIKE * a:
-        return exp(-h / a) * (1 + h / (2 * a))
-    return (a * a * exp(-h / a) - b * b * exp(-h / b)) / (a * a - b * b)
-
-
-def _many(weights: Sequence[float]) -> bool:
-    """Return whether there are more than three weights that are not all equal, for which there is no closed form here."""
-    return len(weights) > 3 and weights[0] != weights[-1]
-
-
-def _equal_tail(u: float, count: int) -> float:
-    """Return P(|sum of n = `count` Laplace variables of scale 1| > u). The sum is a difference of two gamma variables of shape n,
-    whose density is exp(-u) times the sum over k < n of (n - 1 + k)! / (k! (n - 1 - k)! 2^k) u^(n - 1 - k), over (n - 1)! 2^n.
-    The term with power m has the tail exp(-u) m! (1 + u + ... + u^m / m!)."""
-    total, below, powers = 0.0, 0.0, []
-    for power in range(count):
-        below += u**power / factorial(power)
-        powers.append(factorial(power) * below)
-    for k in range(count):
-        total += factorial(count - 1 + k) / (factorial(k) * factorial(count - 1 - k) << k) * powers[count - 1 - k]
-    return exp(-u) * total * 2 / (factorial(count - 1) << count)
-
-
-def _partial_fractions(weights: Sequence[float]) -> list[tuple[float, float]]:
-    """Return the coefficients and scales of the law of a sum of three, whose characteristic function is the product of
-    1 / (1 + w^2 t^2), as partial fractions.
-
-    Nearly equal weights are moved apart by a thousandth; with less, digits would be lost to cancellation."""
-    scales: list[float] = []
-    for weight in weights:
-        scales.append(min(weight, scales[-1] * (1 - _ALIKE_OF_THREE)) if scales else weight)
-    squares = [scale * scale for scale in scales]
-    return [
-        (prod(square / (square - other) for other in squares if other != square), scale)
-        for scale, square in zip(scales, squares, strict=True)
-    ]
-
-
 @dataclass(frozen=True)
 class SummedLaplace(SummedNoise):
     """A sum of discrete Laplace variables, whose probabilities are tabled from the power of the characteristic function."""
@@ -423,7 +327,6 @@ class SummedLaplace(SummedNoise):
         return Fraction(self.standard_deviation() / 2.0**self.shift / sqrt(2))
 
     def upper_tail(self, k: int) -> Fraction:
-        """Return P(Z >= k), k in noise-grid units."""
         step, cumulated = self._table()
         below = len(cumulated) // 2 + ceil(k / step) - 1
         return Fraction(float(1 - cumulated[below])) if below < len(cumulated) else Fraction(0)

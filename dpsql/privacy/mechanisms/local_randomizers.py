@@ -55,7 +55,6 @@ class WindowWeights:
 
     @property
     def total(self) -> int:
-        """The sum of all weights; below 2**62."""
         return self.inside_weight * self.inside + self.outside_weight * self.outside
 
     @property
@@ -95,7 +94,6 @@ class CategoryLaw:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The epsilon of one row."""
         return PrivacyLoss.pure(self.epsilon)
 
     @cached_property
@@ -153,7 +151,6 @@ class NumberLaw:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The epsilon of one row."""
         return PrivacyLoss.pure(self.epsilon)
 
     @property

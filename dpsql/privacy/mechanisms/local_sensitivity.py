@@ -57,7 +57,7 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss, pure_of_rho, recomputed_rho_of_pure
 from dpsql.privacy.mechanisms import laplace
-from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity
+from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity, Uncharged
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.rational_bounds import exp_upper, ln_lower, ln_upper
 
@@ -104,7 +104,6 @@ class SmoothSensitivity:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact cost of one number for every group."""
         return PrivacyLoss.pure(self.epsilon_0, self.delta_0).scaled(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
@@ -196,12 +195,10 @@ class ProposeTestRelease:
 
     @property
     def epsilon_0(self) -> Fraction:
-        """The epsilon of both steps together in one group."""
         return sum((step.loss.epsilon or Fraction(0) for step in (self.test, self.noise)), Fraction(0))
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact cost of one number for every group."""
         both = self.test.loss + self.noise.loss
         return replace(both, delta=self.delta_0).scaled(self.sensitivity.l0)
 
@@ -240,7 +237,7 @@ def propose_for(
 
 
 @dataclass(frozen=True)
-class FollowsFrom:
+class FollowsFrom(Uncharged):
     """The law of an end of an error bar that is computed from a released number, `width` steps away, at no privacy loss."""
 
     sensitivity: Sensitivity
@@ -252,15 +249,6 @@ class FollowsFrom:
     def epsilon_0(self) -> Fraction:
         """1, because an end is as exact as the number from which it is computed."""
         return Fraction(1)
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Zero loss: a bar that is computed from a released number costs nothing."""
-        return PrivacyLoss.nothing()
-
-    def recomputed_loss(self) -> PrivacyLoss:
-        """Return zero loss."""
-        return PrivacyLoss.nothing()
 
 
 @dataclass(frozen=True)

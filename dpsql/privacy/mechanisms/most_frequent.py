@@ -117,7 +117,6 @@ class EndKey:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact privacy loss of one key for every group."""
         return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
@@ -208,7 +207,6 @@ class MostFrequent:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact privacy loss of one value for every group."""
         return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:

@@ -86,7 +86,6 @@ class TruncatedGeometric:
         return PrivacyLoss(epsilon, self.l0 * needed, rho)
 
     def half_point(self) -> int:
-        """Return the smallest count kept with probability >= 1/2."""
         return int(np.searchsorted(self.table, ONE // 2))
 
 
@@ -126,7 +125,6 @@ class Threshold:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The loss: delta alone."""
         return PrivacyLoss(Fraction(0), self.delta, Fraction(0))
 
     def recomputed_loss(self) -> PrivacyLoss:

@@ -85,7 +85,6 @@ class QuantileChoice:
 
     @property
     def quantile(self) -> Fraction:
-        """The quantile among all rows of a group."""
         return self.search.quantile
 
 
@@ -106,11 +105,9 @@ class ChoiceLevel:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The privacy loss of the level."""
         return _largest([law.loss for law in self.laws])
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` from the recomputed losses of the choices."""
         return _largest([law.recomputed_loss() for law in self.laws])
 
 

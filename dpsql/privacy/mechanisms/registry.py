@@ -1,7 +1,8 @@
 """The register of mechanisms: each with its name, the laws of its noise, and its calibration.
 
-A mechanism is one file of this package and one entry of `MECHANISMS`; its sampler is registered in `dpsql.noise.noise_samplers`,
-and the law against which the audit tests it in `dpsql_audit.noise_laws`. Unregistered laws are refused: they have no error bars,
+A mechanism is one file of this package and one entry of `MECHANISMS`; the shape of its weighted sums is registered in
+`weighted_sums.LOGARITHMS`, its sampler in `dpsql.noise.noise_samplers`, and the law against which the audit tests it in
+`dpsql_audit.noise_laws`. Unregistered laws are refused: they have no error bars,
 are not drawn from and are not read from a store.
 """
 
@@ -50,7 +51,6 @@ class Mechanism:
 
     @property
     def pure(self) -> bool:
-        """Return whether its loss has a finite epsilon without delta."""
         return self.calibrations is None or "epsilon" in self.calibrations
 
     def calibrated(self, dimension: str, sensitivity: Sensitivity, most: Fraction) -> Noise:
@@ -120,7 +120,6 @@ def require_allowed(words: Iterable[str], allowed: Sequence[str]) -> None:
 
 
 def askable() -> tuple[Mechanism, ...]:
-    """Return the mechanisms that a query may name."""
     return tuple(mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations and mechanism.named)
 
 

@@ -97,7 +97,6 @@ class NoisySampleMean:
 
     @property
     def mechanism(self) -> str:
-        """The name of the noise's mechanism."""
         return self.noise.mechanism
 
     @property
@@ -107,11 +106,9 @@ class NoisySampleMean:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact privacy loss of the sums of all groups."""
         return self.noise.loss
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return the recomputed loss of the noise."""
         return self.noise.recomputed_loss()
 
 
@@ -147,5 +144,4 @@ class SampleMeanPlan:
 
     @property
     def range(self) -> tuple[int, int]:
-        """The smallest and the largest possible sum."""
         return -self.middle * self.samples, (self.cells - 1 - self.middle) * self.samples

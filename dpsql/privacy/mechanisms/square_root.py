@@ -40,7 +40,6 @@ several cells come from replicates of whole vectors (`joint_quantiles`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -143,7 +142,6 @@ class SquareRoot:
         return normal_tail_upper(Fraction((k - 0.5) / self._spread))
 
     def tail_point(self, probability: Fraction) -> int:
-        """Return the smallest k >= 1 with `upper_tail(k)` <= probability."""
         if probability >= Fraction(1, 2):
             return 1
         guess = ceil(-NormalDist().inv_cdf(max(float(probability), 1e-300)) * self._spread) + 1
@@ -180,16 +178,7 @@ class SquareRoot:
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
-        """Return sqrt(2 / pi) times the standard deviation, in row-grid units."""
         return self.standard_deviation() * sqrt(2 / pi)
-
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return the half width of a sum with these weights of cells of different vectors, which are independent."""
-        return self.half_width(confidence) * sqrt(sum(weight * weight for weight in weights))
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return the expected error of a sum with these weights of cells of different vectors, which are independent."""
-        return self.expected_error() * sqrt(sum(weight * weight for weight in weights))
 
     def summed(self, count: int, whole: bool) -> Noise | None:
         """Return None: the law of a sum depends on which cells of a vector are summed."""
@@ -296,7 +285,6 @@ def _most_in_a_row(count: int, length: int) -> int:
 
 
 def _entry(row: int, column: int, length: int) -> int:
-    """Return G_ij for i <= j, by definition."""
     numbers = factors(length)
     return sum(numbers[m] * numbers[m + column - row] for m in range(length - column))
 

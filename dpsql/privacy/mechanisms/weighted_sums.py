@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from statistics import NormalDist
@@ -19,8 +19,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dpsql.errors.exceptions import refuse
-from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Floats, Noise, Sensitivity
+from dpsql.privacy.mechanisms.contract import Floats, Noise, Sensitivity, Uncharged
 
 _POINTS = (np.arange(2048, dtype=np.float64) + 0.5) * 0.06
 """Points at which a characteristic function is summed, for standard deviation 1: the sum has a period of 104 deviations."""
@@ -61,7 +60,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class WeightedSum:
+class WeightedSum(Uncharged):
     """The law of the sum of all `parts`. Units as in `contract.Noise`, on the row grid; it is symmetric around 0."""
 
     parts: tuple[Cells, ...]
@@ -89,56 +88,28 @@ class WeightedSum:
 
     @property
     def normal(self) -> bool:
-        """Return whether all parts are normal."""
         return all(part.noise.normal for part in self.parts)
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Zero loss: the cells were charged when they were measured."""
-        return PrivacyLoss.nothing()
-
-    def recomputed_loss(self) -> PrivacyLoss:
-        """Return zero loss."""
-        return PrivacyLoss.nothing()
 
     def upper_tail(self, k: int) -> Fraction:
         """Return P(sum >= k), up to rounding errors of doubles."""
         return Fraction(max(0.0, (1 - self._within(k / self._deviation)) / 2)) if self._deviation else Fraction(0)
 
     def tail_point(self, probability: Fraction) -> int:
-        """Return the smallest k >= 1 with `upper_tail(k)` <= probability."""
         return max(1, math.ceil(self.half_width(1 - 2 * float(probability))))
 
     def standard_deviation(self) -> float:
-        """Return the standard deviation of the sum in row-grid units."""
         return self._deviation
 
     def half_width(self, confidence: float) -> float:
         """Return h in row-grid units with P(|sum| <= h) = confidence, by bisection."""
-        return self._deviation * self._half_width(confidence)
+        return self._deviation * self._half_width(confidence) if self._deviation else 0.0
 
     def expected_error(self) -> float:
         """Return E|sum| in row-grid units: the integral of P(|sum| > h) over h >= 0."""
-        if self.normal:
+        if self.normal or not self._deviation:
             return math.sqrt(2 / math.pi) * self._deviation
         heights, inside = self._table
         return float(np.trapezoid(1 - inside, heights)) * self._deviation
-
-    def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws."""
-        return self._weighted(weights).half_width(confidence)
-
-    def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return E of the absolute weighted sum of independent draws, in row-grid units."""
-        return self._weighted(weights).expected_error()
-
-    def _weighted(self, weights: Sequence[float]) -> WeightedSum:
-        parts = tuple(
-            Cells(part.noise, part.weight * weight, part.count, part.rounding)
-            for weight in weights
-            for part in self.parts
-        )
-        return WeightedSum(parts, self.calibrated_to, self.rounding * sum(weight**2 for weight in weights))
 
     def summed(self, count: int, whole: bool) -> Noise | None:
         """Return None: the law is not known, because cells after least squares are not independent."""
@@ -185,6 +156,16 @@ class WeightedSum:
         else:
             inside = _sines() @ _characteristic(self._shape)
         return heights, np.maximum.accumulate(np.clip(inside, 0.0, 1.0))
+
+
+def weighted(noise: Noise, weights: Sequence[float]) -> tuple[Noise, float]:
+    """Return the law of a sum of independent draws of `noise` with `weights` > 0, as a law and a factor by which its errors are
+    multiplied. A sum of normal noise has the law of one draw, times the Euclidean norm of the weights."""
+    if noise.normal or len(weights) == 1:
+        return noise, math.hypot(*weights)
+    whole = noise if isinstance(noise, WeightedSum) else WeightedSum((Cells(noise, 1.0, 1),), noise.sensitivity)
+    parts = tuple(replace(part, weight=part.weight * weight) for weight in weights for part in whole.parts)
+    return WeightedSum(parts, noise.sensitivity, whole.rounding * math.hypot(*weights) ** 2), 1.0
 
 
 _Shape = tuple[tuple[str, float, int], ...]

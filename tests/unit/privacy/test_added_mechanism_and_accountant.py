@@ -27,6 +27,7 @@ from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.laplace import noise_for as laplace_for
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism
+from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
 from dpsql.session.session import open_session
 from dpsql_audit.noise_laws import LAWS, pure_rho
 
@@ -62,13 +63,14 @@ def doubled_loss(noise: Doubled, steps: Sequence[int]) -> tuple[Fraction, Fracti
 
 @pytest.fixture
 def doubled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Register a mechanism: its law, its sampler, and the law that the audit checks."""
+    """Register a mechanism: its law, its sampler, the shape of its weighted sums, and the law that the audit checks."""
     monkeypatch.setitem(
         MECHANISMS, "doubled", Mechanism("doubled", Doubled, None, Norm.L1, {"epsilon": Doubled.calibrated})
     )
     monkeypatch.setitem(
         SAMPLERS, Doubled, lambda noise, count, randomness: discrete_laplace(count, noise.t, noise.s, randomness)
     )
+    monkeypatch.setitem(LOGARITHMS, "doubled", LOGARITHMS["laplace"])
     plain = LAWS[Laplace]
     monkeypatch.setitem(LAWS, Doubled, replace(plain, loss=doubled_loss))
     yield

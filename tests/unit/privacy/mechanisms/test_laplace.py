@@ -23,6 +23,7 @@ from dpsql.privacy.mechanisms.laplace import (
     steps_moved,
     vector_rho,
 )
+from dpsql.privacy.mechanisms.weighted_sums import weighted
 
 LONE = Sensitivity(1, 1, 1, 1)
 WIDE = Sensitivity(3, 3 << 52, 3 << 104, 1 << 52)
@@ -186,10 +187,11 @@ def test_weighted_sums_have_the_quantiles_and_the_error_of_their_characteristic_
     """The scale is so wide that the discrete law and its limit agree."""
     noise = Laplace(LONE, 2, 1 << 30, 1)
     scale = 4.0 * (1 << 30)
+    law, factor = weighted(noise, weights)
     for confidence in (0.5, 0.95):
-        height = noise.weighted_half_width(weights, confidence) / scale
+        height = factor * law.half_width(confidence) / scale
         assert tail_of(weights, height) == pytest.approx(1 - confidence, abs=2e-3)
-    assert noise.weighted_expected_error(weights) / scale == pytest.approx(mean_of(weights), rel=2e-3)
+    assert factor * law.expected_error() / scale == pytest.approx(mean_of(weights), rel=2e-3)
 
 
 @pytest.mark.parametrize("count", [2, 7])
@@ -200,13 +202,13 @@ def test_wide_sums_are_tabled_coarsely_with_the_same_variance(count: int) -> Non
     deviation = sqrt(2 * count) * scale
     drawn = law.quantiles(UNIFORM)
     assert np.std(drawn) == pytest.approx(deviation, rel=5e-3) == pytest.approx(law.standard_deviation(), rel=5e-3)
-    wide = Laplace(LONE, 0, scale, 1)
+    wide, _ = weighted(Laplace(LONE, 0, scale, 1), [1.0] * count)
     for confidence in CONFIDENCES:
         width = law.half_width(confidence)
-        exact = wide.weighted_half_width([1.0] * count, confidence)
+        exact = wide.half_width(confidence)
         assert exact <= width <= exact + 3 * deviation / 1024
         tail = float(law.upper_tail(round(width)))
         assert (1 - confidence) / 2 * 0.98 - 1e-3 < tail <= (1 - confidence) / 2 + 1e-12
         point = law.tail_point(Fraction(1 - confidence) / 2)
         assert abs(point - exact) <= 3 * deviation / 1024
-    assert law.expected_error() == pytest.approx(wide.weighted_expected_error([1.0] * count), rel=1e-3)
+    assert law.expected_error() == pytest.approx(wide.expected_error(), rel=1e-3)

@@ -27,6 +27,7 @@ from dpsql.privacy.mechanisms.square_root import (
     unrolled,
     wide_bits,
 )
+from dpsql.privacy.mechanisms.weighted_sums import weighted
 
 LONE = Sensitivity(1, 1, 1, 1)
 MOVES = [
@@ -118,8 +119,7 @@ def test_running_totals_have_the_mean_variance_of_summed_rows() -> None:
 
 
 def test_cells_of_different_vectors_add_up_in_squares_and_sums_of_cells_have_no_law() -> None:
-    assert LAW.weighted_expected_error([4.0, 3.0]) == pytest.approx(5 * LAW.expected_error())
-    assert LAW.weighted_half_width([4.0, 3.0], 0.9) == pytest.approx(5 * LAW.half_width(0.9))
+    assert weighted(LAW, [4.0, 3.0]) == (LAW, 5.0)
     assert LAW.summed(1, False) is None and LAW.summed(2, True) is None
 
 
