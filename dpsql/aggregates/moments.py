@@ -112,13 +112,11 @@ def _mean_within(total: Formula, centre: Bound, count: Formula, lowest: Bound, h
 
 
 def assumed_mean(lower: Bound, upper: Bound) -> float:
-    """Return the assumed mean of unknown rows within [lower, upper]."""
     middle, nearest = (Fraction(lower) + Fraction(upper)) / 2, max(Fraction(lower), min(Fraction(upper), Fraction(0)))
     return float((middle + nearest) / 2)
 
 
 def assumed_variance(lower: Bound, upper: Bound) -> float:
-    """Return the assumed variance of unknown rows within [lower, upper]."""
     return float((Fraction(upper) - Fraction(lower)) ** 2 / _WIDTHS**2)
 
 

@@ -15,7 +15,6 @@ MEAN, MEDIAN = "mean", "median"
 
 
 def bounds_and_samples(measure: Measure) -> tuple[tuple[Fraction, Fraction], int]:
-    """Return the bounds of the value, and the number of samples."""
     low, high, samples = [argument for argument in measure.arguments[1:4] if isinstance(argument, Literal)]
     return (Fraction(low.value), Fraction(high.value)), int(samples.value)
 

@@ -157,7 +157,6 @@ class PersonRows:
         return self.fetch(sql)[0]
 
     def close(self) -> None:
-        """Close the local database, and drop the rows."""
         self._local.close()
 
     def __enter__(self) -> Self:
@@ -205,7 +204,6 @@ class ClassSizes:
 
     @property
     def persons(self) -> int:
-        """The number of persons."""
         return sum(persons for _, persons in self.persons_by_size)
 
     @property

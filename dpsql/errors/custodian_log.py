@@ -54,7 +54,6 @@ class CustodianLog(logging.Handler):
 
     @staticmethod
     def place() -> Path:
-        """Return the path of the log."""
         return state_directory() / "custodian.log"
 
 
@@ -81,7 +80,6 @@ class AuditLog(CustodianLog):
 
     @staticmethod
     def place() -> Path:
-        """Return the path of the log."""
         return state_directory() / "audit.log"
 
 
@@ -221,7 +219,6 @@ class Traces:
         self._provider, self._tracer = provider, provider.get_tracer("dpsql")
 
     def stop(self) -> None:
-        """Send the remaining spans, and stop recording."""
         provider, self._provider, self._tracer = self._provider, None, None
         if provider is not None:
             provider.shutdown()

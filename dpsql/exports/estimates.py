@@ -293,7 +293,6 @@ class _Estimator:
         return product(*(_allowed(key, self._question) for key in self._question.keys))
 
     def row(self, group: tuple[int, ...]) -> tuple[Any, ...]:
-        """Return the keys and estimates of one group."""
         sets = {name: frozenset(codes) for name, codes in self._question.allowed.items()}
         keys = self._question.keys
         sets |= {key.name: frozenset((code,)) for key, code in zip(keys, group, strict=True)}

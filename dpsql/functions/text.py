@@ -64,7 +64,6 @@ def checked_replacement(pattern: str, replacement: str) -> None:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether the pattern matches anywhere in the text."""
     return bool(pc.match_substring_regex(pa.array([text]), pattern=pattern)[0].as_py())
 
 

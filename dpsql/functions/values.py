@@ -74,7 +74,6 @@ BUCKETS = datetime(2000, 1, 3)
 
 
 def microseconds(value: Any) -> int:
-    """Return the microseconds from 1970 to a date or timestamp."""
     return int((midnight(value) - EPOCH) // timedelta(microseconds=1))
 
 
@@ -145,17 +144,14 @@ def _blank(character: str) -> bool:
 
 
 def left_trim(text: str) -> str:
-    """Return the text without blanks at its start."""
     return "".join(dropwhile(_blank, text))
 
 
 def right_trim(text: str) -> str:
-    """Return the text without blanks at its end."""
     return left_trim(text[::-1])[::-1]
 
 
 def trimmed(text: str) -> str:
-    """Return the text without blanks at both ends."""
     return right_trim(left_trim(text))
 
 

@@ -74,11 +74,9 @@ class _Arithmetic:
         return _operation(Operator.NEGATE, self)
 
     def at_least(self, other: Operand) -> Operation:
-        """Return whether this is `other` or more."""
         return _operation(Operator.AT_LEAST, self, other)
 
     def below(self, other: Operand) -> Operation:
-        """Return whether this is less than `other`."""
         return _operation(Operator.LESS, self, other)
 
 
@@ -190,12 +188,10 @@ def _operation(operator: Operator, *operands: Operand) -> Operation:
 
 
 def least(*operands: Operand) -> Operation:
-    """Return the smallest operand."""
     return _operation(Operator.LEAST, *operands)
 
 
 def greatest(*operands: Operand) -> Operation:
-    """Return the largest operand."""
     return _operation(Operator.GREATEST, *operands)
 
 
@@ -205,12 +201,10 @@ def within(value: Operand, lower: Operand, upper: Operand) -> Operation:
 
 
 def square_root(value: Operand) -> Operation:
-    """Return the square root of `value`, which is 0 or more."""
     return _operation(Operator.SQUARE_ROOT, value)
 
 
 def null_if(value: Operand, other: Operand) -> Operation:
-    """Return `value`, or NULL where it equals `other`."""
     return _operation(Operator.NULL_IF, value, other)
 
 
@@ -232,7 +226,6 @@ def timestamp(seconds: Operand) -> Operation:
 
 
 def _parts(value: Formula) -> tuple[Formula, ...]:
-    """Return the direct parts of a formula."""
     if isinstance(value, Operation):
         return value.operands
     if isinstance(value, Element):
@@ -302,7 +295,6 @@ def _plugged_in(value: Formula) -> Formula:
 
 @lru_cache(maxsize=4096)
 def shrinks(value: Formula) -> bool:
-    """Return whether there is an estimate in a formula."""
     return isinstance(value, Estimate) or any(shrinks(part) for part in _parts(value))
 
 

@@ -69,11 +69,9 @@ class Facts:
 
     @property
     def bounded(self) -> bool:
-        """Return whether both bounds are known."""
         return self.lower is not None and self.upper is not None
 
     def without_values(self) -> Facts:
-        """Return the same facts without the finite domain."""
         return replace(self, values=None)
 
     def size(self) -> int | None:
@@ -104,7 +102,6 @@ class Facts:
 
 
 def literal_facts(value: Any) -> Facts:
-    """Return the facts of a constant."""
     if value is None:
         return Facts(Type.NULL)
     if isinstance(value, bool):

@@ -71,12 +71,10 @@ class _InCells:
 
     @property
     def cells(self) -> int:
-        """Return the number of cells of a group."""
         return self.term.magnitude + 1
 
     @property
     def middle(self) -> int:
-        """Return the cell at the middle of the bounds."""
         return self.term.magnitude // 2
 
     @property

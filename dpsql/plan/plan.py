@@ -109,7 +109,6 @@ class Literal:
 
 
 def literal(value: Any) -> Literal:
-    """Return a value as a constant."""
     return Literal(value, literal_facts(value))
 
 
@@ -147,7 +146,6 @@ def columns_read(expression: Expr) -> list[Column]:
 
 
 def names_read(expression: Expr) -> set[str]:
-    """Return the names of an expression's columns."""
     return set(map(attrgetter("name"), columns_read(expression)))
 
 

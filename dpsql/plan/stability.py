@@ -120,7 +120,6 @@ def owned(relation: Relation, policy: Policy) -> bool:
 
 
 def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
-    """Return the parts of a condition that are connected by AND."""
     if isinstance(predicate, Call) and predicate.function == "and":
         return tuple(part for argument in predicate.arguments for part in conjuncts(argument))
     return (predicate,)
@@ -345,7 +344,6 @@ def parts(relation: Relation) -> tuple[Relation, ...]:
 
 
 def tables(relation: Relation) -> frozenset[str]:
-    """Return the names of all tables that a relation reads."""
     if isinstance(relation, Scan):
         return frozenset({relation.table})
     return frozenset[str]().union(*(tables(part) for part in parts(relation)))
@@ -409,7 +407,6 @@ class Narrowing:
     projected: bool = False
 
     def narrow(self, node: Relation, needed: Needed) -> Relation:
-        """Return a relation with the needed columns."""
         if isinstance(node, Scan):
             columns = node.columns if needed is None else tuple(entry for entry in node.columns if entry.name in needed)
             return Scan(node.table, columns or node.columns[: self.least])

@@ -155,7 +155,6 @@ def _measures_shown(plan: Plan) -> frozenset[tuple[str, str]]:
 
 
 def _groups(priced: PricedBlock) -> int:
-    """Return the number of groups of a simulated block."""
     return math.prod(_PRIVATE_GROUPS if key.values is None else len(key.values) for key in priced.noise.keys)
 
 

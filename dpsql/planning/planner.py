@@ -134,7 +134,6 @@ class AskedValues:
         self._answers: RecentValues[Rows] = RecentValues(MOST_ANSWERS, MOST_WEIGHT)
 
     def for_engine(self, engine: str) -> PublicValues:
-        """Return the values for sources of an engine."""
         return PublicValues(self.rows, None if engine == DIALECT.name else SHARED)
 
     def rows(self, question: ValueQuestion) -> Rows:
@@ -318,7 +317,6 @@ class Planned:
 
     @cached_property
     def text(self) -> str:
-        """The public remainder as SQL."""
         return self.plan.remainder.sql(dialect())
 
     @property

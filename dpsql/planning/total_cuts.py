@@ -160,7 +160,6 @@ def groups_of(block: Block) -> int:
 
 
 def _most_of_a_row(value: Expr) -> Fraction:
-    """Return the largest absolute value of one row."""
     return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
 
 

@@ -49,7 +49,6 @@ class Names:
         return node
 
     def below(self, *place: str) -> tuple[str, ...]:
-        """Return the keys of the mapping at `place`."""
         node = self.tree_at(*place)
         return tuple(node) if isinstance(node, dict) else ()
 

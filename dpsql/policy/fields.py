@@ -47,7 +47,6 @@ class Plain:
     said: Mapping[str, Any]
 
     def read(self, raw: Any, place: Place, problems: Problems) -> Any:
-        """Return the value of a node of the tree, or FAILED."""
         try:
             return self.reader(raw)
         except ValueError as error:
@@ -55,7 +54,6 @@ class Plain:
             return FAILED
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON Schema of the kind."""
         return dict(self.said)
 
 
@@ -67,7 +65,6 @@ class ListOf:
     expected: str
 
     def read(self, raw: Any, place: Place, problems: Problems) -> Any:
-        """Return the values of a list, or FAILED."""
         if not isinstance(raw, list):
             problems.add(place, self.expected)
             return FAILED
@@ -75,7 +72,6 @@ class ListOf:
         return FAILED if FAILED in values else values
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON Schema of the kind."""
         return {"type": "array", "items": self.kind.schema(definitions)}
 
 
@@ -100,7 +96,6 @@ class Entries:
         return entries
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON Schema of the kind."""
         named = {self.name.said["pattern"]: self.kind.schema(definitions)}
         return {"type": "object", "patternProperties": named, "additionalProperties": False}
 
@@ -155,11 +150,9 @@ class WordOr:
     mapping: KeysOf
 
     def read(self, raw: Any, place: Place, problems: Problems) -> Any:
-        """Return the value of a node of the tree, or FAILED."""
         return (self.mapping if isinstance(raw, dict) else self.word).read(raw, place, problems)
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON Schema of the kind."""
         return {"anyOf": [self.word.schema(definitions), self.mapping.schema(definitions)]}
 
 
@@ -176,11 +169,9 @@ class PolicyKey:
 
     @property
     def nullable(self) -> bool:
-        """Return whether null may be written."""
         return self.optional and self.default is None
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON Schema of the key."""
         schema = self.kind.schema(definitions)
         if self.nullable:
             schema = {"anyOf": [schema, {"type": "null"}]}

@@ -318,7 +318,6 @@ class PolicyColumn:
 
     @property
     def source_name(self) -> str:
-        """The name of the column in the source."""
         return self.name if self.source is None else self.source
 
 
@@ -400,7 +399,6 @@ class Table:
 
     @property
     def shown_schema(self) -> str:
-        """Return the schema in which the table is shown."""
         return "public" if self.schema is None or self.schema.lower() in DEFAULT_SCHEMAS else self.schema
 
     @property

@@ -176,7 +176,6 @@ def reference(raw: object) -> tuple[str, str]:
 
 
 def names(raw: object) -> tuple[str, ...]:
-    """Return one column name or a list of them."""
     return _each_once(raw, "column")
 
 
@@ -186,7 +185,6 @@ def further_names(raw: object) -> tuple[str, ...]:
 
 
 def table_names(raw: object) -> tuple[str, ...]:
-    """Return one table name or a list of them."""
     return _each_once(raw, "table")
 
 
@@ -268,7 +266,6 @@ def quoted(text: str) -> str:
 
 
 def integer(text: str) -> int:
-    """Return a 64-bit integer."""
     value = _number(text, "a whole number")
     if value.denominator != 1:
         raise ValueError(f"{quoted(text)} is not a whole number, and the column is of type integer")
@@ -286,7 +283,6 @@ def real(text: str) -> Fraction:
 
 
 def calendar_date(text: str) -> date:
-    """Return a date written YYYY-MM-DD."""
     if _DATE.match(text) is None:
         raise ValueError(f"a date written YYYY-MM-DD is expected here, not {quoted(text)}")
     try:
@@ -338,7 +334,6 @@ def scalars(raw: object) -> tuple[str | None, ...]:
 
 
 def typed(raw: object, column_type: str) -> Value:
-    """Return `raw` as a value of `column_type`."""
     return READERS[column_type](_text(raw, f"a value of type {column_type}"))
 
 
@@ -354,7 +349,6 @@ def outside(raw: object) -> tuple[str, ...]:
 
 
 def delimiter(raw: object) -> str:
-    """Return the character that separates the cells of a CSV line."""
     text = _text(raw, "a delimiter, one character,")
     if len(text) != 1 or not text.isascii() or text.isalnum() or text in "\"'\r\n\0":
         raise ValueError(
@@ -386,7 +380,6 @@ def header(raw: object) -> tuple[str, ...] | None:
 
 
 def null_texts(raw: object) -> tuple[str, ...]:
-    """Return the texts that mean NULL."""
     return tuple(_text(item, "a text that means NULL") for item in (raw if isinstance(raw, list) else [raw]))
 
 

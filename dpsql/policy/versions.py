@@ -191,7 +191,6 @@ def table_mark(policy: Policy, name: str) -> str:
 
 
 def column_mark(column: PolicyColumn) -> str:
-    """Return the mark of a column."""
     return fingerprint(column)
 
 

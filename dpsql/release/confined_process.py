@@ -172,7 +172,6 @@ def _bounded(cursor: duckdb.DuckDBPyConnection, seconds: float, ceiling_bytes: i
 
 
 def serve() -> None:
-    """Answer messages from standard input on standard output until it ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # only for the server, which closes the pipe when it is done
         signal.signal(number, signal.SIG_IGN)
     with suppress(OSError, ValueError):

@@ -212,7 +212,6 @@ class ConfinedPool:
                         lent.start()
 
     def close(self) -> None:
-        """End all confined processes."""
         with self._lock:
             self._closed = True
         for process in self._all:

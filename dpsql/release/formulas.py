@@ -258,7 +258,6 @@ def _quotient(left: Extent, right: Extent) -> Extent:
 
 
 def square_of(extent: Extent) -> Extent:
-    """Return the interval of x * x for x in `extent`."""
     low, high = sorted(end * end for end in extent)
     return (0.0 if extent[0] <= 0 <= extent[1] else low), high
 
@@ -296,7 +295,6 @@ def linear(
 
 
 def scaled(form: Linear, weight: Any) -> Linear:
-    """Return a linear form times an exact number."""
     return tuple(
         Part(part.weights, part.factor * weight, True) if part.rounded
         else Part({name: w * weight for name, w in part.weights.items()}, part.factor)
@@ -305,7 +303,6 @@ def scaled(form: Linear, weight: Any) -> Linear:
 
 
 def _added(operands: Operands, whole: frozenset[str]) -> Linear:
-    """Return the sum; all parts that are not rounded become one."""
     parts = [part for form, _ in operands for part in form]
     weights: dict[str, Any] = {}
     for part in parts:

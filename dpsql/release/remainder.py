@@ -190,7 +190,6 @@ class ReleasedBlock:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that the remainder may name: keys and measures."""
         return (*self.keys.column_names, *(name for name, _, _ in self.formulas))
 
 
@@ -258,11 +257,9 @@ class Remainder:
 
     @property
     def text(self) -> str:
-        """The tree as SQL."""
         return self.written or self.tree.sql(dialect=DIALECT)
 
     def block(self, name: str) -> ReleasedBlock | None:
-        """Return the block called `name`, or None."""
         return next((block for block in self.blocks if block.name == name), None)
 
     @cached_property
@@ -302,12 +299,10 @@ def runnable(
 
 
 def column(name: str, table: str = "") -> exp.Column:
-    """Return a quoted column reference."""
     return exp.Column(this=identifier(name), table=identifier(table) if table else None)
 
 
 def identifier(name: str) -> exp.Identifier:
-    """Return a quoted name."""
     return exp.Identifier(this=name, quoted=True)
 
 

@@ -169,13 +169,11 @@ class ChargeShare:
         return f"{percent(self.part)} of {_WHICH[self.every]} budget{whose}"
 
     def before(self) -> str:
-        """Return the price in words, before it is paid."""
         if not self.times:
             return f"{self.share}, which is more than what is left: it would be refused"
         return self.after()
 
     def after(self) -> str:
-        """Return the price in words, after it is paid."""
         further = ", ".join(starmap("{}: {:,}".format, self.other_accounts))
         words = f"{self.share}; {in_questions(self.times)} like this one can still be asked"
         return f"{words} ({further})" if further else words
@@ -191,7 +189,6 @@ class QuestionCount:
 
 
 def in_questions(number: int) -> str:
-    """Return a number of questions in words."""
     return "1 question" if number == 1 else f"{number:,} questions"
 
 

@@ -212,7 +212,6 @@ class SessionContext:
         return f"its measurement goes on; {stored}asking again {self.again(options)}"
 
     def stages(self) -> Stages:
-        """Return the stages of one question, with no results yet."""
         return Stages(self.policy, self.sandbox, self.public_table)
 
     def public_table(self, scan: Scan) -> pa.Table:

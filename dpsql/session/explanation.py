@@ -130,7 +130,6 @@ class PrivacyPlan:
 
     @property
     def price(self) -> str:
-        """The charge in words."""
         return describe_loss(self.charged)
 
     @property
@@ -145,7 +144,6 @@ class PrivacyPlan:
         return (*(error.text(self.confidence) for error in self.errors), *groups, *self.further)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return one row for each output, with the columns `COLUMNS`."""
         return [output.row() for output in self.outputs]
 
     def to_text(self) -> str:

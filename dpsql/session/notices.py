@@ -64,17 +64,14 @@ class NoticedQuestion:
 
     @property
     def policy(self) -> Policy:
-        """The policy under which the question is asked."""
         return self.context.policy
 
     @property
     def confidence(self) -> str:
-        """The confidence of error bars as a text."""
         return confidence_text(float(self.planned.options.confidence))
 
     @cached_property
     def released(self) -> Mapping[str, ReleasedBlock]:
-        """The released blocks by name."""
         return {part.block.name: part.block for part in self.stored}
 
 
@@ -140,7 +137,6 @@ def unit_word(policy: Policy) -> str:
 
 
 def rows_of(most: int, table: str) -> str:
-    """Return a number of rows of a table in words."""
     return f"{most:,} row{'' if most == 1 else 's'} of {table}"
 
 
@@ -465,7 +461,6 @@ def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], p
 
 
 def derived_answer_notices(question: NoticedQuestion) -> tuple[str, ...]:
-    """Return notices on how stored releases give the answer."""
     return derived_notices(question.planned, question.stored)
 
 

@@ -59,7 +59,6 @@ class RowExport:
 
     @property
     def price(self) -> str:
-        """The price of the export as text."""
         return describe_loss(self.plan.loss)
 
     def _require_allowed(self, loss: PrivacyLoss) -> None:

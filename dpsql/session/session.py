@@ -172,7 +172,6 @@ class Session:
 
     @property
     def policy(self) -> Policy:
-        """The policy under which questions are planned."""
         return self.context.policy
 
     @property
@@ -182,12 +181,10 @@ class Session:
 
     @property
     def planner(self) -> Planner:
-        """The planner of the policy."""
         return self.context.planner
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger that is charged."""
         return self.context.ledger
 
     @property
@@ -238,7 +235,7 @@ class Session:
                 pace.hold()
         except Error as error:
             if isinstance(error, BudgetRefusal):
-                budget = self._budget_of(planned)
+                budget = self.context.accounts.budget(planned.options)
                 left = f"left: {budget.questions_text(question_price(self.policy), self.policy.per_query.epsilon)}"
                 fits = fitting_hint(self.planner, planned, budget)
                 error.hint = "; ".join(part for part in (fits, left, error.hint) if part)
@@ -357,7 +354,6 @@ class Session:
 
     @registering()
     def explain_planned(self, planned: Planned) -> PrivacyPlan:
-        """Return the privacy plan of a planned question."""
         with naming_nothing_hidden(self.policy):
             if planned.options.threshold is not None:
                 return watches.explain(self.context, planned)
@@ -386,9 +382,6 @@ class Session:
     def budget(self) -> Budget:
         """Return the spent and remaining loss of every scope to which charges under the current options count."""
         return self.context.accounts.budget(self.options)
-
-    def _budget_of(self, planned: Planned) -> Budget:
-        return self.context.accounts.budget(planned.options)
 
     def left_text(self) -> str:
         """Return what each account has left, in questions at the epsilon of the policy's `per_query`."""

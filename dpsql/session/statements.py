@@ -96,12 +96,11 @@ def answer_statement(session: StatementContext, statement: Statement) -> Release
     else:
         rows, notices = _explain(session, statement)
     schema = _SCHEMAS[_schema_of(statement)]
-    columns = [pa.array(values, field.type) for field, values in zip(schema, _turned(rows, schema), strict=True)]
+    columns = [pa.array([row[index] for row in rows], field.type) for index, field in enumerate(schema)]
     return _plain(session, pa.Table.from_arrays(columns, schema=schema), tuple(notices))
 
 
 def statement_columns(session: StatementContext, statement: Statement) -> tuple[OutputColumn, ...]:
-    """Return the columns of the statement's answer without executing it."""
     schema = _SCHEMAS[_schema_of(statement)]
     return _plain(session, schema.empty_table(), ()).columns
 
@@ -112,10 +111,6 @@ def _schema_of(statement: Statement) -> str:
     if statement.kind == "explain" and statement.name:
         return "explain_verbose"
     return statement.kind if statement.kind in _SCHEMAS else "none"
-
-
-def _turned(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> list[list[Any]]:
-    return [[row[index] for row in rows] for index in range(len(schema))]
 
 
 def _plain(session: StatementContext, table: pa.Table, notices: tuple[str, ...]) -> Release:

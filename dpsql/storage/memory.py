@@ -59,7 +59,6 @@ class LiveObjects(Generic[Kind]):
     """Weak references to objects. Thread-safe without a lock."""
 
     def __init__(self) -> None:
-        """Start with an empty register."""
         self._references: dict[int, weakref.ref[Kind]] = {}
         self._numbers = itertools.count()
 
@@ -74,7 +73,6 @@ class LiveObjects(Generic[Kind]):
         return [value for value in held if value is not None]
 
     def _remove(self, number: int, reference: weakref.ref[Kind]) -> None:
-        """Remove the reference to an object that is gone."""
         self._references.pop(number, None)
 
 

@@ -274,13 +274,11 @@ class _Work:
         self.number = groups
 
     def counts(self) -> list[ChoiceTable]:
-        """Return the tables of max_count and max_rows for COUNT."""
         if not any(measure.aggregate == "count" for measure in self.tuning.block.measures):
             return []
         return [*self._clip("max_count", "COUNT", self.rows, None), *self._rows("COUNT", None, 1.0)]
 
     def totals(self, measured: NoisyHistogram) -> list[ChoiceTable]:
-        """Return the tables of max_total and max_rows for one SUM."""
         summed = measured.histogram.summed
         assert summed is not None
         output = f"SUM({expression_text(summed.value)})"

@@ -78,7 +78,6 @@ class SampleTable:
 
     @property
     def recommended(self) -> SampleChoice | None:
-        """The recommended choice, None if there is none."""
         return next((choice for choice in self.choices if choice.recommended), None)
 
 
@@ -299,7 +298,6 @@ def _facts(histogram: Histogram, rows: int) -> Facts:
 
 
 def _largest(value: Expr) -> Fraction:
-    """Return the largest absolute value that one row can have."""
     return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
 
 
@@ -346,7 +344,6 @@ class NoisyHistogram:
         return self.beyond(0.0)
 
     def beyond(self, bound: float) -> float:
-        """Return the sum over all units of the part beyond `bound`."""
         return sum(n * over for n, over in zip(self.units, self._overs(bound), strict=True))
 
     def units_above(self, bound: float) -> float:
@@ -381,7 +378,6 @@ class NoisyHistogram:
         return math.sqrt(sum(width * width for width in widths))
 
     def people(self) -> float:
-        """Return the estimated number of units."""
         return sum(self.units)
 
     def mean(self) -> float:
@@ -424,7 +420,6 @@ class BoundChoice:
 
     @property
     def together(self) -> float:
-        """The expected error: bias plus noise."""
         return self.bias + self.noise
 
 
@@ -505,7 +500,6 @@ class Way:
 
     @property
     def together(self) -> float:
-        """The expected error: bias plus noise."""
         return self.bias + self.noise
 
 

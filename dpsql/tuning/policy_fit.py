@@ -275,7 +275,6 @@ class _Questions:
     """The histograms of the tables of a policy, as texts."""
 
     def __init__(self, session: Session, policy: Policy) -> None:
-        """`session`: of `without_bounds(policy)`."""
         self.session, self.policy = session, policy
 
     def of_table(self, table: Table) -> Iterator[PersonHistogram]:
@@ -507,7 +506,6 @@ class Fitting:
             return _Fitted(self, release).result()
 
     def close(self) -> None:
-        """Close the session of the measurement."""
         self.session.close()
 
 
@@ -531,7 +529,6 @@ class _Fitted:
     persons: dict[str, float] = field(default_factory=dict)
 
     def result(self) -> PolicyFit:
-        """Return what follows from the release."""
         histograms = self.fitting.histograms
         for number, bin_, label, persons in self.release.rows():
             histogram = histograms[int(number)]
@@ -675,7 +672,6 @@ class _Fitted:
 
     @property
     def unit(self) -> str:
-        """Return the word for what is counted."""
         return "rows" if self.fitting.policy.privacy_unit is None else "persons"
 
 
@@ -689,5 +685,4 @@ def fit_policy(policy: Policy, *, epsilon: Fraction | None = None, source: Any =
 
 
 def same_column(histogram: PersonHistogram, other: PersonHistogram) -> bool:
-    """Return whether two histograms are about one column."""
     return (histogram.table, histogram.column) == (other.table, other.column)

@@ -24,7 +24,7 @@ from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refus
 from dpsql.frontends.admin.expected_errors import OpenLedger
 from dpsql.frontends.pgwire.questions import OIDS
 from dpsql.frontends.pgwire.rows import CopyOptions, ResultField, Rows, copy_messages, described
-from dpsql.frontends.rendering.formats import BINARY_FORMATS, TEXT_FORMATS, with_bars, write_binary, write_text
+from dpsql.frontends.rendering.formats import BINARY_FORMATS, TEXT_FORMATS, write_binary, write_text
 from dpsql.noise.perturb import Gate
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block
@@ -234,7 +234,7 @@ def law_of_showing(release: Release) -> None:
     for form in TEXT_FORMATS:
         write_text(release, io.StringIO(), form, bars=True)
     for form in BINARY_FORMATS:
-        write_binary(with_bars(release), io.BytesIO(), form)
+        write_binary(release.to_arrow(bars=True), io.BytesIO(), form)
     assert repr(release) and release._repr_html_().encode()
     release.to_pandas(), release.to_polars()
     if not release.columns:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import OutputColumn, Receipt, Release
-from dpsql.release.shape import DescribedColumn
+from dpsql.release.shape import DescribedColumn, with_bars
 
 ARROW = {
     Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
@@ -44,6 +44,11 @@ class WrittenRelease:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    def to_arrow(self, *, bars: bool = False) -> pa.Table:
+        """Return the rows as a release does."""
+        noisy = [column.noisy for column in self.columns]
+        return with_bars(self.table, self.low, self.high, noisy) if bars else self.table
 
     @property
     def described(self) -> tuple[DescribedColumn, ...]:

@@ -106,8 +106,6 @@ class TableChoice:
     columns: Mapping[str, ColumnChoice | None] = field(default_factory=dict)
 
     def lines(self, name: str, remarks: Remarks | None = None) -> Iterator[str]:
-        """Yield the lines of the table, as they stand below `tables:`."""
-
         def remark(*keys: str) -> str:
             return (remarks or {}).get(("tables", name, *keys), "")
 
@@ -195,7 +193,6 @@ class PolicyChoices:
 
 
 def unit_text(unit: Unit) -> str:
-    """Return a privacy unit as YAML."""
     return "row" if unit is None else f"{{table: {yaml_scalar(unit[0])}, column: {yaml_scalar(unit[1])}}}"
 
 

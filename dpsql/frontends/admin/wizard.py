@@ -475,7 +475,6 @@ def _with_missing(
 
 
 def _matching(pattern: str, columns: Iterable[str]) -> list[str]:
-    """Return the columns that a name or a pattern means."""
     return [column for column in columns if fnmatchcase(column.lower(), pattern.lower())]
 
 

@@ -228,7 +228,6 @@ class StatementReport:
     note: Mapping[str, Any] | None = None
 
     def as_object(self) -> StatementObject:
-        """Return the outcome as an object for JSON."""
         return {
             "place": self.place, "state": self.state, "result": self.result, "price": self.price,
             "receipt": self.receipt, "error": error_object(self.error),
@@ -272,7 +271,6 @@ class SummaryObject(TypedDict):
 
 
 def error_object(error: Error | None) -> ErrorObject | None:
-    """Return an error as an object for JSON."""
     if error is None:
         return None
     return {
@@ -330,7 +328,6 @@ class QuestionPlans:
         return alone_because(question.planned) or NO_COMMON_TABLE
 
     def lines(self) -> list[str]:
-        """Return the plans as lines of text."""
         lines = [line for plan in self._plans for line in self._plan_lines(plan)]
         for question in self._questions:
             if reason := self.why_alone(question):
@@ -338,7 +335,6 @@ class QuestionPlans:
         return lines
 
     def objects(self) -> dict[str, Any]:
-        """Return the plans as an object for JSON."""
         return {
             "objective": _WORDS[self._objective],
             "plans": [self._plan_object(plan) for plan in self._plans],
@@ -509,7 +505,6 @@ def report_page(
     plan: Sequence[str] = (),
     unprotected: Sequence[str] = (),
 ) -> Markup:
-    """Return the page as HTML."""
     dataset = str(summary["dataset"])
     answers = sum(statement.state in ("answered", "earlier") for statement in statements)
     ended = summary["error"]

@@ -129,7 +129,6 @@ class SessionOptions:
     settings: Sequence[tuple[str, str]] = ()
 
     def open(self) -> Session:
-        """Open the session with its options set."""
         from dpsql.session.session import open_session
 
         policy = open_policy(self.policy, self.analyst, self.project)

@@ -68,7 +68,6 @@ def query(
     from dpsql.frontends.rendering.formats import (
         BINARY_FORMATS,
         say_price,
-        with_bars,
         write_binary,
         write_file,
         write_text,
@@ -95,7 +94,7 @@ def query(
             if out is not None:
                 write_file(release, out, format, bars, for_spreadsheet=spreadsheet)
             elif format in BINARY_FORMATS:
-                write_binary(with_bars(release) if bars else release.table, sys.stdout.buffer, format)
+                write_binary(release.to_arrow(bars=bars), sys.stdout.buffer, format)
             else:
                 write_text(release, standard_output(), format, bars, terminal_width(), for_spreadsheet=spreadsheet)
             if picture is not None:

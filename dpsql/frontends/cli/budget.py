@@ -222,7 +222,6 @@ def _lost_in_words(lost: str | None) -> str:
 
 
 def _restore_service(policy: Policy, folder: Path, tls_key: bool) -> None:
-    """Restore what a server has beside its ledger."""
     from dpsql.frontends.pgwire.connection import copy_self_signed
     from dpsql.frontends.pgwire.logins import open_logins
     from dpsql.ledger import open_ledger

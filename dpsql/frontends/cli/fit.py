@@ -239,7 +239,6 @@ _WORDS_OF_WAYS = {
 
 
 def write_ways(table: WayTable) -> None:
-    """Print which way of bounding a sum is recommended."""
     from dpsql.frontends.rendering.tables import say_table
 
     say(f"\nways to bound {table.output}")

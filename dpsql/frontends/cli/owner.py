@@ -306,7 +306,6 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def write_report(report: RiskReport) -> None:
-    """Write the report as tables and sentences."""
     sizes, persons = report.sizes, report.persons
     say(f"{report.table}: {persons:,} persons, {report.rows:,} rows, by {', '.join(report.columns)}")
     if report.ownerless:

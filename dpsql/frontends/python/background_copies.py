@@ -52,7 +52,6 @@ class CopyKeeper:
         self._thread = threading.Thread(target=self._run, name="dpsql prepare", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
         self._thread.start()
 
     def end(self) -> None:
@@ -185,7 +184,6 @@ class CopyKeepers:
         return keeper
 
     def end(self) -> None:
-        """End all keepers."""
         for keeper in self.keepers.values():
             keeper.end()
 

@@ -156,7 +156,6 @@ class Connection:
         return session
 
     def cursor(self) -> Cursor:
-        """Return a new cursor."""
         return Cursor(self, self.session)
 
     def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
@@ -247,7 +246,6 @@ class Connection:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the connection was closed."""
         return self._session is None
 
     def __enter__(self) -> Connection:
@@ -316,7 +314,6 @@ class Cursor:
         return self._release
 
     def fetchone(self) -> Row | None:
-        """Return the next row, None after the last."""
         return next(self._fetchable(), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
@@ -324,7 +321,6 @@ class Cursor:
         return list(islice(self._fetchable(), self.arraysize if size is None else size))
 
     def fetchall(self) -> list[Row]:
-        """Return all remaining rows."""
         return list(self._fetchable())
 
     def arrow(self, *, bars: bool = False) -> pyarrow.Table:
@@ -413,7 +409,6 @@ class AsyncConnection:
     """A connection whose questions are awaited. Cancelling a task ends its wait; what was charged stays charged."""
 
     def __init__(self, connection: Connection) -> None:
-        """Take a `connection`, which is closed with this one."""
         self.connection = connection
 
     async def execute(self, operation: str, parameters: Parameters = None) -> Release:

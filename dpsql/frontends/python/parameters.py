@@ -36,7 +36,7 @@ def _with_question_marks(operation: str, count: int) -> SqlText:
     indexes = {
         token.start: index
         for index, (token, following) in enumerate(pairwise(lexed.tokens))
-        if token.token_type is TokenType.MOD and _is_s(following, token.start + 1)
+        if token.token_type is TokenType.MOD and (following.text, following.start) == ("s", token.start + 1)
     }
     if lexed.stop is not None or len(indexes) != count or any(t.token_type in _PLACES for t in lexed.tokens):
         return operation
@@ -46,10 +46,6 @@ def _with_question_marks(operation: str, count: int) -> SqlText:
         sign = tokens[index]
         tokens[index : index + 2] = [Token(TokenType.PLACEHOLDER, "?", sign.line, sign.col, start, start)]
     return lexed_piece("".join(text), tokens)
-
-
-def _is_s(token: Token, start: int) -> bool:
-    return token.text == "s" and token.start == start
 
 
 def built_in(value: Any) -> Any:

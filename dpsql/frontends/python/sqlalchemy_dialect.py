@@ -47,7 +47,6 @@ class DpsqlDialect(DefaultDialect):
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
-        """Return the module of PEP 249."""
         from dpsql.frontends.python import dbapi
 
         return dbapi
@@ -70,7 +69,6 @@ class DpsqlDialect(DefaultDialect):
         """Do nothing: nothing was written."""
 
     def do_ping(self, dbapi_connection: Any) -> bool:
-        """Return whether the connection is open."""
         return dbapi_connection.session is not None
 
     # --- reflection ---------------------------------------------------------------------------------------------------
@@ -90,7 +88,6 @@ class DpsqlDialect(DefaultDialect):
         return []
 
     def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any) -> bool:
-        """Return whether the policy names the table."""
         path = (table_name,) if schema is None else (schema, table_name)
         return _policy(connection).table_at(*path) is not None
 
@@ -113,14 +110,12 @@ class DpsqlDialect(DefaultDialect):
     def get_pk_constraint(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> dict[str, Any]:
-        """Return the primary key."""
         _, table = _table(connection, table_name, schema)
         return {"constrained_columns": list(table.primary_key), "name": None}
 
     def get_foreign_keys(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
-        """Return the foreign keys."""
         policy, table = _table(connection, table_name, schema)
         return [
             {
@@ -134,7 +129,6 @@ class DpsqlDialect(DefaultDialect):
     def get_unique_constraints(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
-        """Return the column sets of unique keys."""
         _, table = _table(connection, table_name, schema)
         return [{"name": None, "column_names": list(columns)} for columns in table.unique]
 

@@ -38,21 +38,6 @@ _CSV_THREADS = 2
 # --- formats for programs -------------------------------------------------------------------------------------------
 
 
-def with_bars(release: Release) -> pa.Table:
-    """Return the answer with two more columns, NAME_low and NAME_high, after each noisy one."""
-    import pyarrow as pa
-
-    arrays: list[Any] = []
-    names: list[str] = []
-    for index, column in enumerate(release.columns):
-        arrays.append(release.table.column(index))
-        names.append(column.name)
-        if column.noisy:
-            arrays += [release.low.column(index), release.high.column(index)]
-            names += [f"{column.name}_low", f"{column.name}_high"]
-    return pa.Table.from_arrays(arrays, names=names)
-
-
 def write_csv(table: pa.Table, out: TextIO, *, for_spreadsheet: bool = False) -> None:
     """Write a table as RFC 4180 with a header; NULL is empty and unquoted, an empty text is quoted.
 
@@ -202,7 +187,6 @@ class ReleaseObject(AnswerObject):
 
 
 def write_json(release: Release, out: TextIO) -> None:
-    """Write a `ReleaseObject`."""
     out.write(json_text({"rows": row_objects(release), **as_object(release)}) + "\n")
 
 
@@ -230,7 +214,6 @@ class PlanObject(TypedDict):
 
 
 def plan_object(plan: PrivacyPlan) -> PlanObject:
-    """Return EXPLAIN as an object."""
     return {
         "lines": list(plan.lines),
         "errors": list(map(asdict, plan.errors)),
@@ -245,7 +228,6 @@ def plan_object(plan: PrivacyPlan) -> PlanObject:
 
 
 def row_objects(release: Release) -> list[dict[str, Any]]:
-    """Return the rows of an answer as objects of JSON."""
     return _records(release.table)
 
 
@@ -333,7 +315,7 @@ def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
 
 def write_file(release: Release, path: Path, format: str, bars: bool, *, for_spreadsheet: bool = False) -> None:
     """Write the answer as a file in any of `FORMATS`. Raises Fault (file_write)."""
-    table = with_bars(release) if bars else release.table
+    table = release.to_arrow(bars=bars)
     with writing(path, charged=release.receipt.is_paid):
         if format in BINARY_FORMATS:
             with path.open("wb") as file:
@@ -349,7 +331,7 @@ def write_text(
     """Write the answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, while the other two always have error bars.
     `for_spreadsheet`: of `write_csv`."""
     if format == "csv":
-        write_csv(with_bars(release) if bars else release.table, out, for_spreadsheet=for_spreadsheet)
+        write_csv(release.to_arrow(bars=bars), out, for_spreadsheet=for_spreadsheet)
     elif format == "json":
         write_json(release, out)
     elif release.columns:

@@ -240,7 +240,6 @@ def _unused(label: str, taken: Container[Any]) -> str:
 
 
 def _label(value: object) -> Any:
-    """Return a key as the label of an axis."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -25,12 +25,10 @@ class _Cleaned:
     encoding = property(lambda self: sys.stdout.encoding)
 
     def write(self, text: str) -> int:
-        """Print text."""
         say(text, nl=False)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Print several texts."""
         for line in lines:
             self.write(line)
 
@@ -38,7 +36,6 @@ class _Cleaned:
         """Do nothing: `say` flushes."""
 
     def isatty(self) -> bool:
-        """Return True."""
         return True
 
 
@@ -67,7 +64,6 @@ def _print(text: str, err: bool, nl: bool, style: dict[str, Any]) -> None:
 
 
 def say_json(value: Any, *, indent: int | None = None) -> None:
-    """Print a value as JSON."""
     click.echo(json_text(value, indent=indent, allow_nan=True))
 
 
@@ -80,7 +76,6 @@ def say_styled(text: str, *, paged: bool = False) -> None:
 
 
 def say_paged(text: str) -> None:
-    """Show text through the pager."""
     click.echo_via_pager(terminal_lines(text))
 
 

@@ -90,7 +90,6 @@ class Screen:
             self.place = place
 
     def close(self) -> None:
-        """Close the file, if there is one."""
         if self.file is not None:
             self.file.close()
         self.file, self.place = None, ""

@@ -396,7 +396,6 @@ class _Run:
         return pa.Table.from_arrays(columns, names=list(self.remainder.names)), index
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return all tables that the remainder reads, by name."""
         blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
         return dict(self.remainder.public) | blocks
 

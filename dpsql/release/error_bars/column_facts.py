@@ -21,9 +21,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.aggregates.contract import spelled
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars.rowwise import has_only, interval_function
+from dpsql.release.error_bars.rowwise import aggregates, has_only, interval_function
 from dpsql.release.formulas import EVERYTHING, Extent, extent, hull, linear
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 from dpsql.sql.binder.allow_list import NAMES
@@ -88,7 +87,6 @@ class RelationFacts:
 
     @property
     def noisy(self) -> tuple[bool, ...]:
-        """For each column, whether it depends on noise."""
         return tuple(column.level > Level.EXACT for column in self.columns)
 
     @property
@@ -120,7 +118,6 @@ class RelationFacts:
 
     @property
     def worst(self) -> Level:
-        """The highest level of the rows and of any column."""
         return max([self.rows, *(column.level for column in self.columns)])
 
 
@@ -247,7 +244,7 @@ class _Select:
             (clause, self._level(clause)) for name in ("having", "qualify") if (clause := node.args.get(name))
         ]
         settled = settled and self._rows_form(columns) is Form.EXACT
-        if group is None and (node.args.get("having") is not None or self._aggregates()):
+        if group is None and (node.args.get("having") is not None or any(map(aggregates, self.node.expressions))):
             self.rows = Level.EXACT  # one row whatever the input rows are, or none if HAVING is false
         for clause, level in selections:
             self._filter(clause, level)
@@ -371,17 +368,6 @@ class _Select:
             columns = [replace(column, empty=Empty.OTHER) for column in columns]
         return RelationFacts(tuple(columns), rows, settled)
 
-    def _aggregates(self) -> bool:
-        """Return whether the SELECT list has an aggregate of its own rows, so that it has one row without GROUP BY."""
-        for item in self.node.expressions:
-            for node in item.find_all(exp.AggFunc, exp.Anonymous):
-                if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
-                    continue
-                window = node.find_ancestor(exp.Window, exp.Query)
-                if not isinstance(window, exp.Window) and node.find_ancestor(exp.Query) is self.node:
-                    return True
-        return False
-
     # --- names --------------------------------------------------------------------------------------------------------
 
     def _item(self, item: exp.Expr) -> list[ColumnFacts]:
@@ -394,7 +380,6 @@ class _Select:
         return [replace(column, form=Form.ANY) for column in columns] if changed else columns
 
     def _value(self, item: exp.Expr) -> ColumnFacts:
-        """Return the facts of an output."""
         value, name = item.unalias(), item.alias_or_name.lower()
         within = extent(value, lambda column: hull([facts.extent for facts in self._named(column)]))
         return ColumnFacts(name, self._level(value), kind(value, self._empty), within, self._form(value))

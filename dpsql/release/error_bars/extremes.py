@@ -148,7 +148,6 @@ class ErrorTails:
         return np.asarray(self.chances[np.searchsorted(self.points, errors, side="left")])
 
     def beyond(self, errors: Floats) -> Floats:
-        """Return the probability of an error larger than each of `errors`."""
         return np.asarray(self.chances[np.searchsorted(self.points, errors, side="right")])
 
 

@@ -54,7 +54,6 @@ class Quotient:
     bounds: Extent = EVERYTHING
 
     def within(self, low: float, high: float) -> Quotient:
-        """Return this quotient clamped to [`low`, `high`]."""
         first, last = (min(max(end, low), high) for end in self.bounds)
         return replace(self, bounds=(first, last))
 
@@ -77,7 +76,6 @@ class Reader:
         self.meanings = {**measures, **{name: NoisyValue(name) for name in exact}}
 
     def over_terms(self, formula: Formula) -> Formula:
-        """Return a formula over measures as one over terms."""
         return substituted(formula, self.meanings)
 
     def linear(self, formula: Formula) -> Linear | None:

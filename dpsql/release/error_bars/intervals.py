@@ -170,17 +170,14 @@ class ReleasedGroups:
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.int64]:
-        """The number of each requested group in the block."""
         return np.arange(self.block.rows) if self.rows is None else self.rows
 
     @cached_property
     def terms(self) -> dict[str, ReleasedTerm]:
-        """The block's terms by name."""
         return {term.name: term for term in self.block.terms}
 
     @cached_property
     def released(self) -> dict[str, Floats]:
-        """The released numbers of the requested groups, by term."""
         return {name: np.asarray(term.values, dtype=np.float64)[self.numbers] for name, term in self.terms.items()}
 
 
@@ -323,7 +320,6 @@ class Measures:
         return self.block.extents.get(name, EVERYTHING)
 
     def values(self, names: Iterable[str], terms: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Return the measures `names` computed from arrays of terms."""
         return {name: numbers(self.block.plug_ins[name], terms) for name in names}
 
     def clamps(self, name: str, released: Mapping[str, Floats]) -> tuple[Formula, Floats, Floats, Floats]:

@@ -46,7 +46,6 @@ def stratified(key: str, count: int) -> Floats:
 
 
 def known_law(term: ReleasedTerm) -> bool:
-    """Return whether replicates of this term's noise can be drawn."""
     return is_registered(term.noise)
 
 

@@ -117,7 +117,6 @@ class Rerun:
 
     @property
     def groups(self) -> int:
-        """The number of groups of all blocks."""
         return sum(block.rows for block in self.remainder.blocks)
 
     @cached_property

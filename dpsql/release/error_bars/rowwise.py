@@ -120,7 +120,7 @@ class _Tracer:
         source = node.args.get("from_")
         if source is None or any(node.args.get(part) for part in _MIXING):
             return None
-        if any(_aggregates(item) for item in node.expressions):
+        if any(aggregates(item) for item in node.expressions):
             return None
         below = self.source(source.this)
         if below is None:
@@ -240,7 +240,7 @@ def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
     return expanded
 
 
-def _aggregates(item: exp.Expr) -> bool:
+def aggregates(item: exp.Expr) -> bool:
     """Return whether an item aggregates the rows of its SELECT."""
     for node in item.find_all(exp.AggFunc, exp.Anonymous):
         if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:

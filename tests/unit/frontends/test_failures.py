@@ -159,7 +159,7 @@ def test_error_bars_that_always_fail_are_met_before_the_charge(clinic: Clinic, m
 def test_a_failure_of_a_format_is_one_fault(
     clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch, door: Door
 ) -> None:
-    for place in ("frontends.rendering.formats.write_text", "frontends.rendering.formats.with_bars",
+    for place in ("frontends.rendering.formats.write_text", "release.release.Release.to_arrow",
                   "frontends.rendering.formats.write_table", "frontends.repl.commands.write_table",
                   "frontends.batch.write_file"):  # fmt: skip
         monkeypatch.setattr(f"dpsql.{place}", _fail)
