@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
+from operator import attrgetter
 from statistics import NormalDist
 
 import numpy as np
@@ -79,7 +80,7 @@ class WeightedSum(Uncharged):
 
     @cached_property
     def _deviation(self) -> float:
-        return math.sqrt(sum(part.variance for part in self.parts) + self.rounding)
+        return math.sqrt(sum(map(attrgetter("variance"), self.parts)) + self.rounding)
 
     @property
     def noise_scale(self) -> Fraction:
@@ -92,7 +93,9 @@ class WeightedSum(Uncharged):
 
     def upper_tail(self, k: int) -> Fraction:
         """Return P(sum >= k), up to rounding errors of doubles."""
-        return Fraction(max(0.0, (1 - self._within(k / self._deviation)) / 2)) if self._deviation else Fraction(0)
+        if not self._deviation:
+            return Fraction(0)
+        return Fraction(max(0.0, (1 - _within(_characteristic(self._shape), k / self._deviation)) / 2))
 
     def tail_point(self, probability: Fraction) -> int:
         return max(1, math.ceil(self.half_width(1 - 2 * float(probability))))
@@ -102,7 +105,10 @@ class WeightedSum(Uncharged):
 
     def half_width(self, confidence: float) -> float:
         """Return h in row-grid units with P(|sum| <= h) = confidence, by bisection."""
-        return self._deviation * self._half_width(confidence) if self._deviation else 0.0
+        if not self._deviation:
+            return 0.0
+        normal = NormalDist().inv_cdf((1 + confidence) / 2) if self.normal else None
+        return self._deviation * (_half_width(self._shape, confidence) if normal is None else normal)
 
     def expected_error(self) -> float:
         """Return E|sum| in row-grid units: the integral of P(|sum| > h) over h >= 0."""
@@ -123,16 +129,6 @@ class WeightedSum(Uncharged):
         return np.asarray(np.sign(np.asarray(uniform) - 0.5) * magnitude)
 
     # --- tails --------------------------------------------------------------------------------------------------------
-
-    def _half_width(self, confidence: float) -> float:
-        """Return the half width in standard deviations."""
-        if self.normal:
-            return NormalDist().inv_cdf((1 + confidence) / 2)
-        return _half_width(self._shape, confidence)
-
-    def _within(self, deviations: float) -> float:
-        """Return P(|sum| <= deviations), in standard deviations."""
-        return _within(_characteristic(self._shape), deviations)
 
     @cached_property
     def _shape(self) -> _Shape:
