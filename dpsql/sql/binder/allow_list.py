@@ -43,7 +43,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ArgMax, exp.ArgMin,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
     exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
-    exp.GroupConcat, exp.ArrayAgg,
+    exp.GroupConcat, exp.ArrayAgg, exp.Bracket,
 })  # fmt: skip
 NAMES = frozenset({
     "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "date_part", "strlen", "to_json",
@@ -176,7 +176,16 @@ def _check_window(node: exp.Expr) -> None:
             raise refuse("wrong_arguments", function=word, reason=reason, position=place(number) or place(node))
 
 
+def _check_subscript(node: exp.Bracket) -> None:
+    """Refuse other subscripts of a list than one literal, which every engine counts from 1."""
+    index = node.expressions[0]
+    named = isinstance(index, exp.Literal) and index.is_int and len(index.name) <= MOST_DIGITS // 4
+    if len(node.expressions) != 1 or not named or int(index.name) == 0:
+        reason = "takes one literal number from 1 on; GoogleSQL's OFFSET(n) counts from 0"
+        raise refuse("wrong_arguments", function="[...]", reason=reason, position=place(node))
+
+
 _CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {
     exp.TimeToStr: check_format, exp.Escape: read_pattern, exp.WindowSpec: _check_window, exp.Ntile: _check_window,
-    exp.NthValue: _check_window,
+    exp.NthValue: _check_window, exp.Bracket: _check_subscript,
 }  # fmt: skip

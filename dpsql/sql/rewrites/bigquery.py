@@ -153,32 +153,59 @@ def with_group_bounds(tree: exp.Query) -> exp.Query:
 
 
 def with_reports(query: exp.Query, confidence: Fraction) -> exp.Query:
-    """Return the query with each report as the text of an object of JSON: the value, and the ends of its error bar."""
+    """Return the query with each report as the text of an object of JSON: the value, and the ends of its error bar. Fields of it
+    may be named (`.result.noise_confidence_interval.lower_bound`); the objects of PROTO have that message's fields."""
     for node in list(query.find_all(exp.Anonymous)):
         if node.this != REPORT:
             continue
         whole = node.parent if isinstance(node.parent, exp.Filter) else node
-        value = node.expressions[0]
+        called, form = node.expressions
+        value = exp.Filter(this=called, expression=whole.expression) if whole is not node else called
         if isinstance(whole.parent, exp.Window):
             raise refuse("report_format", position=place(node))
-        if whole is not node:
-            value = exp.Filter(this=value, expression=whole.expression)
         low, high = (exp.Anonymous(this=f"dp_interval_{end}", expressions=[value.copy()]) for end in ("low", "high"))
-        level = f'{{"result": {{"noise_confidence_interval": {{"confidence_level": {float(confidence)}, "lower_bound": '
-        joined: exp.Expr = exp.Literal.string(level)
-        for part, text in ((low, ', "upper_bound": '), (high, '}, "value": '), (value, "}}")):
-            joined = exp.DPipe(this=joined, expression=_as_json(part))
-            joined = exp.DPipe(this=joined, expression=exp.Literal.string(text))
-        joined = exp.Paren(this=joined)
-        called = node.expressions[0]
-        joined.meta[LABEL] = (called.sql_name() if isinstance(called, exp.Func) else called.name).lower()
-        whole.replace(joined)
+        level = exp.Literal.number(str(float(confidence)))
+        interval = {"confidence_level": level, "lower_bound": low, "upper_bound": high}
+        found: _Fields = {"result": {"noise_confidence_interval": interval, "value": value}}
+        if form.name == "PROTO":
+            found = {"value": {"noise_confidence_interval": interval, _NUMBER: value}}
+        while isinstance(whole.parent, exp.Dot) and isinstance(found, dict) and whole.parent.expression.name in found:
+            whole = whole.parent
+            found = found[whole.expression.name]
+        written = _as_json(found) if isinstance(found, dict) else found.copy()
+        shown = called.sql_name() if isinstance(called, exp.Func) else called.name
+        written.meta[LABEL] = (whole.expression.name if isinstance(whole, exp.Dot) else shown).lower()
+        whole.replace(written)
     return query
 
 
-def _as_json(value: exp.Expr) -> exp.Expr:
-    written = exp.cast(exp.Anonymous(this="to_json", expressions=[value]), "VARCHAR", dialect="duckdb")
-    return exp.Coalesce(this=written, expressions=[exp.Literal.string("null")])
+_Fields = exp.Expr | dict[str, "_Fields"]
+
+
+_NUMBER = "%_value"
+"""Field of a number in a message of Protocol Buffers: int_value or float_value."""
+
+
+def _as_json(fields: dict[str, _Fields]) -> exp.Expr:
+    """Return the text of an object."""
+    pieces: list[exp.Expr] = []
+    for name, value in fields.items():
+        named: exp.Expr = exp.Literal.string(f'{", " if pieces else "{"}"{name}": ')
+        if isinstance(value, dict):
+            text = _as_json(value)
+        else:
+            json = exp.cast(exp.Anonymous(this="to_json", expressions=[value.copy()]), "VARCHAR", dialect="duckdb")
+            text = exp.Coalesce(this=json, expressions=[exp.Literal.string("null")])
+        if name == _NUMBER:
+            kinds = [exp.Literal.string(named.name.replace("%", kind)) for kind in ("float", "int")]
+            is_real = exp.Like(this=text.copy(), expression=exp.Literal.string("%.%"))
+            named = exp.Case(ifs=[exp.If(this=is_real, true=kinds[0])], default=kinds[1])
+        pieces += [named, text]
+    pieces.append(exp.Literal.string("}"))
+    joined = pieces[0]
+    for piece in pieces[1:]:
+        joined = exp.DPipe(this=joined, expression=piece)
+    return exp.Paren(this=joined)
 
 
 def option_place(sql: str, name: str) -> int | None:
@@ -242,24 +269,23 @@ def _call(function: str, token: Token) -> list[Token]:
 
 
 def _reported(tokens: list[Token], arrow: int) -> list[Token]:
-    """Return the tokens with `report_format => 'JSON'` removed and its call wrapped in one of REPORT. `arrow`: the index of =>.
-    Refuses (report_format) other formats."""
+    """Return the tokens with `report_format => 'JSON'` removed and its call wrapped in one of REPORT, which has the format as a
+    second argument. `arrow`: the index of =>. Refuses (report_format) other formats."""
     name = tokens[arrow - 1]
     begin, depth = arrow - 2, 0
     while begin > 0 and not (depth == 0 and tokens[begin].token_type is _OPEN):
         depth += (tokens[begin].token_type is _CLOSE) - (tokens[begin].token_type is _OPEN)
         begin -= 1
-    is_json = (
-        arrow + 2 < len(tokens) and word(_like(tokens[arrow + 1], TokenType.VAR, tokens[arrow + 1].text)) == "JSON"
-    )
-    if not is_json or begin < 1 or tokens[arrow - 2].token_type is not TokenType.COMMA:
+    form = tokens[arrow + 1].text.upper() if arrow + 2 < len(tokens) else ""
+    if form not in ("JSON", "PROTO") or begin < 1 or tokens[arrow - 2].token_type is not TokenType.COMMA:
         raise refuse("report_format", position=name.start + 1)
     rest, end, depth = [*tokens[begin : arrow - 2], *tokens[arrow + 2 :]], 1, 1
     while depth and end < len(rest):
         depth += (rest[end].token_type is _OPEN) - (rest[end].token_type is _CLOSE)
         end += 1
     report, open_, close = _call(REPORT, tokens[begin - 1])
-    return [*tokens[: begin - 1], report, open_, tokens[begin - 1], *rest[:end], close, *rest[end:]]
+    form_ = [_like(name, TokenType.COMMA, ","), _like(name, TokenType.STRING, form)]
+    return [*tokens[: begin - 1], report, open_, tokens[begin - 1], *rest[:end], *form_, close, *rest[end:]]
 
 
 _OF_QUANTILES = ("PERCENTILE_CONT", "PERCENTILE_DISC", "APPROX_QUANTILES", "QUANTILE_CONT", "QUANTILE_DISC")

@@ -107,11 +107,11 @@ def _output(node: exp.Expr) -> str | int | None:
 
 
 _RENAMED = {
-    "btrim": ("trim", 1), "datepart": ("date_part", 2), "iff": ("if", 3), "isfinite": ("isfinite", 1),
+    "btrim": ("trim", 1), "cardinality": ("len", 1), "datepart": ("date_part", 2), "iff": ("if", 3), "isfinite": ("isfinite", 1),
     "octet_length": ("strlen", 1), "to_date": ("to_date", 2),
 }  # fmt: skip
 """Functions that DuckDB has under another name or not for all types, with that name and the number of their arguments."""
-_SAME = (exp.ArrayContains, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime)
+_SAME = (exp.ArrayContains, exp.ArraySize, exp.Bracket, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime)
 """Functions that are written with others, so that they mean the same over rows, results and public tables."""
 
 
@@ -127,6 +127,11 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
             written = _formatted(node, parts, Type.DATE)
         elif len(parts) == most:
             written = _is_finite(parts[0]) if name == "isfinite" else exp.func(name, *parts, dialect="duckdb")
+    elif isinstance(node, exp.ArraySize):
+        along = node.args.get("expression")
+        written = exp.Length(this=value) if along is None or along == exp.Literal.number(1) else None
+    elif isinstance(node, exp.Bracket):
+        written = _from_one(node)
     elif isinstance(node, exp.ArrayContains):
         if isinstance(value, exp.Array):
             items = [item for item in value.expressions if not isinstance(item, exp.Null)]
@@ -153,6 +158,18 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
     return written
 
 
+def _from_one(node: exp.Bracket) -> exp.Expr | None:
+    """Return GoogleSQL's list[OFFSET(n)] and list[ORDINAL(n)], and their SAFE_ forms, with an index that counts from 1."""
+    index = node.expressions[0]
+    first = _FIRST.get(str(index.this).upper()) if isinstance(index, exp.Anonymous) and len(node.expressions) == 1 else None
+    number = index.expressions[0] if first is not None and len(index.expressions) == 1 else None
+    if not isinstance(number, exp.Literal) or not number.is_int:
+        return None
+    node.set("expressions", [exp.Literal.number(int(number.name) + 1 - (first or 0))])
+    return node.copy()
+
+
+_FIRST = {"OFFSET": 0, "SAFE_OFFSET": 0, "ORDINAL": 1, "SAFE_ORDINAL": 1}
 _DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}
 
 

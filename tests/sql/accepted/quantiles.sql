@@ -186,6 +186,12 @@ SELECT APPROX_QUANTILES(cost, 4) FROM visits
 SELECT QUANTILE_DISC(cost, [0.5, 0.1, 0.5, 0.9]), QUANTILE_DISC(cost, 0.1), PERCENTILE_DISC(0.1) WITHIN GROUP (ORDER BY cost DESC)
 FROM visits
 
+-- query: elements_of_lists
+-- keys: none
+-- l1: 20, 20, 20
+-- rows: 1, 1, 1
+SELECT APPROX_QUANTILES(cost, 2)[OFFSET(1)] - APPROX_QUANTILES(cost, 2)[1], ARRAY_LENGTH(QUANTILE_DISC(cost, [0, 0.5, 1])) FROM visits
+
 -- query: lists_in_a_subquery
 -- keys: private
 -- l1: 1, 20, 20, 20

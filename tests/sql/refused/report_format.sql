@@ -1,17 +1,12 @@
 -- query: another_format
 -- sqlstate: 0A000
 -- at: report_format
-SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*, report_format => 'PROTO') FROM patients
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*, report_format => 'XML') FROM patients
 
 -- query: among_the_options
 -- sqlstate: 0A000
 -- at: report_format
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, report_format = 'PROTO') COUNT(*) FROM patients
-
--- query: older_words_without_a_format
--- sqlstate: 0A000
--- at: WITH REPORT
-SELECT ANON_COUNT(cost WITH REPORT) FROM visits
 
 -- query: of_a_window
 -- sqlstate: 0A000

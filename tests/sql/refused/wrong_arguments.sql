@@ -118,6 +118,11 @@ SELECT QUANTILE_CONT(cost, [0.1, 2]) FROM visits
 -- at: 0.1
 SELECT QUANTILE_CONT(cost, [[0.1], [0.2]]) FROM visits
 
+-- query: element_before_the_first
+-- sqlstate: 42883
+-- at: APPROX_QUANTILES
+SELECT APPROX_QUANTILES(cost, 4)[0] FROM visits
+
 -- query: quantiles_of_no_parts
 -- sqlstate: 42883
 -- at: 0

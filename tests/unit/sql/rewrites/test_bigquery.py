@@ -41,10 +41,15 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 def test_a_report_has_the_value_and_its_bar(session: Session, called: str) -> None:
     plain = called.format("")
     ends = f"DP_INTERVAL_LOW({plain}), DP_INTERVAL_HIGH({plain})"
-    written = called.format(", report_format => 'JSON'")
-    ((text, value, low, high),) = session.execute(f"SELECT {written} AS r, {plain}, {ends} FROM facts").rows()
+    reports = [called.format(f", report_format => '{form}'") for form in ("JSON", "PROTO")]
+    fields = [f"{reports[0]}.result.noise_confidence_interval", f"{reports[1]}.value.noise_confidence_interval.upper_bound"]
+    asked = ", ".join([*reports, *fields, plain, ends])
+    ((json_, proto, inner, end, value, low, high),) = session.execute(f"SELECT {asked} FROM facts").rows()
     interval = {"confidence_level": 0.95, "lower_bound": low, "upper_bound": high}
-    assert json.loads(text) == {"result": {"noise_confidence_interval": interval, "value": value}}
+    assert json.loads(json_) == {"result": {"noise_confidence_interval": interval, "value": value}}
+    number = "float_value" if isinstance(value, float) else "int_value"
+    assert json.loads(proto) == {"value": {"noise_confidence_interval": interval, number: value}}
+    assert json.loads(inner) == interval and end == high
 
 
 @pytest.mark.parametrize(
