@@ -36,7 +36,7 @@ from dpsql.plan.plan import Expr, Literal
 # Only letters are supported whose text is the same in every engine and in every locale; names are English.
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
+MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
@@ -82,8 +82,8 @@ def written(value: Any, form: str) -> str:
     """Return a date or timestamp as text in a format that `unit_of` supports."""
     time = value if isinstance(value, datetime) else datetime.combine(value, datetime.min.time())
     parts = {
-        "Y": f"{time.year:04d}", "y": f"{time.year % 100:02d}", "m": f"{time.month:02d}", "B": _MONTHS[time.month - 1],
-        "b": _MONTHS[time.month - 1][:3], "d": f"{time.day:02d}", "j": f"{time.timetuple().tm_yday:03d}",
+        "Y": f"{time.year:04d}", "y": f"{time.year % 100:02d}", "m": f"{time.month:02d}", "B": MONTHS[time.month - 1],
+        "b": MONTHS[time.month - 1][:3], "d": f"{time.day:02d}", "j": f"{time.timetuple().tm_yday:03d}",
         "A": _DAYS[time.weekday()], "a": _DAYS[time.weekday()][:3], "H": f"{time.hour:02d}",
         "I": f"{(time.hour + 11) % 12 + 1:02d}", "p": "PM" if time.hour >= 12 else "AM", "M": f"{time.minute:02d}",
         "S": f"{time.second:02d}", "%": "%",

@@ -107,7 +107,22 @@ class PublicValues:
         if not isinstance(expression, Call):
             return True
         listed = REGISTRY if self.functions is None else self.functions
-        return expression.function in listed and all(map(self.shares, expression.arguments))
+        alike = self.functions is None or expression.function not in _OF_CASE or _is_ascii(expression)
+        return alike and expression.function in listed and all(map(self.shares, expression.arguments))
+
+
+_OF_CASE = ("lower", "upper", "ilike")
+"""Functions that change letters, by other rules on other engines where these are beyond ASCII."""
+
+
+def _is_ascii(expression: Expr) -> bool:
+    """Return whether all texts that an expression reads are known, and none has a letter beyond ASCII."""
+    if isinstance(expression, Call):
+        return all(map(_is_ascii, expression.arguments))
+    values = (expression.value,) if isinstance(expression, Literal) else expression.facts.values
+    return expression.facts.type is not Type.TEXT or (
+        values is not None and all(str(each).isascii() for each in values)
+    )
 
 
 EVALUATED = PublicValues()

@@ -121,9 +121,11 @@ SHARED = frozenset((
     "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "is_null", "is_true", "is_false", "case",
     "coalesce", "nullif", "least", "greatest", "add", "sub", "mul", "neg", "abs", "sign", "intdiv", "mod", "floor", "clamp",
     "date_trunc", "date_part", "length", "to_integer", "to_date", "to_timestamp", "to_real", "to_text", "concat", "concat_ws",
-    "left", "right", "width_bucket",
+    "left", "right", "width_bucket", "like", "ilike", "lower", "upper", "starts_with", "ends_with", "contains", "strpos",
+    "substr", "replace", "trim", "ltrim", "rtrim", "split_part", "strlen", "strftime", "last_day",
 ))  # fmt: skip
-"""Functions that have the same values on PostgreSQL and Spark for every argument, as their tests compare."""
+"""Functions that have the same values on PostgreSQL and Spark for every argument, as their tests compare; those of the case of
+letters for ASCII."""
 
 
 class AskedValues:

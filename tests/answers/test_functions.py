@@ -60,7 +60,9 @@ date_trunc('month', d); date_trunc('hour', s); date_diff('day', d, DATE '2024-03
 date_diff('hour', s, TIMESTAMP '2024-03-01 00:30:00'); timestamp_diff(TIMESTAMP '2024-03-01 00:30:00', s, HOUR); strftime(d, '%Y-%m'); to_char(s, 'HH24:MI'); d + 1; date_trunc('month', d::DATE); d + INTERVAL 1 MONTH
 date_add(d, INTERVAL 1 DAY); s + INTERVAL '1 hour'; time_bucket(INTERVAL '1 day', s); to_timestamp(x); s AT TIME ZONE 'UTC'
 date(s); s::date; d::text; to_date('2024-01-31', 'YYYY-MM-DD') = d; s > to_timestamp('2024-01-01', 'YYYY-MM-DD')
-date_part('year', age(d, DATE '2020-02-01')); d < CURRENT_DATE; s < now(); d < today(); d < localtimestamp
+strptime(d::text, '%Y-%m-%d'); to_timestamp(strftime(s, '%d %B %Y %H:%M'), 'DD Month YYYY HH24:MI'); make_date(2024, x + 4, 31)
+to_date(strftime(d, '%d%m%Y'), 'DDMMYYYY'); to_char(d, 'Month DY day'); strptime(strftime(s, '%d. %b %Y, %H:%M:%S'), '%d. %b %Y, %H:%M:%S')
+month(to_date(monthname(d), 'MONTH')); date_part('year', age(d, DATE '2020-02-01')); d < CURRENT_DATE; s < now(); d < today(); d < localtimestamp
 x = 1; x <> 1; x < 1; x <= 1; x > 1; x >= 1; x BETWEEN 0 AND 2; x IN (1, 2); x IS NULL; b IS TRUE; NOT b; b AND x > 1; b OR x > 1
 x IS DISTINCT FROM 1; x IS NOT DISTINCT FROM 1; CASE WHEN x > 1 THEN 'hi' ELSE 'lo' END; if(x > 1, 1, 0); iff(x > 1, 1, 0)
 x::double; CAST(r AS INTEGER); TRY_CAST(t AS INTEGER); b::integer; list_contains([1, 2, NULL], x); t IN ('a-b', NULL)

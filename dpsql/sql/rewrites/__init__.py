@@ -19,7 +19,7 @@ from dpsql.sql.rewrites.bigquery import with_group_bounds
 from dpsql.sql.rewrites.comparisons import lists_as_in, with_plain_comparisons
 from dpsql.sql.rewrites.pivots import without_pivots, without_unpivots
 from dpsql.sql.rewrites.postgresql import in_own_words, interval_texts, with_memberships, with_plain_intervals
-from dpsql.sql.rewrites.spellings import in_own_spelling, with_plain_casts
+from dpsql.sql.rewrites.spellings import SAME, in_own_spelling, with_plain_casts
 
 
 def plain_strings(tokens: list[Token]) -> list[Token]:
@@ -189,8 +189,7 @@ TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
 
 _SPELT = (
     exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch, exp.Limit, exp.Offset,
-    exp.ArrayContains, exp.DateFromParts, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime, exp.Join,
-    exp.Distinct,
+    exp.DateFromParts, exp.Join, exp.Distinct, *SAME,
 )  # fmt: skip
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
     (lists_as_in, (exp.Any, exp.Anonymous)),

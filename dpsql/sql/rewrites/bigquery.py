@@ -166,15 +166,15 @@ def with_reports(query: exp.Query, confidence: Fraction) -> exp.Query:
         low, high = (exp.Anonymous(this=f"dp_interval_{end}", expressions=[value.copy()]) for end in ("low", "high"))
         level = exp.Literal.number(str(float(confidence)))
         interval = {"confidence_level": level, "lower_bound": low, "upper_bound": high}
-        found: _Fields = {"result": {"noise_confidence_interval": interval, "value": value}}
+        fields: _Fields = {"result": {"noise_confidence_interval": interval, "value": value}}
         if form.name == "PROTO":
-            found = {"value": {"noise_confidence_interval": interval, _NUMBER: value}}
-        while isinstance(whole.parent, exp.Dot) and isinstance(found, dict) and whole.parent.expression.name in found:
+            fields = {"value": {"noise_confidence_interval": interval, _NUMBER: value}}
+        while isinstance(whole.parent, exp.Dot) and isinstance(fields, dict) and whole.parent.expression.name in fields:
             whole = whole.parent
-            found = found[whole.expression.name]
-        written = _as_json(found) if isinstance(found, dict) else found.copy()
-        shown = called.sql_name() if isinstance(called, exp.Func) else called.name
-        written.meta[LABEL] = (whole.expression.name if isinstance(whole, exp.Dot) else shown).lower()
+            fields = fields[whole.expression.name]
+        written = _as_json(fields) if isinstance(fields, dict) else fields.copy()
+        word_ = called.sql_name() if isinstance(called, exp.Func) else called.name
+        written.meta[LABEL] = (whole.expression.name if isinstance(whole, exp.Dot) else word_).lower()
         whole.replace(written)
     return query
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.dates import of_words
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Type
@@ -24,6 +23,7 @@ from dpsql.plan.plan import literal
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.comparisons import with_times_of_day
 from dpsql.sql.rewrites.postgresql import LABEL
+from dpsql.sql.rewrites.read_times import made_date, read_time, time_as_text
 
 _APPROXIMATE = {"percentile_approx", "approx_percentile"}
 _EXACT = "percentile"
@@ -43,11 +43,10 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
             clause.pop()
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
-    for node in list(
-        tree.find_all(exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, exp.DateFromParts, *_SAME)
-    ):
+    spelt = (exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, exp.DateFromParts, *SAME)
+    for node in reversed(list(tree.find_all(*spelt))):  # arguments before the calls that repeat them
         respelt: exp.Expr | None
-        if isinstance(node, _SAME) or str(node.this).lower() in _RENAMED:
+        if isinstance(node, SAME) or str(node.this).lower() in _RENAMED:
             respelt = _in_known_words(node)
         elif isinstance(node, (exp.ApproxDistinct, exp.DateFromParts)):
             respelt = _distinct_count(node) if isinstance(node, exp.ApproxDistinct) else _literal_date(node)
@@ -108,30 +107,32 @@ def _output(node: exp.Expr) -> str | int | None:
 
 _RENAMED = {
     "btrim": ("trim", 1), "cardinality": ("len", 1), "datepart": ("date_part", 2), "iff": ("if", 3), "isfinite": ("isfinite", 1),
-    "octet_length": ("strlen", 1), "to_date": ("to_date", 2),
+    "octet_length": ("strlen", 1), "to_date": ("to_date", 2), "strptime": ("strptime", 2),
+    "try_strptime": ("strptime", 2),
 }  # fmt: skip
 """Functions that DuckDB has under another name or not for all types, with that name and the number of their arguments."""
-_SAME = (exp.ArrayContains, exp.ArraySize, exp.Bracket, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.ToChar, exp.UnixToTime)
+_READING = {"to_date": Type.DATE, "strptime": Type.TIMESTAMP}
+SAME = (
+    exp.ArrayContains, exp.ArraySize, exp.Bracket, exp.IsInf, exp.IsNan, exp.SafeDivide, exp.StrToTime, exp.ToChar,
+    exp.UnixToTime,
+)  # fmt: skip
 """Functions that are written with others, so that they mean the same over rows, results and public tables."""
 
 
 def _in_known_words(node: exp.Expr) -> exp.Expr | None:
-    """Return a function of `_SAME` or `_RENAMED` in words that rows, results and public tables have; None if it is used in a way
+    """Return a function of `SAME` or `_RENAMED` in words that rows, results and public tables have; None if it is used in a way
     that they have not."""
     value, label = node.this, node.sql_name().lower() if isinstance(node, exp.Func) else ""
     written: exp.Expr | None = None
     if isinstance(node, exp.Anonymous):
         label = str(value).lower()
         (name, most), parts = _RENAMED[label], node.expressions
-        if name == "to_date":
-            written = _formatted(node, parts, Type.DATE)
+        if len(parts) == most == 2 and name in _READING:
+            written = read_time(node, *parts, _READING[name])
         elif len(parts) == most:
             written = _is_finite(parts[0]) if name == "isfinite" else exp.func(name, *parts, dialect="duckdb")
-    elif isinstance(node, exp.ArraySize):
-        along = node.args.get("expression")
-        written = exp.Length(this=value) if along is None or along == exp.Literal.number(1) else None
-    elif isinstance(node, exp.Bracket):
-        written = _from_one(node)
+    elif isinstance(node, (exp.ArraySize, exp.Bracket)):
+        written = _of_list(node)
     elif isinstance(node, exp.ArrayContains):
         if isinstance(value, exp.Array):
             items = [item for item in value.expressions if not isinstance(item, exp.Null)]
@@ -143,43 +144,36 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
     elif isinstance(node, exp.SafeDivide):
         divisor = exp.Nullif(this=node.expression, expression=exp.Literal.number(0))
         written = exp.Div(this=exp.cast(value, "DOUBLE", dialect="duckdb"), expression=divisor)
-    elif isinstance(node, exp.UnixToTime):
-        written = _formatted(node, [value, scale], Type.TIMESTAMP) if (scale := node.args.get("scale")) else None
+    elif isinstance(node, (exp.StrToTime, exp.UnixToTime)):
+        form = node.args.get("format") or node.args.get("scale")
+        has_more = form is None or len(list(node.iter_expressions())) > 2
+        written = None if has_more else read_time(node, value, form, Type.TIMESTAMP)
     else:
-        form = node.args.get("format")
-        letters = of_words(form.name) if isinstance(form, exp.Literal) and form.is_string else None
-        if letters is None or "%" not in letters:
-            words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, FMMonth, FMDay"
-            reason, position = f"takes a literal format of words such as {words}", place(form) or place(node)
-            raise refuse("wrong_arguments", function="TO_CHAR", reason=reason, position=position)
-        written = exp.TimeToStr(this=value, format=exp.Literal.string(letters))
+        written = time_as_text(node, value, node.args.get("format"))
     if written is not None:
         written.meta[LABEL] = label
     return written
 
 
-def _from_one(node: exp.Bracket) -> exp.Expr | None:
-    """Return GoogleSQL's list[OFFSET(n)] and list[ORDINAL(n)], and their SAFE_ forms, with an index that counts from 1."""
+def _of_list(node: exp.ArraySize | exp.Bracket) -> exp.Expr | None:
+    """Return the length of a list, and GoogleSQL's list[OFFSET(n)], list[ORDINAL(n)] and their SAFE_ forms with an index that
+    counts from 1."""
+    if isinstance(node, exp.ArraySize):
+        along = node.args.get("expression")
+        return exp.Length(this=node.this) if along is None or along == exp.Literal.number(1) else None
     index = node.expressions[0]
-    first = _FIRST.get(str(index.this).upper()) if isinstance(index, exp.Anonymous) and len(node.expressions) == 1 else None
+    first = (
+        _FIRST.get(str(index.this).upper()) if isinstance(index, exp.Anonymous) and len(node.expressions) == 1 else None
+    )
     number = index.expressions[0] if first is not None and len(index.expressions) == 1 else None
     if not isinstance(number, exp.Literal) or not number.is_int:
         return None
-    node.set("expressions", [exp.Literal.number(int(number.name) + 1 - (first or 0))])
-    return node.copy()
+    copy = node.copy()
+    copy.set("expressions", [exp.Literal.number(int(number.name) + 1 - (first or 0))])
+    return copy
 
 
 _FIRST = {"OFFSET": 0, "SAFE_OFFSET": 0, "ORDINAL": 1, "SAFE_ORDINAL": 1}
-_DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.US", "YYYY-MM-DD HH24:MI:SS.MS"}
-
-
-def _formatted(node: exp.Expr, parts: list[exp.Expr], target: Type) -> exp.Expr:
-    """Return the literal that PostgreSQL's to_timestamp(text, 'YYYY-MM-DD HH24:MI:SS') or to_date of a literal text is."""
-    texts = [part.name for part in parts if isinstance(part, exp.Literal) and part.is_string]
-    if len(texts) != 2 or texts[1] not in _DATE_FORMATS:
-        reason = "takes a literal text and a literal format such as 'YYYY-MM-DD HH24:MI:SS.US'"
-        raise refuse("wrong_arguments", function=f"TO_{target.value.upper()}", reason=reason, position=place(node))
-    return exp.cast(parts[0], target.value, dialect="duckdb")
 
 
 def _is_nan(value: exp.Expr) -> exp.Expr:
@@ -358,8 +352,10 @@ def _whole_years(later: exp.Expr, since: exp.Expr) -> exp.Expr:
 
 
 def _literal_date(node: exp.DateFromParts) -> exp.Expr | None:
-    """Return make_date(2024, 1, 31) as DATE '2024-01-31'; None for computed parts."""
+    """Return make_date(2024, 1, 31) as DATE '2024-01-31', and of computed parts as a cast of a text."""
     parts = [node.args.get(part) for part in ("year", "month", "day")]
+    if not all(isinstance(part, (exp.Literal, exp.Neg)) for part in parts) and len(list(node.iter_expressions())) == 3:
+        return made_date([part for part in parts if part is not None])
     days = [part.name.zfill(2) for part in parts if isinstance(part, exp.Literal) and part.is_int]
     written = exp.cast(exp.Literal.string("-".join(days)), "date", dialect="duckdb")
     written.this.meta.update(node.meta)

@@ -66,12 +66,14 @@ def test_questions_of_too_many_candidates_are_not_answered() -> None:
         AskedValues(shared_sandbox()).rows(ValueQuestion((Call("like", (NUMBER, WORD), FLAG.facts),), TABLES, ()))
 
 
-@pytest.mark.parametrize(("engine", "remain"), [("duckdb", ("A", "B")), ("postgresql", ("?",)), ("spark", ("?",))])
+@pytest.mark.parametrize(("engine", "remain"), [("duckdb", ("A", "É")), ("postgresql", ("?",)), ("spark", ("?",))])
 def test_images_hold_on_engines_that_share_the_function(engine: str, remain: tuple[str, ...]) -> None:
-    """Letters are changed by other rules elsewhere: there, the key keeps the values that it has without the image."""
-    word = Column("w", Facts(Type.TEXT, values=("a", "b"), nullable=False))
+    """Letters beyond ASCII are changed by other rules elsewhere: there, the key keeps the values that it has without the image."""
     values = AskedValues(shared_sandbox()).for_engine(engine)
-    assert remaining(Scan("t", (word,)), [(call("upper", word), ("?",))], public_values=values).values == (remain,)
+    for written, left_values in ((("a", "é"), remain), (("a", "b"), ("A", "B"))):
+        word = Column("w", Facts(Type.TEXT, values=written, nullable=False))
+        asked = [(call("upper", word), ("?",))]
+        assert remaining(Scan("t", (word,)), asked, public_values=values).values == (left_values,)
     number = Column("n", Facts(Type.INTEGER, Fraction(0), Fraction(3), nullable=False))
     left = remaining(Scan("t", (number,)), [(call("mul", number, literal(2)), None)], public_values=values)
     assert left.values == ((0, 2, 4, 6),)

@@ -220,7 +220,7 @@ regexp_matches(t, 'a{1001}') | regexp_replace(t, '\\B', 'x') | regexp_replace(t,
 regexp_replace(t, 'a', '\\1') | regexp_replace(t, 'a', u) | regexp_replace(t, 'a', 'x', 'gz') | regexp_replace(t, 'a', 'x', 1, 2)
 regexp_replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | regexp_matches(x, 'a') | split_part(t, u, 1) | split_part(t, '', 1)
 split_part(t, 'a', 0) | split_part(t, 'a', x) | strpos(t, x) | strlen(x) | concat_ws(t, u, u) | concat_ws('-', r) | x || y
-strftime(d, t) | strftime(d, '%') | strftime('%Y', d) | strftime(x, '%Y') | to_char(d, 'Month') | to_char(d, u)
+strftime(d, t) | strftime(d, '%') | strftime('%Y', d) | strftime(x, '%Y') | to_char(d, 'FMMON') | to_char(d, u)
 to_char(x, '999') | dayname(t) | last_day(x) | time_bucket(INTERVAL '5 minutes', d) | time_bucket(INTERVAL '5 months', d)
 time_bucket(INTERVAL 1 DAY, s, e) | time_bucket(INTERVAL 1 DAY, s, INTERVAL 1 HOUR) | time_bucket(INTERVAL 0 DAY, d)
 date_bin('1 day', s, s) | date_bin(x, s) | date_bin('soon', s) | d + INTERVAL 1 DAY * r | d + INTERVAL x DAY * 2

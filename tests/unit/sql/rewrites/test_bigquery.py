@@ -42,7 +42,10 @@ def test_a_report_has_the_value_and_its_bar(session: Session, called: str) -> No
     plain = called.format("")
     ends = f"DP_INTERVAL_LOW({plain}), DP_INTERVAL_HIGH({plain})"
     reports = [called.format(f", report_format => '{form}'") for form in ("JSON", "PROTO")]
-    fields = [f"{reports[0]}.result.noise_confidence_interval", f"{reports[1]}.value.noise_confidence_interval.upper_bound"]
+    fields = [
+        f"{reports[0]}.result.noise_confidence_interval",
+        f"{reports[1]}.value.noise_confidence_interval.upper_bound",
+    ]
     asked = ", ".join([*reports, *fields, plain, ends])
     ((json_, proto, inner, end, value, low, high),) = session.execute(f"SELECT {asked} FROM facts").rows()
     interval = {"confidence_level": 0.95, "lower_bound": low, "upper_bound": high}
