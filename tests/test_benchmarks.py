@@ -7,7 +7,7 @@ import math
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
@@ -20,7 +20,6 @@ import pytest
 from click.testing import CliRunner
 from support.places import ROOT
 
-import dpsql.session.pipeline
 from benchmarks import (
     accumulated,
     accuracy,
@@ -36,7 +35,6 @@ from benchmarks import (
     exports,
     large,
     limits,
-    measure,
     order_statistics,
     rank_errors,
     report,
@@ -45,7 +43,7 @@ from benchmarks import (
     tpch,
     wide,
 )
-from benchmarks.__main__ import main, without_places
+from benchmarks.__main__ import main
 from benchmarks.data import (
     COLUMNS,
     DAYS,
@@ -55,14 +53,11 @@ from benchmarks.data import (
     WAYS,
     build,
     build_parquet,
-    table_policy,
     write_policy,
 )
-from benchmarks.peers.drive import PEERS, Peer, Unusable
-from benchmarks.stages import STEPS, stopwatch
+from benchmarks.peers.drive import PEERS
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
-from dpsql.engine.duckdb.engine import engine_fault
 from dpsql.policy import load_policy
 from dpsql.session.session import open_session
 
@@ -103,24 +98,6 @@ def test_the_benchmark_asks_every_question_in_every_way(results: Found) -> None:
     prepared = results["workload"]["found"]["prepared"]
     states = {"row_copy": "written", "copy": "written", "in_place": "in place"}
     assert {one["way"]: one["state"] for one in prepared} == states
-
-
-def test_fixed_cost_names_every_step(results: Found) -> None:
-    ways = {one["way"]: one["steps"] for one in results["fixed"]["found"]}
-    assert list(ways) == ["distinct", "again", "stored"]
-    assert {label for _, _, label in STEPS} <= {label for steps in ways.values() for label in steps} | {
-        "rehearse",
-        "sandbox",
-    }
-    assert "engine" in ways["again"] and "ledger: reserve" in ways["again"] and "bind" not in ways["again"]
-    assert "engine" not in ways["stored"] and "ledger: reserve" not in ways["stored"]
-    for one in results["fixed"]["found"]:
-        assert one["steps"]["total"] > 0 and one["median"] > 0 and one["raw"] > 0
-
-
-def test_the_command_is_told_without_folders(results: Found) -> None:
-    assert without_places(["--wide", "--data", "x", "--out=y", "--docs", "--rows", "3"]) == ["--wide", "--rows", "3"]
-    assert results["fixed"]["command"] == "python -m benchmarks --rows 3000 --repeat 1"
 
 
 def test_the_docs_have_a_place_for_every_part(results: Found, tmp_path: Path) -> None:
@@ -164,93 +141,39 @@ def test_data_is_what_the_policy_says(tmp_path: Path) -> None:
         assert len(policy.tables["purchases"].columns) == len(COLUMNS)
 
 
-def test_stopwatch_is_taken_off_again() -> None:
-    before = dpsql.session.pipeline.perturb
-    with stopwatch() as watch:
-        assert dpsql.session.pipeline.perturb is not before
-        inner = watch.step("inner", lambda: 1)
-        watch.time(lambda: [inner(), inner()])
-    assert dpsql.session.pipeline.perturb is before
-    assert set(watch.samples[0]) == {"inner", "session"}
-    assert watch.samples[0]["session"] >= 0
-    assert "total" in watch.medians()
+def _accumulated() -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accumulated, "TEXTS", {title: (make, (1, 2)) for title, (make, _) in accumulated.TEXTS.items()})
+        patch.setattr(accumulated, "ASKED", 1)
+        return CliRunner().invoke(accumulated.main, ["--most", "30"], catch_exceptions=False).output
 
 
-@pytest.mark.nightly
-def test_wide_answers_in_every_way(tmp_path: Path) -> None:
-    found = wide.wide(tmp_path, 1, lambda line: None, rows=4_000, side=4, sinks=["csv"])
-    assert {(one.question, one.way) for one in found} == {(q, way) for q in wide.QUESTIONS for way in wide.WAYS}
-    assert all(one.groups == 16 and one.peak > 10 for one in found)
-    assert not list(tmp_path.glob("wide-*.csv")), "answers are not left behind"
-    assert "peak MB" in tables.wide([vars(one) for one in found])
+ASKED = ["--rows", "300", "--clients", "2", "--rounds", "1", "--seconds", "0.3"]
+TABLES: dict[str, Callable[[Path], str]] = {
+    "peak MB": lambda at: tables.wide(list(map(vars, wide.wide(at, 1, str, rows=4_000, side=4, sinks=["csv"])))),
+    "500 rows": lambda at: tables.large(large.large(at, 500, 1, str)),
+    "exponent": lambda at: tables.growth(list(map(vars, large._by_rows(at, 500, 1) + large._by_width(at, 100, 1)))),
+    "| clamp: ": lambda at: tables.limits(list(map(vars, limits.limits(at, 1, str, rows=2_000)))),
+    "questions a second": lambda at: tables.clients(list(map(vars, clients.concurrent(at, 3, 1, 2, str, rows=300)))),
+    "as a process": lambda at: tables.exports(list(map(asdict, exports.exports(at, 1, str, rows=2_000)))),
+    "dpsql query": lambda at: tables.cold(list(map(vars, cold.cold(at, 1)))),
+    "stored answers": lambda at: _accumulated(),
+    "| catalog": lambda at: CliRunner().invoke(served.main, ASKED, catch_exceptions=False).output,
+    "stored answer": lambda at: str(before_after.compared((before_after.ROOT, before_after.ROOT), at, 2)),
+    "| 9 deciles | 0.1 | 2,000 |": lambda at: tables.quantiles(
+        list(map(asdict, rank_errors.rank_errors(at, 1, str, rows=(2_000,), epsilons=(0.1,))))
+    ),
+}
+"""Tables of measurements at tiny sizes, by words that they contain. Each takes seconds, so all but the shortest run at night."""
+SHORT = ("| clamp: ", "as a process", "dpsql query")
 
 
-@pytest.mark.parametrize("sink", wide.SINKS)
-def test_wide_answers_to_every_sink(sink: str, tmp_path: Path) -> None:
-    data = wide.build_visits(tmp_path, 4_000, 4)
-    columns = tuple(column.format(last=3) for column in wide.COLUMNS)
-    policy = table_policy(tmp_path, data.stem, "visits", data, columns, None, epsilon=wide.EPSILON)
-    wide.open_session(policy, create_ledger=True).close()
-    for way in ("raw", "kept"):
-        assert wide._run(str(tmp_path), str(data), str(policy), "private", sink, way, 0)["groups"] == 16
-
-
-@pytest.mark.nightly
-def test_the_benchmark_of_large_data_measures_every_way_and_its_growth(tmp_path: Path) -> None:
-    found = large.large(tmp_path, 500, 1, lambda line: None)
-    assert {one["way"] for one in found["timings"]} == {"row", "row_copy", "copy", "unprepared"}
-    assert "500 rows" in tables.large(found)
-    with pytest.raises(OSError, match="need about"):
-        large.large(tmp_path, 10**15, 1, lambda line: None)
-    points = large._by_rows(tmp_path, 500, 1) + large._by_units(tmp_path, 100, 1) + large._by_width(tmp_path, 100, 1)
-    assert {point.x for point in points if point.axis == "rows"} == {1, 5, 50, 500}
-    assert {point.x for point in points if point.axis == "aggregates"} == set(large.AGGREGATES)
-    assert "exponent" in tables.growth([vars(point) for point in points])
-
-
-def test_a_question_that_fails_does_not_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(session: object, sql: str) -> None:
-        raise engine_fault(RuntimeError("no memory"))
-
-    monkeypatch.setattr("benchmarks.measure.answer", broken)
-    timings, _ = measure.run(tmp_path, WORKLOAD[:1], sizes=[50], ways=["row"], repeat=1, say=lambda line: None)
-    assert [one.refused for one in timings] == ["engine_failed"]
-
-
-def test_limits_are_a_ladder_that_ends_in_what_is_written(tmp_path: Path) -> None:
-    found = limits.limits(tmp_path, 1, lambda line: None, rows=2_000)
-    assert [one.name for one in found] == [*(name for name, _, _ in limits.RUNGS), limits.KEPT[0]]
-    assert all(min(one.median, one.ratio, one.cpu, one.grouped, one.grouped_cpu) > 0 for one in found)
-    assert "| clamp: \\|x - L\\| - \\|x - U\\| |" in tables.limits([vars(one) for one in found])
-    with duckdb.connect(str(build(tmp_path, 2_000)), read_only=True) as connection:
-        sums = {name: connection.sql(f"SELECT {sql} FROM purchases").fetchall()[0][0] for name, sql, _ in limits.RUNGS}
-        clamped = connection.sql("SELECT sum(least(greatest(amount, 0), 500)) FROM purchases").fetchall()[0][0]
-    assert sums["dpsql, not prepared"] / 2**limits.TERM.grid == pytest.approx(clamped, rel=1e-8)
-
-
-def test_the_benchmark_of_concurrent_clients_measures_every_way(tmp_path: Path) -> None:
-    found = clients.concurrent(tmp_path, 3, 1, 2, lambda line: None, rows=300)
-    ways = [f"{title}: {asked}" for title in clients.TITLES.values() for asked in ("new text", "again")]
-    assert [one.way for one in found] == ["raw", *ways, "stored"]
-    assert all(one.per_second > 0 and one.clients == 3 for one in found)
-    assert "questions a second" in tables.clients([vars(one) for one in found])
-
-
-def test_exports_are_measured_beside_plain_parquet_of_the_same_rows(tmp_path: Path) -> None:
-    found = exports.exports(tmp_path, 1, lambda line: None, rows=2_000)
-    assert [one.case for one in found] == [*exports.CASES, next(iter(exports.CASES))]
-    assert [one.rows for one in found] == [2_000, 2_000, 2_000, 2_000 // exports.FEW, 2_000]
-    assert all(one.raw > 0 and one.median > 0 and one.ratio > 0 and one.cpu_ratio > 0 for one in found)
-    assert "4 values, a number, as a process" in tables.exports([asdict(one) for one in found])
-
-
-def test_cold_start_names_imports(tmp_path: Path) -> None:
-    found = {one.command: one for one in cold.cold(tmp_path, 1)}
-    assert set(found) == {"python -c pass", "dpsql --help", "dpsql query"}
-    assert any(name.startswith("dpsql") for name, _ in found["dpsql query"].imports)
-    assert "dpsql query" in tables.cold([vars(one) for one in found.values()])
-    lines = "import time: 1500 |  9000 | pandas.core\nimport time:  500 |  9000 |   pandas\nimport time: 10 | 1 | dpsql.plan.plan\n"
-    assert cold.slowest(lines) == (("pandas", 2.0), ("dpsql.plan.plan", 0.01))
+@pytest.mark.parametrize(
+    "words", [word if word in SHORT else pytest.param(word, marks=pytest.mark.nightly) for word in TABLES]
+)
+def test_every_table_of_measurements_is_made(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert words in TABLES[words](tmp_path)
 
 
 @pytest.mark.nightly
@@ -325,15 +248,6 @@ def test_ranks_between_a_value_and_a_quantile_are_counted_on_both_sides() -> Non
     wrong = [rank_errors.rank_error(values, Fraction(1, 2), value) for value in (0, 2, 5, 6, 7, 11)]
     assert wrong == [5, 1, 0, 0, 1, 5]
     assert rank_errors.rank_error(values, Fraction(3, 10), 2) == 0  # rows with equal values are all it
-
-
-@pytest.mark.nightly
-def test_deciles_that_are_asked_for_together_are_nearer_than_apart(tmp_path: Path) -> None:
-    found = rank_errors.rank_errors(tmp_path, 1, lambda line: None, rows=(2_000,), epsilons=(0.1,))
-    cells = {(cell.quantiles, cell.way): cell for cell in found}
-    assert cells["9 deciles", "together"].mean < cells["9 deciles", "apart"].mean
-    assert {"median", "3 quartiles", "9 deciles"} == {cell.quantiles for cell in found}
-    assert "| 9 deciles | 0.1 | 2,000 |" in tables.quantiles([asdict(cell) for cell in found])
 
 
 def test_shared_rows_err_less_than_a_composition_by_hand(tmp_path: Path) -> None:
@@ -436,17 +350,6 @@ def test_other_systems_are_audited_from_outside(tmp_path: Path, monkeypatch: pyt
     page = audit_peers.as_markdown(records)
     assert "FOUND: " in page and "Neighbour: one user more, in region-00000" in page
     assert any("FOUND" in words for words in told)
-
-
-def test_a_peer_that_is_not_there_says_why(tmp_path: Path) -> None:
-    with pytest.raises(Unusable, match="does not start"):
-        Peer("opendp", tmp_path / "no-python", {})
-    empty = tmp_path / "empty"
-    venv.create(empty, with_pip=False)
-    facts = {"data": "", "level": "row"}
-    for name in ("smartnoise", "opendp", "pipelinedp", "qrlew"):
-        with pytest.raises(Unusable, match="ModuleNotFoundError: No module named"):
-            Peer(name, empty / "bin" / "python", facts)
 
 
 def test_intervals_of_a_ratio_hold_it() -> None:
@@ -658,25 +561,6 @@ def test_errors_are_compared_with_those_of_a_peer(tmp_path: Path, monkeypatch: p
         assert "svg" in (tmp_path / "errors.svg").read_text()[:400]
 
 
-@pytest.mark.slow
-def test_what_has_accumulated_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accumulated, "TEXTS", {title: (make, (1, 2)) for title, (make, _) in accumulated.TEXTS.items()})
-    monkeypatch.setattr(accumulated, "ASKED", 1)
-    printed = CliRunner().invoke(accumulated.main, ["--most", "30"], catch_exceptions=False).output
-    titles = [line.split("|")[1].strip() for line in printed.split("\n\n") if "|" in line]
-    assert titles == [*accumulated.TEXTS, "stored answers", "charges", "analysts"]
-
-
-@pytest.mark.slow
-def test_a_served_data_set_is_asked_beside_a_plain_door(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    asked = ["--rows", "300", "--clients", "2", "--rounds", "1", "--seconds", "0.3"]
-    printed = CliRunner().invoke(served.main, asked, catch_exceptions=False).output.splitlines()
-    rows = [line.strip("| ").split(" | ") for line in printed[2:]]
-    assert [row[0] for row in rows] == list(served.KINDS)
-    assert all(float(row[4]) > 0 for row in rows) and rows[1][3] == "", "only the plain door has no catalogs"
-
-
 def test_a_change_is_slower_where_the_whole_interval_is() -> None:
     wobble = [1 + 0.01 * (number % 5) for number in range(30)]
     for factor, slower in ((1.0, False), (1.03, False), (1.05, True), (0.9, False)):
@@ -685,12 +569,3 @@ def test_a_change_is_slower_where_the_whole_interval_is() -> None:
         assert change.is_slower == slower
     few = before_after.change_of("groups", [1, 1], [1, 1.3])
     assert few.low < 1 < few.high and not few.is_slower
-
-
-@pytest.mark.nightly
-def test_two_trees_are_asked_every_kind_of_question(tmp_path: Path) -> None:
-    changes = before_after.compared((before_after.ROOT, before_after.ROOT), tmp_path, 2)
-    assert [change.kind for change in changes] == list(before_after.KINDS)
-    assert all(0 < change.low <= change.ratio <= change.high and change.after > 0 for change in changes)
-    by_kind = {change.kind: change for change in changes}
-    assert by_kind["stored answer"].after < by_kind["groups"].after
