@@ -174,13 +174,10 @@ def is_roomy(folder: Path) -> bool:
     return place.f_bavail * place.f_frsize >= LEAST_FREE_GIGABYTES << 30
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Use a new state directory unless one is given: that of the user would remember ledgers of an earlier run, whose temporary
-    folders have the same names."""
-    if "DPSQL_STATE" in os.environ:
-        yield
-        return
+    """Use a new state directory for each file of tests: that of the user would remember ledgers of an earlier run, whose temporary
+    folders have the same names. Ledgers within it are told apart by their places, in the folder of each test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
         yield

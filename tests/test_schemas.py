@@ -133,10 +133,7 @@ def empty_source(policy: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", sorted(POLICIES.iterdir()), ids=lambda path: path.stem)
-def test_policies_are_accepted_by_the_schema_and_by_check(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_policies_are_accepted_by_the_schema_and_by_check(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith(schema_line("../policy.schema.json") + "\n")
     jsonschema.validate(instance(text), json_schema(Policy), jsonschema.Draft202012Validator)

@@ -171,7 +171,6 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Yield a session that has answered and explained a question of the same form."""
     folder = tmp_path_factory.mktemp("clinic")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
         # Views are prepared by the first question once the data is a tenth of a second old: by one before those measured.
         patch.setattr("dpsql.engine.contribution_index.SETTLED_SECONDS", -60)
         with open_session(build(folder), analyst="research", create_ledger=True) as session:

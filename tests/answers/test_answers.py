@@ -48,12 +48,10 @@ def build() -> duckdb.DuckDBPyConnection:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("answers")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
-        connection = build()
-        session = exact_session("answers", connection, folder / "ledger.db")
-        yield connection, session
-        session.close()
+    connection = build()
+    session = exact_session("answers", connection, folder / "ledger.db")
+    yield connection, session
+    session.close()
 
 
 def check(world: World, sql: str) -> None:

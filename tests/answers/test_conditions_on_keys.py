@@ -75,13 +75,11 @@ CASES = [
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Use a separate state directory: folders of an earlier run have the same names."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
-        yield
+    yield
 
 
 @pytest.fixture(scope="module")
-def world(state: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Session]]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Session]]:
     folder = tmp_path_factory.mktemp("literals")
     (folder / "policy.yaml").write_text(POLICY)
     with duckdb.connect() as connection:

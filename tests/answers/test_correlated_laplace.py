@@ -50,11 +50,6 @@ def opened(path: Path, accountant: str = "zcdp", neighbours: str = "add_remove")
     return open_session(path / "policy.yaml", create_ledger=True)
 
 
-@pytest.fixture(autouse=True)
-def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-
-
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     with opened(tmp_path / "wards") as session:

@@ -51,8 +51,7 @@ FORMS += [
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Session]]:
     folder = tmp_path_factory.mktemp("lists")
     (folder / "policy.yaml").write_text(POLICY)
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
+    with duckdb.connect() as connection:
         connection.execute("CREATE TABLE p AS SELECT i AS pid, i % 3 AS k FROM range(30) t(i)")
         connection.execute("CREATE TABLE a AS SELECT * FROM (VALUES (0, 10), (1, 20), (5, 30)) t(k, v)")
         connection.execute("CREATE TABLE b AS SELECT * FROM (VALUES (0, 10, 7), (2, 20, 8), (7, 40, 9)) t(k, v, w)")

@@ -81,8 +81,7 @@ EXPRESSIONS = [text.strip() for line in FUNCTIONS.strip().splitlines() for text 
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Session]]:
     folder: Path = tmp_path_factory.mktemp("functions")
     (folder / "policy.yaml").write_text(POLICY)
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
+    with duckdb.connect() as connection:
         connection.execute(ROWS)
         connection.execute("CREATE TABLE pub AS SELECT * FROM facts")
         with exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db") as session:

@@ -24,12 +24,10 @@ NOTHING = {"no_rows", "no_groups"}
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("generated")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
-        connection = build()
-        session = exact_session("answers", connection, folder / "ledger.db", NoiselessGate(1))
-        yield connection, session
-        session.close()
+    connection = build()
+    session = exact_session("answers", connection, folder / "ledger.db", NoiselessGate(1))
+    yield connection, session
+    session.close()
 
 
 KINDS: dict[str, Callable[[random.Random], Questions]] = {

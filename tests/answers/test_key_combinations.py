@@ -61,16 +61,8 @@ def fill(path: Path, most: int = 400) -> None:
         )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Use a separate state directory: folders of an earlier run have the same names."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
 @pytest.fixture(scope="module")
-def folder(state: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("combinations")
     fill(place / "shop.duckdb")
     (place / "shop.yaml").write_text(POLICY)

@@ -33,8 +33,7 @@ SUMS = "SELECT shop, SUM(paid) AS paid FROM sales GROUP BY shop"
 
 
 @pytest.fixture
-def shops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def shops(tmp_path: Path) -> Path:
     with duckdb.connect(str(tmp_path / "shops.duckdb")) as data:
         data.execute(
             "CREATE TABLE sales AS SELECT CAST(i AS INTEGER) AS buyer, CAST(i % 2000 AS INTEGER) AS shop, "

@@ -61,8 +61,7 @@ def wards(path: Path, accountant: str = "pure", neighbours: str = "add_remove") 
 
 
 @pytest.fixture
-def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dpsql.Connection]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def connection(tmp_path: Path) -> Iterator[dpsql.Connection]:
     with dpsql.connect(wards(tmp_path), create_ledger=True) as opened:
         yield opened
 
@@ -74,11 +73,8 @@ def rows(connection: dpsql.Connection, sql: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 @pytest.mark.parametrize("neighbours", ["add_remove", "change_one"])
-def test_a_question_costs_its_epsilon_and_its_delta(
-    accountant: str, neighbours: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_costs_its_epsilon_and_its_delta(accountant: str, neighbours: str, tmp_path: Path) -> None:
     """Replacing a person may move twice as many rows in twice as many groups, so the noise grows and the price does not."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     factor = 1 if neighbours == "add_remove" else 2
     with dpsql.connect(wards(tmp_path, accountant, neighbours), create_ledger=True) as opened:
         for setting in ("SET dp.max_groups = 2", "SET dp.proposed_sensitivity = 30", "SET dp.epsilon = 8"):
@@ -107,9 +103,8 @@ def test_medians_and_means_are_near_the_exact_ones(connection: dpsql.Connection)
     assert abs(row["a"] - 50) <= 6 and abs(row["w"] - 60) <= 6
 
 
-def test_without_noise_they_are_duckdbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_noise_they_are_duckdbs(tmp_path: Path) -> None:
     """The median is the lower of two middle values, and means are rounded to the grid."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy = dpsql.policy.load_policy(wards(tmp_path))
     data = duckdb.connect(str(tmp_path / "wards.duckdb"))
     session = exact_session(policy, data, tmp_path / "exact.db", NoiselessGate())

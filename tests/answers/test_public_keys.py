@@ -35,16 +35,8 @@ tables:
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Use a separate state directory: folders of an earlier run have the same names."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
 @pytest.fixture(scope="module")
-def folder(state: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write 1500 people: 300 without x, ages 0 to 119 (20 of them beyond the bounds) and NULL, and one visit for every second
     person."""
     place = tmp_path_factory.mktemp("keys")

@@ -46,8 +46,7 @@ def visits_in_february() -> duckdb.DuckDBPyConnection:
 
 
 @pytest.fixture
-def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dpsql.Connection:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def connection(tmp_path: Path) -> dpsql.Connection:
     return dpsql.connect(build(tmp_path), create_ledger=True)
 
 
@@ -95,10 +94,7 @@ def test_no_error_is_claimed_for_what_is_computed_with_a_quantile(connection: dp
         "SELECT ward, MAX(seen) AS d, SUM(COUNT(*)) OVER (ORDER BY ward) AS n FROM visits GROUP BY ward",
     ],
 )
-def test_a_number_beside_a_date_that_was_chosen_has_its_bar(
-    sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+def test_a_number_beside_a_date_that_was_chosen_has_its_bar(sql: str, tmp_path: Path) -> None:
     session = exact_session("hospital", visits_in_february(), tmp_path / "ledger.db")
     session.set_option("dp.epsilon", "1")
     errors = session.execute(sql).error.to_pylist()
@@ -149,8 +145,7 @@ def test_charges_are_those_that_the_definition_gives(
     assert charged <= (1 if accountant == "pure" else Fraction(1, 2))
 
 
-def test_without_noise_quantiles_are_the_engines_on_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+def test_without_noise_quantiles_are_the_engines_on_the_grid(tmp_path: Path) -> None:
     data = duckdb.connect()
     data.execute(
         "CREATE TABLE t AS SELECT i % 40 AS person, ['a', 'b', 'c'][1 + i % 3] AS grp, "
@@ -173,10 +168,9 @@ MONTHS = (
 
 @pytest.mark.parametrize("value", MONTHS)
 def test_quantiles_of_months_are_months_and_those_outside_the_bounds_count_at_the_ends(
-    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    value: str, tmp_path: Path
 ) -> None:
     """Without noise, the engine's own quantiles; with noise, the start of a month and not a day or second within it."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     data = visits_in_february()
     data.execute(
         "UPDATE visits SET day = day + 29 * CAST(visit_id % 6 AS INTEGER), seen = seen + to_days(CAST(29 * (visit_id % 6) AS INTEGER))"
@@ -202,12 +196,9 @@ PERIODS = {
 
 
 @pytest.mark.parametrize("value", PERIODS)
-def test_quantiles_of_many_periods_are_starts_of_periods(
-    value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quantiles_of_many_periods_are_starts_of_periods(value: str, tmp_path: Path) -> None:
     """For periods too many to be listed: 366 days of a year, its hours and minutes. Without noise, the engine's own quantiles,
     for minutes up to a step of the grid; with noise, the start of a period."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     data = visits_in_february()
     data.execute(
         "UPDATE visits SET day = day + 29 * CAST(visit_id % 6 AS INTEGER), seen = seen + to_hours(CAST(691 * (visit_id % 6) AS INTEGER))"

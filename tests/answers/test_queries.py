@@ -26,15 +26,13 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World
     """Yield data and a noiseless session for each theme."""
     folder = tmp_path_factory.mktemp("coverage")
     made: dict[str, World] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
-        for theme, policy in coverage_data.POLICIES.items():
-            connection = coverage_data.build(theme)
-            made[theme] = (connection, exact_session(policy, connection, folder / f"{theme}.db"))
-            made[theme][1].execute(f"SET dp.epsilon = {EPSILON[theme]}")
-        yield made
-        for _, session in made.values():
-            session.close()
+    for theme, policy in coverage_data.POLICIES.items():
+        connection = coverage_data.build(theme)
+        made[theme] = (connection, exact_session(policy, connection, folder / f"{theme}.db"))
+        made[theme][1].execute(f"SET dp.epsilon = {EPSILON[theme]}")
+    yield made
+    for _, session in made.values():
+        session.close()
 
 
 @pytest.mark.parametrize("name", CASES)

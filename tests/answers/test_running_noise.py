@@ -71,11 +71,6 @@ def runs(
     return opened
 
 
-@pytest.fixture(autouse=True)
-def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-
-
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
     yield runs(tmp_path)

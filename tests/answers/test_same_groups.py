@@ -152,7 +152,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def world(state: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("places")
     (folder / "policy.yaml").write_text(POLICY)
     chance = random.Random(5)
@@ -298,7 +298,7 @@ def result(chance: random.Random, arguments: list[str], filters: list[str]) -> s
 
 
 @pytest.fixture
-def persons(state: None, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+def persons(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
     """Yield a random database in which persons have few rows, many of them without values."""
     chance = random.Random(request.node.callspec.params["seed"])
     rows = []

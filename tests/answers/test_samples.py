@@ -50,8 +50,7 @@ def sales(path: Path, unit: str, rows: int, accountant: str = "pure") -> Path:
 
 
 @pytest.fixture
-def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dpsql.Connection]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def connection(tmp_path: Path) -> Iterator[dpsql.Connection]:
     policy = sales(tmp_path, "{table: sales, column: person}", EACH)
     with dpsql.connect(policy, create_ledger=True) as opened:
         yield opened
@@ -130,11 +129,10 @@ def test_a_mean_is_answered_from_the_store_where_the_mechanism_that_is_named_add
 
 @pytest.mark.parametrize("named", [("laplace", "gaussian"), ("gaussian", "laplace")])
 def test_a_named_mechanism_is_measured_where_a_mean_with_another_noise_is_stored(
-    named: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    named: tuple[str, str], tmp_path: Path
 ) -> None:
     """Under zCDP each mechanism adds its own noise; a query that names none uses the stored mean if it is as exact. One of the
     two noises is narrower, so in one of the orders the stored mean would be exact enough for the second query."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     policy = sales(tmp_path, "{table: sales, column: person}", EACH, "zcdp")
     with dpsql.connect(policy, create_ledger=True) as opened:
         reused = {}
@@ -144,9 +142,8 @@ def test_a_named_mechanism_is_measured_where_a_mean_with_another_noise_is_stored
     assert reused == {"laplace": False, "gaussian": False, "auto": True}
 
 
-def test_the_exact_mean_of_samples_is_that_of_their_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exact_mean_of_samples_is_that_of_their_values(tmp_path: Path) -> None:
     """Without noise, the mean number of rows over 20 samples of 8,000 rows is 400, whatever the assignment."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy = dpsql.policy.load_policy(sales(tmp_path, "row", 1))
     session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db")
     release = session.execute("SELECT SAMPLE_AGGREGATE(COUNT(*), 0, 16384, 20, 'mean') AS m FROM sales")
@@ -171,12 +168,9 @@ def values(histograms: Histograms) -> list[dict[int, int]]:
 
 
 @pytest.mark.parametrize(("unit", "rows"), [("{table: sales, column: person}", EACH), ("row", 1)])
-def test_samples_are_even_disjoint_and_all_of_a_person_is_in_one(
-    unit: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_samples_are_even_disjoint_and_all_of_a_person_is_in_one(unit: str, rows: int, tmp_path: Path) -> None:
     """The numbers of people in 20 samples add up to all people, and none is far from its share. Under row privacy, where rows
     that are equal in all read columns belong to different people, they are spread as well."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy = dpsql.policy.load_policy(sales(tmp_path, unit, rows))
     gate = Samples(2)
     session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db", gate)
@@ -190,9 +184,8 @@ def test_samples_are_even_disjoint_and_all_of_a_person_is_in_one(
     assert c == {16384: 20}
 
 
-def test_equal_rows_are_spread_over_samples_under_row_privacy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_rows_are_spread_over_samples_under_row_privacy(tmp_path: Path) -> None:
     """If the sample followed from the read columns alone, no sample would have both values."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy, gate = dpsql.policy.load_policy(sales(tmp_path, "row", 1)), Samples(2)
     session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db", gate)
     session.execute("SELECT SAMPLE_AGGREGATE(ENTROPY(shop), 0, 2, 20) FROM sales")

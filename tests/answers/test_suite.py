@@ -34,15 +34,13 @@ SUITE = statements()
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World]]:
     folder = tmp_path_factory.mktemp("suite")
     made: dict[str, World] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
-        for name in dict.fromkeys(database for database, _ in SUITE):
-            connection = build() if name == "answers" else coverage_data.build(name)
-            policy = coverage_data.POLICIES.get(name, name)
-            made[name] = (connection, exact_session(policy, connection, folder / f"{name}.db", NoiselessGate(1)))
-        yield made
-        for _, session in made.values():
-            session.close()
+    for name in dict.fromkeys(database for database, _ in SUITE):
+        connection = build() if name == "answers" else coverage_data.build(name)
+        policy = coverage_data.POLICIES.get(name, name)
+        made[name] = (connection, exact_session(policy, connection, folder / f"{name}.db", NoiselessGate(1)))
+    yield made
+    for _, session in made.values():
+        session.close()
 
 
 @pytest.mark.parametrize(("database", "sql"), SUITE, ids=[f"{database}-{at}" for at, (database, _) in enumerate(SUITE)])

@@ -47,10 +47,7 @@ def kurtosis() -> Iterator[Aggregate]:
     unregister(KURTOSIS.word)
 
 
-def test_a_registered_aggregate_answers_at_every_connection(
-    kurtosis: Aggregate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_a_registered_aggregate_answers_at_every_connection(kurtosis: Aggregate, tmp_path: Path) -> None:
     drawn = np.random.default_rng(4).beta(0.5, 1.5, 20_000) * 10
     rows = pa.table({"person": np.arange(20_000) // 5, "x": drawn})
     with dpsql.connect(policy_file(tmp_path), source={"t": rows}, create_ledger=True) as connection:
@@ -64,8 +61,7 @@ def test_a_registered_aggregate_answers_at_every_connection(
     assert 0 < error < 0.05
 
 
-def test_it_is_the_engines_without_noise(kurtosis: Aggregate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+def test_it_is_the_engines_without_noise(kurtosis: Aggregate, tmp_path: Path) -> None:
     connection = duckdb.connect()
     create(connection)
     fill(connection, 7)
@@ -87,8 +83,7 @@ def test_it_is_the_engines_without_noise(kurtosis: Aggregate, tmp_path: Path, mo
     session.close()
 
 
-def test_what_is_not_registered_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
+def test_what_is_not_registered_is_refused(tmp_path: Path) -> None:
     connection = duckdb.connect()
     create(connection)
     session = exact_session("numbers", connection, tmp_path / "numbers.db")

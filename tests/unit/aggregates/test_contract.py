@@ -53,12 +53,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("aggregates")
     connection = duckdb.connect()
     create(connection)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder))
-        session = exact_session("numbers", connection, folder / "numbers.db")
-        session.execute("SET dp.reuse = false")
-        yield connection, session
-        session.close()
+    session = exact_session("numbers", connection, folder / "numbers.db")
+    session.execute("SET dp.reuse = false")
+    yield connection, session
+    session.close()
 
 
 def block_of(session: Session, sql: str) -> Block:
@@ -205,11 +203,9 @@ def noisy_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]
     connection = duckdb.connect()
     create(connection)
     fill(connection, 1, people=400)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder))
-        session = exact_session("numbers", connection, folder / "numbers.db", Gate(Keyed("aggregates")))
-        yield session
-        session.close()
+    session = exact_session("numbers", connection, folder / "numbers.db", Gate(Keyed("aggregates")))
+    yield session
+    session.close()
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,6 @@ KEY = b"k" * 32
 
 @pytest.fixture(autouse=True)
 def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
 
 

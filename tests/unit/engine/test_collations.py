@@ -118,7 +118,6 @@ def fill(connection: duckdb.DuckDBPyConnection, text: str) -> None:
 
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "notes.yaml"
     path.write_text(POLICY)

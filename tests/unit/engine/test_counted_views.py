@@ -55,7 +55,6 @@ Write = Callable[[str], None]
 
 @pytest.fixture(autouse=True)
 def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(contribution_index, "SETTLED_SECONDS", 0.0)  # each version of a file is another file
 

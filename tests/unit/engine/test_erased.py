@@ -16,7 +16,6 @@ QUESTION = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"
 
 @pytest.fixture(autouse=True)
 def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("DPSQL_CACHE", raising=False)
 

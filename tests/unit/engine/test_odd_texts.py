@@ -60,7 +60,6 @@ def texts(values: list[bytes | None]) -> pa.Array:
 def test_duckdb_and_spark_count_the_same_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows whose person is not valid text belong to no one, and words that are not valid text are NULL, in every function."""
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     words = [*WORDS, *NO_TEXTS]
     pairs = [(PERSONS[number % len(PERSONS)], word) for number, word in enumerate(words)]
     persons, own = zip(*pairs, strict=True)

@@ -45,7 +45,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "tiny"))
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     outside_engine.cache_clear()
     yield folder
     outside_engine.cache_clear()

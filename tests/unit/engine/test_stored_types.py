@@ -162,9 +162,8 @@ def test_moments_at_the_ends_of_the_calendar_fail_nowhere(tmp_path: Path, build:
             )
 
 
-def test_a_night_shift_is_one_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_night_shift_is_one_day(tmp_path: Path) -> None:
     """Answers, groups and DESCRIBE are in the zone, and another zone is charged again."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
         connection.execute(
             "CREATE TABLE t AS SELECT i AS n, TIMESTAMPTZ '2024-06-01 22:30:00+00' AS moment FROM range(9000) AS r(i)"

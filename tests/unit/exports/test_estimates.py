@@ -41,11 +41,9 @@ COLUMNS = ("region", "ward", "age", "weight", "grade", "job")
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("estimates")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
-        tables = {"people": policy_facts()["tables"]["people"]}
-        with export_session(folder, 0, rows={"people": people(600)}, tables=tables) as opened:
-            yield opened
+    tables = {"people": policy_facts()["tables"]["people"]}
+    with export_session(folder, 0, rows={"people": people(600)}, tables=tables) as opened:
+        yield opened
 
 
 def export_of(session: Session, plan: ExportPlan, gate: Gate | None = None) -> RandomisedRows:

@@ -25,8 +25,7 @@ def test_the_page_has_25_questions_in_order() -> None:
     assert f"{answered} are answered, and {25 - answered} are refused" in PAGE.replace("\n", " ")
 
 
-def test_the_series_with_one_size_of_noise_is_as_wide_as_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_the_series_with_one_size_of_noise_is_as_wide_as_said(tmp_path: Path) -> None:
     page = re.search(r"^### With one size.*?```sql\n(.*?)```\n\n(.*?)(?=\n### |\n## )", PAGE, re.M | re.S)
     assert page
     *options, question = [statement.strip() for statement in page[1].split(";") if statement.strip()]
@@ -41,8 +40,7 @@ def test_the_series_with_one_size_of_noise_is_as_wide_as_said(tmp_path: Path, mo
     assert [width for (width,) in widths] == pytest.approx(said, rel=0.03)
 
 
-def test_every_outcome_is_as_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_every_outcome_is_as_the_page_says(tmp_path: Path) -> None:
     with open_session(build_demo("nafld", tmp_path / "demo"), create_ledger=True) as session:
         session.set_option("reuse", "off")
         for number, sql, words in QUESTIONS:

@@ -24,9 +24,8 @@ def blocks(language: str, text: str = PAGE) -> list[str]:
 
 
 def test_every_question_is_answered_or_refused_as_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     run_demo(tmp_path / "demo")
     answered, refused = blocks("sql", ANSWERED), blocks("sql", REFUSED)
     assert len(answered) == 11 and len(refused) == 2
@@ -46,11 +45,8 @@ def test_every_budget_of_the_page_is_one() -> None:
     assert [budget.every for budget in budgets] == [None, "month"]
 
 
-def test_prices_in_the_table_are_those_of_the_demo(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_prices_in_the_table_are_those_of_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The widths and shares of the table follow from the policy: EXPLAIN states them before any query runs."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     run_demo(tmp_path / "demo")
     question = blocks("sql")[0]
     rows = re.findall(r"^\| (0\.\d+) \| \d+ ± (\d+) \|[^|]*\| ([\d.]+) %", PAGE, re.M)

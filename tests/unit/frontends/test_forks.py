@@ -47,10 +47,7 @@ connection.close()
 @pytest.mark.skipif(not FORKS, reason="DuckDB 1 aborts at the end of a forked process that used it")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize("how", ["close", "leave"])
-def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(tmp_path: Path, how: str) -> None:
     fill(tmp_path / "clinic.duckdb", rows(1))
     policy = clinic(tmp_path)
     open_session(policy, create_ledger=True).close()

@@ -16,6 +16,7 @@ from support.random_expressions import COLUMNS, LIBM, SPECS, B, D, I, R, S, T, a
 from support.seeds import seeds
 
 from dpsql.engine.duckdb.dialect import DUCKDB as emit
+from dpsql.functions.dates import of_words
 from dpsql.functions.evaluate import _LAZY, MEANINGS, evaluate
 from dpsql.functions.numeric import REGISTRY, call
 from dpsql.functions.values import like
@@ -214,3 +215,26 @@ def test_lower_upper_and_trim_treat_every_letter_as_the_engine_does() -> None:
     assert len(rows) > 2_800
     wrong = [(hex(ord(c)), theirs) for c, *theirs in rows if [evaluate(m, {"c": c}) for m in maps] != theirs]
     assert not wrong
+
+
+# --- Words of to_char are translated only where strftime's letters mean the same --------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "letters"),
+    [
+        ("YYYY-MM-DD", "%Y-%m-%d"),
+        ("HH24:MI:SS", "%H:%M:%S"),
+        ("MISS", "%M%S"),
+        ('"day" DDD', "day %j"),
+        # seconds past midnight, and its other spelling
+        ("SSSS", None),
+        ("SSSSS", None),
+        ("HH24SSSS", None),
+        # a backslash before a quotation mark makes it a character in PostgreSQL
+        ('\\"DD', None),
+        ("D", None),
+    ],
+)
+def test_words_with_another_meaning_than_their_parts_are_not_translated(words: str, letters: str | None) -> None:
+    assert of_words(words) == letters

@@ -43,8 +43,7 @@ Change = Callable[[str], str]
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def policy(tmp_path: Path) -> Path:
     return build(tmp_path)
 
 

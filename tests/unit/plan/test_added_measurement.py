@@ -181,8 +181,7 @@ def aggregate() -> Iterator[None]:
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Session:
     return open_session(load_policy(clinic.build(tmp_path)), create_ledger=True)
 
 
@@ -212,7 +211,6 @@ def test_it_answers_is_charged_as_mode_is_and_is_answered_again_from_the_store(
 
 @pytest.mark.usefixtures("aggregate")
 def test_without_noise_it_is_the_rarest_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     add(monkeypatch)
     opened = exact_session(load_policy(clinic.build(tmp_path)), None, tmp_path / "exact.db")
     wards = "SELECT RAREST(region) AS r, MODE(region) AS m FROM patients WHERE age < 41"

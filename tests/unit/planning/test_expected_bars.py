@@ -22,9 +22,8 @@ TOTAL = "SELECT SUM(n) AS s FROM (SELECT age, COUNT(*) AS n FROM patients GROUP 
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(tmp_path: Path) -> Iterator[Session]:
     """Return a session over 500 patients in each of two regions."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with open_session(build(tmp_path), create_ledger=True) as opened:
         opened.execute("SET dp.assume_rows = 500")
         yield opened

@@ -17,9 +17,8 @@ BY_REGION = "SELECT region, MEDIAN(age) AS m FROM patients GROUP BY region"
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(tmp_path: Path) -> Iterator[Session]:
     """Return a session over 500 patients, one row each, in each of two regions."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with open_session(build(tmp_path), create_ledger=True) as opened:
         yield opened
 

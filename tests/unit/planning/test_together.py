@@ -64,8 +64,7 @@ def shop(folder: Path, accountant: str = "pure", neighbours: str = "add_remove",
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Session:
     return shop(tmp_path, gate=Gate(Keyed("shop")))
 
 
@@ -95,10 +94,8 @@ def errors(plan: JointPlan) -> dict[str, tuple[float, float]]:
 @pytest.mark.parametrize("epsilons", [("1", "1", "1", "1"), ("2", "0.5", "1", "0.25")], ids=["equal", "unequal"])
 @pytest.mark.parametrize("objective", [Objective.RELATIVE, Objective.ABSOLUTE])
 def test_questions_together_cost_no_more_than_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accountant: str, neighbours: str, epsilons: tuple[str, ...],
-    objective: Objective,
-) -> None:  # fmt: skip
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    tmp_path: Path, accountant: str, neighbours: str, epsilons: tuple[str, ...],
+    objective: Objective) -> None:  # fmt: skip
     with shop(tmp_path, accountant, neighbours) as opened:
         texts = [f"dp.epsilon = {epsilon}; {text}" for epsilon, text in zip(epsilons, TILES, strict=True)]
         questions, (plan,) = plans(opened, texts, Goal(objective))
@@ -175,8 +172,7 @@ def test_the_first_answer_pays_for_all_and_totals_agree(session: Session) -> Non
     assert [list(release.rows()) for release in again] == [list(release.rows()) for release in releases]
 
 
-def test_without_noise_answers_are_the_exact_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_without_noise_answers_are_the_exact_ones(tmp_path: Path) -> None:
     opened = shop(tmp_path, gate=NoiselessGate(2))
     texts = [*TILES, f"{BY_REGION} ORDER BY n DESC LIMIT 2", "SELECT kind, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS s "
              "FROM sales GROUP BY kind"]  # fmt: skip

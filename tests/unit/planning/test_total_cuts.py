@@ -29,8 +29,7 @@ Opener = Callable[..., tuple[Session, NotedEngine]]
 
 
 @pytest.fixture
-def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def opener(tmp_path: Path) -> Iterator[Opener]:
     path = build(tmp_path)
     sessions = []
 

@@ -66,8 +66,7 @@ def runs(folder: Path, gate: Gate | None = None) -> Session:
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Session:
     return runs(tmp_path)
 
 
@@ -248,8 +247,7 @@ def test_a_key_without_rows_adds_nothing_to_a_running_total_not_even_a_last_digi
 
 
 @pytest.mark.slow
-def test_running_totals_are_more_exact_and_their_bars_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_running_totals_are_more_exact_and_their_bars_hold(tmp_path: Path) -> None:
     session = runs(tmp_path, Gate(Keyed("running")))
     session.execute("SET dp.reuse = off")
     session.execute("SET dp.mechanism = laplace")

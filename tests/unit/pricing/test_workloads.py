@@ -54,8 +54,7 @@ def session(folder: Path, accountant: str = "pure", neighbours: str = "add_remov
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def shop(tmp_path: Path) -> Iterator[Session]:
     with session(tmp_path) as opened:
         yield opened
 
@@ -133,10 +132,9 @@ def test_a_table_leaves_out_the_rows_of_which_another_tables_key_reads_a_value_o
 @pytest.mark.parametrize("neighbours", ["add_remove", "change_one"])
 @pytest.mark.parametrize(("accountant", "mechanism"), [("pure", "laplace"), ("zcdp", "gaussian"), ("zcdp", "laplace")])
 def test_tiles_cost_no_more_than_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accountant: str, mechanism: str, neighbours: str, objective: str
+    tmp_path: Path, accountant: str, mechanism: str, neighbours: str, objective: str
 ) -> None:
     """Pricing itself runs the second computation; this test checks the sum of the shares, their noise, and the charge."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with session(tmp_path, accountant, neighbours) as opened:
         opened.execute(f"SET dp.mechanism = {mechanism}")
         opened.execute(f"SET dp.workload = {objective}")

@@ -147,11 +147,6 @@ class TestRenyi(AccountantContract):
     word = "renyi"
 
 
-@pytest.fixture(autouse=True)
-def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-
-
 SQL = "SELECT region, count(*) AS n, avg(age) AS a FROM patients GROUP BY region"
 
 

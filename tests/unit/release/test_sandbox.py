@@ -16,6 +16,7 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.release.sandbox import Sandbox, Scratch, plain
+from dpsql.release.value_text import answer_html, half_width_text
 
 PRIVATE = pa.table({"ssn": ["123-45-6789"]})
 
@@ -301,3 +302,28 @@ def test_values_without_a_type_of_ours_are_written_as_sql_writes_them(
 ) -> None:
     """MAX(seen) - MIN(seen) must not be answered as MonthDayNano(months=0, ...), after its charge."""
     assert plain(sandbox.query(f"SELECT {sql} AS v", {}).column(0)).to_pylist() == [text]
+
+
+# --- Numbers in human-readable form: no line of three hundred digits --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (0.0, "0"),
+        (0.01234, "0.0124"),
+        (999.1, "1e+03"),
+        (123456.0, "124,000"),
+        (1e304, "1e+304"),
+        (1.2344e20, "1.24e+20"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_half_widths_are_short(width: float, text: str) -> None:
+    assert half_width_text(width) == text
+
+
+@pytest.mark.parametrize(("value", "error"), [(1e304, 2e303), (3.0, 1e304), (10**30, 5.0), (-1e200, None)])
+def test_huge_numbers_in_a_page_are_written_with_exponents(value: float, error: float | None) -> None:
+    page = answer_html(["x"], [(value,)], [[error]], 1, ())
+    assert "plusmn" in page and len(page) < 200

@@ -47,7 +47,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         connection.execute("CREATE TABLE v AS SELECT id, k FROM t, range(5) AS ks(k)")
     (folder / "policy.yaml").write_text(POLICY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
         patch.setattr("dpsql.session.session.Gate", lambda: NoiselessGate(2))
         with open_session(folder / "policy.yaml", create_ledger=True) as opened:
             yield opened

@@ -15,8 +15,7 @@ __all__ = ["home", "policy", "postgres", "postgres_home", "session", "sqlite_hom
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def policy(tmp_path: Path) -> Path:
     return build(tmp_path)
 
 

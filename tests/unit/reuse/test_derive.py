@@ -284,3 +284,22 @@ def test_counts_and_sums_follow_from_squares_that_share_each_row(deriving: Sessi
     again = deriving.execute(f"SELECT region, {then} FROM patients GROUP BY region")
     for derived, measured in zip(answer.rows(), again.rows(), strict=True):
         assert derived[1:] == pytest.approx(measured[1:], rel=0.1, abs=20)
+
+
+# --- Numbers so large that their squares overflow a double: their errors are computed without squares -----------------
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT SUM(s) AS v FROM (SELECT region, SUM(clamp(age, 0, 100) * 1e300) AS s FROM patients GROUP BY region) AS t",
+    "SELECT SUM(clamp(age, 0, 100) * 1e300) AS v FROM patients GROUP BY ROLLUP(region)",
+    "SELECT AVG(clamp(age, 0, 100) * 1e300) AS v FROM patients",
+    "SELECT SUM(clamp(age, 0, 100) * 1e200) - 2 * SUM(clamp(age, 0, 50) * 1e200) AS v FROM patients",
+])  # fmt: skip
+def test_numbers_without_squares_have_error_bars(session: Session, sql: str) -> None:
+    """Squares would overflow after the charge; the repeated query is answered from the store."""
+    session.execute("SELECT region, SUM(clamp(age, 0, 100) * 1e300) AS s FROM patients GROUP BY region")
+    session.execute("SET dp.reuse = derive")
+    for _ in range(2):
+        bars = session.execute(sql).bars
+        (low, *_), (high, *_) = (ends.column("v").to_pylist() for ends in (bars.low, bars.high))
+        assert low < high

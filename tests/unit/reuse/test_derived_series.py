@@ -30,9 +30,8 @@ INSIDE = "day BETWEEN DATE '2024-01-10' AND DATE '2024-03-20'"
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def session(tmp_path: Path) -> Iterator[Session]:
     """Return a noiseless session with a stored table by region and day."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     opened = runs(tmp_path, NoiselessGate(2))
     opened.execute("SET dp.reuse = derive")
     opened.execute(STORED)
@@ -132,9 +131,8 @@ def test_sums_have_the_law_of_the_worst_and_their_own_covariance(group: np.ndarr
 
 
 @pytest.mark.slow
-def test_bars_of_what_is_computed_from_them_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bars_of_what_is_computed_from_them_hold(tmp_path: Path) -> None:
     """Months from stored days: each month, their sum, and the change between consecutive months, over sixty releases."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     opened = runs(tmp_path, Gate(Keyed("derived months")))
     months = f"SELECT date_trunc('month', day) AS m, COUNT(*) AS n FROM t WHERE {INSIDE} GROUP BY m"
     exact = np.add.reduceat(exact_days(tmp_path)[9:80], [0, 22, 51])

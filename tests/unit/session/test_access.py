@@ -68,11 +68,8 @@ def data() -> duckdb.DuckDBPyConnection:
 
 
 @pytest.fixture
-def sessions(
-    data: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Session, Session]]:
+def sessions(data: duckdb.DuckDBPyConnection, tmp_path: Path) -> Iterator[tuple[Session, Session]]:
     """Yield the session of an analyst with full access and of one with partial access, each over a separate ledger."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     policy = parse_policy(POLICY, folder=tmp_path)
     with (
         exact_session(policy, data, tmp_path / "all.db", analyst="all") as full,
@@ -183,9 +180,8 @@ def test_show_tables_describe_and_the_catalog_list_what_is_visible_alone(session
 
 
 def test_a_derived_answer_names_no_hidden_key_and_no_row_filter(
-    data: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     text = POLICY.replace("urgent AND ward <> 'c'", "diagnosis = 'x'").replace(
         "domain: [x, y]", "domain: [x, y], nullable: false"
     )
@@ -231,10 +227,7 @@ def test_a_fault_of_a_hidden_column_or_table_is_told_to_the_owner_alone(
     assert hidden.value.charged == told.value.charged
 
 
-def test_stored_releases_of_others_answer_only_what_may_be_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_stored_releases_of_others_answer_only_what_may_be_asked(tmp_path: Path) -> None:
     place = build(tmp_path)
     narrowed = "bi: {epsilon: 2, columns: {patients: [age]}, where: {patients: \"region = 'north'\"}}"
     place.write_text(place.read_text().replace("bi: {epsilon: 2}", narrowed))
@@ -285,10 +278,7 @@ def test_a_name_that_the_policy_lacks_is_a_problem_with_its_place(tmp_path: Path
         "visits.cost > 3", "age > ?", "age > 3 QUALIFY TRUE", "age > 3 UNION SELECT 2",
     ],
 )  # fmt: skip
-def test_a_filter_that_is_no_condition_over_rows_opens_no_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, condition: str
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_a_filter_that_is_no_condition_over_rows_opens_no_session(tmp_path: Path, condition: str) -> None:
     place = build(tmp_path)
     open_session(place, create_ledger=True).close()
     place.write_text(

@@ -16,10 +16,8 @@ COST = "values of cost below 0 or above 1000 count as 0 or 1000"
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("clamps")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
-        with open_session(build(folder), create_ledger=True) as opened:
-            yield opened
+    with open_session(build(folder), create_ledger=True) as opened:
+        yield opened
 
 
 def _said(session: Session, sql: str) -> list[str]:

@@ -16,8 +16,7 @@ COUNT = "SELECT COUNT(*) AS n FROM patients"
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Iterator[Session]:
     with open_session(build(tmp_path, 2), create_ledger=True) as opened:
         yield opened
 
@@ -48,8 +47,7 @@ def test_as_many_questions_are_answered_as_the_price_says(session: Session) -> N
     assert refused.value.slug.startswith("budget") and not refused.value.charged
 
 
-def test_the_engines_text_is_for_the_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_the_engines_text_is_for_the_owner_alone(tmp_path: Path) -> None:
     path = build(tmp_path)
     with open_session(path, create_ledger=True) as owner:
         assert owner.explain(COUNT).engine_sql

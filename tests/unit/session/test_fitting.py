@@ -29,9 +29,8 @@ tables:
     "question", ["SELECT COUNT(*) FROM t WHERE x > {}", "SELECT AVG(x), MEDIAN(x) FROM t WHERE x > {}"]
 )
 def test_the_epsilon_that_a_refusal_names_fits_and_little_more_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accountant: str, question: str
+    tmp_path: Path, accountant: str, question: str
 ) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with duckdb.connect(str(tmp_path / "data.duckdb")) as connection:
         connection.execute("CREATE TABLE t AS SELECT range % 10 AS x FROM range(50)")
     (tmp_path / "policy.yaml").write_text(POLICY.format(accountant=accountant))

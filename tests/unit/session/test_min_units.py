@@ -23,7 +23,6 @@ COSTS = "SELECT cost, COUNT(*) AS n FROM visits GROUP BY cost"
 def opened(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: tuple[str, str]) -> Session:
     """Open a noiseless session over a clinic of four patients: three of them have visits that cost 100, one has four that cost
     300."""
-    monkeypatch.setenv("DPSQL_STATE", str(folder / "state"))
     monkeypatch.setattr("dpsql.session.session.Gate", lambda: NoiselessGate(2))
     policy = build(folder)
     text = policy.read_text().replace(

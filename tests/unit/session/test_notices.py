@@ -23,8 +23,7 @@ ORDER = (
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Iterator[Session]:
     with open_session(build(tmp_path), create_ledger=True) as opened:
         yield opened
 
@@ -58,7 +57,6 @@ def test_conditions_that_leave_no_group_are_said_before_the_charge(session: Sess
 @pytest.fixture
 def noiseless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     """Yield a session like `session`, but with noise 0."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setattr("dpsql.session.session.Gate", lambda: NoiselessGate(2))
     with open_session(build(tmp_path), create_ledger=True) as opened:
         yield opened
@@ -104,8 +102,7 @@ def test_a_counted_condition_is_remarked_before_it_is_paid_and_with_the_answer(s
         )
 
 
-def test_values_of_a_hidden_row_filter_are_in_no_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_values_of_a_hidden_row_filter_are_in_no_notice(tmp_path: Path) -> None:
     path = build(tmp_path)
     limited = "research: {epsilon: 10, tables: [patients], where: {patients: \"region <> 'norway'\"}}"
     path.write_text(path.read_text().replace("research: {epsilon: 1000}", limited))

@@ -118,8 +118,7 @@ SEEN_ELSEWHERE = {"bars", "on_behalf_of"}
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Iterator[Session]:
     policy = build(tmp_path)
     policy.write_text(policy.read_text().replace("\nanalysts:", "\nprojects: {flu: {epsilon: 100}}\nanalysts:"))
     with open_session(policy, create_ledger=True) as opened:

@@ -20,8 +20,7 @@ STAGED = "SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM patien
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Iterator[Session]:
     with open_session(build(tmp_path), analyst="research", create_ledger=True) as opened:
         yield opened
 

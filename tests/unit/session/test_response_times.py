@@ -28,8 +28,7 @@ COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def policy(tmp_path: Path) -> Path:
     return build(tmp_path)
 
 

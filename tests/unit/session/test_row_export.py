@@ -28,11 +28,6 @@ from dpsql.session.session import Session
 ONE = Fraction(1)
 
 
-@pytest.fixture(autouse=True)
-def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-
-
 def charges(session: Session) -> list[dict[str, Any]]:
     return [entry.facts for entry in session.ledger.history() if entry.kind == "charge"]
 

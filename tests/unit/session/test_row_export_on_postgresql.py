@@ -32,10 +32,7 @@ MOST_ODD = 4
 
 
 @pytest.mark.slow
-def test_a_server_exports_the_rows_that_duckdb_exports(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_a_server_exports_the_rows_that_duckdb_exports(server: Server, tmp_path: Path) -> None:
     url, rows = server.database(), people(400)
     schema = pa.schema([(name, TYPES[facts["type"]]) for name, facts in PEOPLE.items()])
     with psycopg.connect(url, autocommit=True) as connection:
@@ -85,12 +82,9 @@ def are_near(ours: list[float], theirs: list[float], most: float) -> bool:
 
 
 @pytest.mark.slow
-def test_nothing_leaves_the_server_but_the_exported_columns(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_leaves_the_server_but_the_exported_columns(server: Server, tmp_path: Path) -> None:
     """Values are randomised in dpsql's process, so those of exported columns are sent; keys of persons and other columns are not:
     they contain canaries, and none is among the bytes that the server sends."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     url, rows = server.database(), people(40)
     schema = pa.schema([(name, TYPES[facts["type"]]) for name, facts in PEOPLE.items()])
     canaries = [

@@ -27,8 +27,7 @@ COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def policy(tmp_path: Path) -> Path:
     return build(tmp_path)
 
 
@@ -171,10 +170,7 @@ def _ask(path: str, start: int, count: int, queue: multiprocessing.Queue[int]) -
 
 
 @pytest.mark.slow
-def test_twelve_processes_on_a_budget_of_thirty_get_thirty_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_twelve_processes_on_a_budget_of_thirty_get_thirty_answers(tmp_path: Path) -> None:
     path = build(tmp_path, epsilon=30)
     open_session(path, create_ledger=True).close()
     queue: multiprocessing.Queue[int] = CLEAN.Queue()

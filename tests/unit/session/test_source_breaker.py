@@ -116,9 +116,8 @@ def test_what_another_question_would_meet_too_is_a_fault_of_the_source(error: Ex
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def files(tmp_path: Path) -> Path:
     """Write files in which table a has one text that is not UTF-8, which reading the file's head does not reveal."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     pq.write_table(pa.table({"v": [1, 2, 3] * 100}), tmp_path / "b.parquet")
     write(tmp_path, b"\xff\xfe")
     place = tmp_path / "p.yaml"

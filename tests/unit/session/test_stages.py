@@ -39,8 +39,7 @@ def answered(session: Session, sql: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def policy(tmp_path: Path) -> Path:
     return build(tmp_path)
 
 
@@ -66,9 +65,8 @@ def test_everything_is_reserved_before_the_first_stage(place: tuple[Session, Not
     assert len(reserved) == 1
 
 
-def test_a_budget_for_one_stage_runs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_for_one_stage_runs_none(tmp_path: Path) -> None:
     """Each block alone would fit, but both together do not: nothing runs, nothing is charged."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     session, engine = noted_session(build(tmp_path, epsilon=2))
     session.execute("SET dp.epsilon = 1.5")
     session.execute("SELECT COUNT(*) FROM visits")

@@ -26,8 +26,7 @@ NEVER, ALWAYS = 10**9, -(10**9)
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Iterator[Session]:
     with open_session(build(tmp_path), analyst="research", create_ledger=True) as opened:
         opened.execute("SET dp.hits = 3")
         yield opened
@@ -169,8 +168,7 @@ def test_the_hits_of_a_watch_are_counted_in_the_ledger(session: Session) -> None
     assert ask(again, ALWAYS).receipt.id == "watch-night-1"
 
 
-def test_a_run_makes_no_more_scans_than_its_price_pays_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_a_run_makes_no_more_scans_than_its_price_pays_for(tmp_path: Path) -> None:
     policy = build(tmp_path)
     policy.write_text(policy.read_text().replace("per_query: {", "per_query: {min_epsilon: 0.25, "))
     with open_session(policy, create_ledger=True) as session:
@@ -283,8 +281,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_killed_watcher_pays_for_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_a_killed_watcher_pays_for_another_run(tmp_path: Path, step: str) -> None:
     policy = build(tmp_path)
     open_session(policy, create_ledger=True).close()
     program = CRASH.format(tests=str(ROOT / "tests"), policy=str(policy), sql=COUNT)
@@ -311,9 +308,8 @@ def test_a_killed_watcher_pays_for_another_run(tmp_path: Path, monkeypatch: pyte
 )
 @pytest.mark.parametrize("neighbours", ["add_remove", "change_one"])
 def test_under_min_units_a_threshold_is_what_so_many_units_may_add(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, neighbours: str, sql: str, least: int
+    tmp_path: Path, neighbours: str, sql: str, least: int
 ) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     policy = build(tmp_path)
     policy.write_text(policy.read_text() + f"neighbours: {neighbours}\n")
     with open_session(policy, create_ledger=True) as session:

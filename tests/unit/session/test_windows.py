@@ -54,8 +54,7 @@ def clinic(folder: Path, budget: str = PURE) -> Path:
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def policy(tmp_path: Path) -> Path:
     return clinic(tmp_path)
 
 
@@ -217,8 +216,7 @@ def test_a_session_that_meets_midnight_while_it_opens_has_the_next_window(
             assert set(session.execute(COUNT.format(next(ages))).remaining) == {"dataset", "window:2026-11-01"}
 
 
-def test_a_lifetime_ends_all_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_a_lifetime_ends_all_windows(tmp_path: Path, clock: Clock) -> None:
     path = clinic(tmp_path, f"{PURE}, lifetime: {{epsilon: 4}}")
     ages = iter(range(20, 120))
     with open_session(path, create_ledger=True) as session:

@@ -35,8 +35,7 @@ def clinic(folder: Path, gate: Gate | None = None, policy: str = "") -> Session:
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Session:
     return clinic(tmp_path)
 
 
@@ -59,8 +58,7 @@ def test_totals_agree_with_their_parts(session: Session) -> None:
     assert max(apart.values()) - min(apart.values()) > 1
 
 
-def test_without_noise_the_answer_is_the_exact_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_without_noise_the_answer_is_the_exact_one(tmp_path: Path) -> None:
     opened = clinic(tmp_path, NoiselessGate(2))
     opened.execute("SET dp.shrinkage = off")
     rows = {row[:3]: row[3:] for row in opened.execute(CUBE).rows()}
@@ -86,8 +84,7 @@ def test_a_total_that_follows_from_stored_cells_is_shown_as_it_is(session: Sessi
     assert len(release.error.column(1)) == 3
 
 
-def test_rows_without_a_group_are_left_out_of_totals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_rows_without_a_group_are_left_out_of_totals(tmp_path: Path) -> None:
     opened = clinic(tmp_path, NoiselessGate(2), "domain: [north], nullable: false")
     release = opened.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)")
     assert list(release.rows()) == [("north", 500), (None, 500)]
@@ -98,18 +95,14 @@ def test_rows_without_a_group_are_left_out_of_totals(tmp_path: Path, monkeypatch
     assert rows == [("north", 500), (None, 1000)]
 
 
-def test_rows_with_a_group_of_their_own_are_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def test_rows_with_a_group_of_their_own_are_not_left_out(tmp_path: Path) -> None:
     opened = clinic(tmp_path, NoiselessGate(2), "domain: [north], outside: other, nullable: false")
     release = opened.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)")
     assert sorted(release.rows(), key=str) == [("north", 500), ("other", 500), (None, 1000)]
 
 
-def test_tables_whose_noise_rounds_to_nothing_are_measured_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_whose_noise_rounds_to_nothing_are_measured_apart(tmp_path: Path) -> None:
     """At an epsilon of thousands, the square of a count's deviation is 0 in doubles, and nothing can be weighted by it."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     opened = clinic(tmp_path)
     sql = "SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)"
     for objective in ("relative", "absolute"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.storage.files import open_lock, sync, try_lock, wait_for_lock, write_private
+from dpsql.storage.memory import RecentValues
 
 
 def test_a_lock_excludes_every_other_descriptor(tmp_path: Path) -> None:
@@ -63,3 +65,51 @@ def test_a_private_file_is_new_and_for_its_owner_alone(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         write_private(place, b"other")
     assert place.read_bytes() == b"secret"
+
+
+# --- A cache of recent values: how many, which ones, and the state after a failure ------------------------------------
+
+
+def test_a_value_is_made_once_while_it_is_kept() -> None:
+    values: RecentValues[list[int]] = RecentValues(2)
+    first = values.get("a", lambda: [1])
+    assert values.get("a", lambda: [2]) is first
+
+
+def test_the_value_that_was_used_longest_ago_leaves_first() -> None:
+    values: RecentValues[int] = RecentValues(2)
+    values.get("a", lambda: 1)
+    values.get("b", lambda: 2)
+    values.get("a", lambda: 0)
+    values.get("c", lambda: 3)
+    assert [values.get(key, lambda: 9) for key in ("a", "c", "b")] == [1, 3, 9]
+
+
+def test_heavy_values_leave_earlier_and_the_last_one_stays() -> None:
+    values: RecentValues[int] = RecentValues(3, most_weight=10)
+    for key, weight in (("a", 4), ("b", 4), ("c", 2)):
+        values.get(key, lambda: 1, weight)
+    assert [values.get(key, lambda: 9) for key in ("a", "b", "c")] == [1, 1, 1]
+    values.get("d", lambda: 1, 5)
+    assert [values.get(key, lambda: 9, 0) for key in ("c", "d", "a")] == [1, 1, 9]
+    values.get("e", lambda: 1, 100)
+    assert values.get("e", lambda: 9) == 1
+    assert [values.get(key, lambda: 9, 0) for key in ("c", "d")] == [9, 9]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_weight_of_what_is_kept_is_bounded(seed: int) -> None:
+    chance = random.Random(seed)
+    values: RecentValues[int] = RecentValues(chance.randrange(1, 9), most_weight=50)
+    for _ in range(300):
+        values.get(chance.randrange(12), lambda: 1, chance.randrange(40))
+        assert len(values._values) <= values._most
+        assert values._weight == sum(values._weights.values()) <= 50
+        assert values._weights.keys() == values._values.keys()
+
+
+def test_a_value_that_could_not_be_made_is_made_at_the_next_request() -> None:
+    values: RecentValues[float] = RecentValues(2)
+    with pytest.raises(ZeroDivisionError):
+        values.get("a", lambda: 1 / 0)
+    assert values.get("a", lambda: 7.0) == 7.0

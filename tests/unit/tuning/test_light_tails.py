@@ -37,9 +37,8 @@ SUM = "SELECT SUM(amount) FROM orders"
 
 
 @pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def policy(tmp_path: Path) -> Path:
     """Return the policy over 2000 customers with about five orders of about 40 each: no one has more than 600 in total."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     random = np.random.default_rng(5)
     orders = random.poisson(4, 2000) + 1
     amounts = random.gamma(4, 10, int(orders.sum()))

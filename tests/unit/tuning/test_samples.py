@@ -29,8 +29,7 @@ SKEWNESS = "SELECT SAMPLE_AGGREGATE(SKEWNESS(x), -5, 5{}) FROM answers"
 
 
 @pytest.fixture(params=["pure", "zcdp"])
-def policy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def policy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     with duckdb.connect(str(tmp_path / "survey.duckdb")) as data:
         data.execute("CREATE TABLE answers AS SELECT CAST(i AS INTEGER) AS person, 50.0 AS x FROM range(20) r(i)")
     path = tmp_path / "policy.yaml"

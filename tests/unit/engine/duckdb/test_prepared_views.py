@@ -38,7 +38,6 @@ VISITS = "SELECT ward, count(*) AS n, count(DISTINCT patient_id) AS u FROM visit
 
 @pytest.fixture(autouse=True)
 def _often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sources, "MOST_RUNS", 3)
 

@@ -65,7 +65,6 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Yield one session for all calls, which keeps nothing of a query."""
     folder = tmp_path_factory.mktemp("statistics")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("DPSQL_STATE", str(folder))
         patched.setattr(DuckDBDialect, "sample_number", lambda self, key, content, samples: "CAST(0 AS BIGINT)")
         connection, gate = duckdb.connect(), NotingGate(2)
         create(connection)

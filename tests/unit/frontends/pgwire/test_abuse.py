@@ -39,9 +39,7 @@ from dpsql.session.session import open_session
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     found = build_clinic(tmp_path_factory.mktemp("abuse"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(found.state))
-        yield found
+    yield found
 
 
 @pytest.fixture

@@ -46,10 +46,7 @@ def asked_again(port: int, sql: str, clinic: Served, charges: int) -> None:
 
 
 @pytest.mark.parametrize("leave", [closes, resets])
-def test_a_client_that_leaves_stops_nothing_that_is_charged(
-    clinic: Served, leave: Callable[[Client], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+def test_a_client_that_leaves_stops_nothing_that_is_charged(clinic: Served, leave: Callable[[Client], None]) -> None:
     before = clinic.charges()
     sql = f"SELECT COUNT(*) FROM patients WHERE age > {51 + (leave is resets)}"
     with gated(clinic) as port:
@@ -61,9 +58,8 @@ def test_a_client_that_leaves_stops_nothing_that_is_charged(
         asked_again(port, sql, clinic, before + 1)
 
 
-def test_a_statement_timeout_ends_the_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_statement_timeout_ends_the_waiting(clinic: Served) -> None:
     """The charge stays, the client is told so, and the limit is the connection's own."""
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
     sql = "SELECT COUNT(*) FROM patients WHERE age > 56"
     with gated(clinic) as port:
@@ -94,8 +90,7 @@ class Canceller(Client):
         return error_of(self.until(b"Z"))
 
 
-def test_a_cancel_ends_the_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+def test_a_cancel_ends_the_waiting(clinic: Served) -> None:
     before = clinic.charges()
     sql = "SELECT COUNT(*) FROM patients WHERE age > 57"
     with gated(clinic) as port:
@@ -106,11 +101,8 @@ def test_a_cancel_ends_the_waiting(clinic: Served, monkeypatch: pytest.MonkeyPat
         asked_again(port, sql, clinic, before + 1)
 
 
-def test_a_session_with_a_scan_that_nobody_waits_for_waits_for_it(
-    clinic: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_with_a_scan_that_nobody_waits_for_waits_for_it(clinic: Served) -> None:
     """Abandoned queries never pile up: the session's next query does not begin, and is not charged, until the scan ends."""
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
     with gated(clinic) as port:
         client = Canceller(port)
@@ -122,9 +114,8 @@ def test_a_session_with_a_scan_that_nobody_waits_for_waits_for_it(
         assert (clinic.charges(), Gated.scans) == (before + 1, 1)
 
 
-def test_scans_that_nobody_waits_for_leave_room_for_others(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scans_that_nobody_waits_for_leave_room_for_others(clinic: Served) -> None:
     """Abandoned scans take at most two of the four places at the data, however many connections of one analyst disconnect."""
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
     with gated(clinic) as port:
         for age in (61, 62):
@@ -142,7 +133,6 @@ def test_scans_that_nobody_waits_for_leave_room_for_others(clinic: Served, monke
 
 
 def test_shutdown_stops_scans_that_nobody_waits_for(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     with gated(clinic) as port:
         client = logged_in(port)
         client.send(framed(b"Q", text("SELECT COUNT(*) FROM patients WHERE age > 65")))
@@ -153,8 +143,7 @@ def test_shutdown_stops_scans_that_nobody_waits_for(clinic: Served, monkeypatch:
     assert clinic.outcomes()[-1] == "failed"
 
 
-def test_what_a_leaving_client_sent_last_is_not_begun(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
+def test_what_a_leaving_client_sent_last_is_not_begun(clinic: Served) -> None:
     before = clinic.charges()
     with gated(clinic) as port:
         client = logged_in(port)

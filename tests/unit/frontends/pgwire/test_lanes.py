@@ -31,9 +31,7 @@ FREE = (
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     found = build_clinic(tmp_path_factory.mktemp("lanes"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(found.state))
-        yield found
+    yield found
 
 
 def logged_in(port: int, user: str) -> Client:

@@ -24,9 +24,7 @@ SHORT = 0.3
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     found = build_clinic(tmp_path_factory.mktemp("limits"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(found.state))
-        yield found
+    yield found
 
 
 @contextmanager

@@ -38,9 +38,7 @@ PATIENCE = 60
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     found = build_clinic(tmp_path_factory.mktemp("memory"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(found.state))
-        yield found
+    yield found
 
 
 @contextmanager

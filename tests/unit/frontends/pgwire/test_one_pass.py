@@ -19,13 +19,11 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
 
 @pytest.fixture(scope="module")
 def client(clinic: Served) -> Iterator[Client]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(clinic.state))
-        with serving(open_server_state(clinic.policy)) as port:
-            client = Client(port)
-            client.login("research", PASSWORD, "nafld")
-            yield client
-            client.close()
+    with serving(open_server_state(clinic.policy)) as port:
+        client = Client(port)
+        client.login("research", PASSWORD, "nafld")
+        yield client
+        client.close()
 
 
 @pytest.fixture

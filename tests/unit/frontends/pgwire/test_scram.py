@@ -11,6 +11,7 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import logins
+from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.connection import self_signed
 from dpsql.frontends.pgwire.logins import Exchange, Verifier, make_verifier, mock_verifier, prepared
 
@@ -115,3 +116,144 @@ def test_channel_binding_uses_the_sha256_hash_of_the_certificate(tmp_path: Path)
     der = ssl.PEM_cert_to_DER_cert((tmp_path / "server.crt").read_text())
     assert tls.binding == hashlib.sha256(der).digest()
     assert (tmp_path / "server.key").stat().st_mode & 0o077 == 0
+
+
+# --- Messages of PostgreSQL's protocol are read and written byte for byte as its manual specifies, and nothing else is read ---
+
+
+ONE, TWO = b"\0\1", b"\0\2"
+"""16-bit counts and formats."""
+
+
+def slug_of(kind: bytes, body: bytes) -> str:
+    with pytest.raises(Error) as caught:
+        m.read_message(kind, body)
+    return caught.value.slug
+
+
+# --- the first message ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"\0\3\0", b"\0\3\0\0", b"\0\3\0\0user", b"\0\3\0\0user\0", b"\0\3\0\0user\0ann", b"\0\3\0\0user\0ann\0",
+        b"\0\3\0\0\0more", b"\0\3\0\0user\0ann\0\0\0", b"\x04\xd2\x16\x2e", b"\x04\xd2\x16\x2e\0\0\0",
+    ],
+)  # fmt: skip
+def test_a_first_message_that_is_cut_or_too_long_is_refused(body: bytes) -> None:
+    with pytest.raises(Error) as caught:
+        m.read_startup(body)
+    assert (caught.value.slug, caught.value.sqlstate) == ("wire_message", "08P01")
+    assert "type startup" in caught.value.message
+
+
+def test_a_first_message_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(Error) as caught:
+        m.read_startup(b"\0\3\0\0user\0\xff\0\0")
+    assert caught.value.slug == "wire_encoding"
+
+
+# --- further messages -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "read"),
+    [
+        (b"Q", "SELECT 'é'\0".encode(), m.Query("SELECT 'é'")),
+        (b"Q", b"\0", m.Query("")),
+        (b"P", b"s\0SELECT $1\0" + b"\0\0", m.Parse("s", "SELECT $1", ())),
+        (b"P", b"\0x\0" + TWO + b"\0\0\0\x17\xff\xff\xff\xfe", m.Parse("", "x", (23, 4294967294))),
+        (b"B", b"\0\0" + b"\0\0" + b"\0\0" + b"\0\0", m.Bind("", "", (), (), ())),
+        (
+            b"B",
+            b"p\0s\0" + TWO + b"\0\0\0\1" + b"\0\3" + b"\0\0\0\2ab" + b"\xff\xff\xff\xff" + b"\0\0\0\0" + ONE + ONE,
+            m.Bind("p", "s", (0, 1), (b"ab", None, b""), (1,)),
+        ),
+        (b"B", b"\0\0" + ONE + b"\xff\xff" + b"\0\0" + ONE + b"\x80\0", m.Bind("", "", (-1,), (), (-32768,))),
+        (b"D", b"Sname\0", m.Describe("S", "name")),
+        (b"D", b"P\0", m.Describe("P", "")),
+        (b"C", b"Sname\0", m.Close("S", "name")),
+        (b"C", b"Pp\0", m.Close("P", "p")),
+        (b"E", b"p\0\0\0\1\0", m.Execute("p", 256)),
+        (b"E", b"\0\0\0\0\0", m.Execute("", 0)),
+        (b"E", b"\0\xff\xff\xff\xff", m.Execute("", 0)),
+        (b"E", b"\0\x7f\xff\xff\xff", m.Execute("", 2**31 - 1)),
+        (b"S", b"", m.Sync()),
+        (b"H", b"", m.Flush()),
+        (b"X", b"", m.Terminate()),
+    ],
+)
+def test_messages_are_read(kind: bytes, body: bytes, read: m.Message) -> None:
+    assert m.read_message(kind, body) == read
+    assert slug_of(kind, body + b"x") == "wire_message", "nothing may stand behind the last field"
+
+
+@pytest.mark.parametrize(
+    ("kind", "whole"),
+    [
+        (b"Q", b"SELECT 1\0"),
+        (b"P", b"s\0x\0" + TWO + b"\0\0\0\x17\0\0\0\x19"),
+        (b"B", b"p\0s\0" + ONE + ONE + ONE + b"\0\0\0\2ab" + ONE + ONE),
+        (b"D", b"Sname\0"),
+        (b"C", b"P\0"),
+        (b"E", b"p\0\0\0\0\1"),
+    ],
+)
+def test_a_message_cut_at_any_place_is_refused(kind: bytes, whole: bytes) -> None:
+    m.read_message(kind, whole)
+    assert {slug_of(kind, whole[:length]) for length in range(len(whole))} == {"wire_message"}
+
+
+@pytest.mark.parametrize("size", [-2, -(2**31), 3, 2**31 - 1])
+def test_a_value_with_an_impossible_length_is_refused(size: int) -> None:
+    body = b"\0\0\0\0" + ONE + size.to_bytes(4, "big", signed=True) + b"ab" + b"\0\0"
+    assert slug_of(b"B", body) == "wire_message"
+
+
+@pytest.mark.parametrize("kind", [b"q", b"F", b"\0", b"\xff"])
+def test_an_unknown_type_is_refused_by_its_name(kind: bytes) -> None:
+    assert slug_of(kind, b"") == "wire_unknown"
+    with pytest.raises(Error) as caught:
+        m.read_message(kind, b"anything")
+    assert caught.value.message.endswith(f"type '{kind.decode('latin-1')}'" if kind.isalpha() else f"'\\x{kind.hex()}'")
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (m.PARSE_COMPLETE, b"1\0\0\0\4"),
+        (m.BIND_COMPLETE, b"2\0\0\0\4"),
+        (m.CLOSE_COMPLETE, b"3\0\0\0\4"),
+        (m.NO_DATA, b"n\0\0\0\4"),
+        (m.PORTAL_SUSPENDED, b"s\0\0\0\4"),
+        (m.EMPTY_QUERY, b"I\0\0\0\4"),
+        (m.COPY_DONE, b"c\0\0\0\4"),
+        (m.AUTHENTICATED, b"R\0\0\0\x08\0\0\0\0"),
+        (m.sasl_mechanisms(["A-1", "B"]), b"R\0\0\0\x0f\0\0\0\x0aA-1\0B\0\0"),
+        (m.sasl_continue(b"r=1"), b"R\0\0\0\x0b\0\0\0\x0br=1"),
+        (m.sasl_final(b"v=1"), b"R\0\0\0\x0b\0\0\0\x0cv=1"),
+        (m.backend_key(258, b"\xff\0"), b"K\0\0\0\x0a\0\0\1\2\xff\0"),
+        (m.parameter_status("a", "é"), b"S\0\0\0\x09a\0\xc3\xa9\0"),
+        (m.negotiate(2, ["_pq_.x", "y"]), b"v\0\0\0\x15\0\0\0\2\0\0\0\2_pq_.x\0y\0"),
+        (m.negotiate(0, []), b"v\0\0\0\x0c\0\0\0\0\0\0\0\0"),
+        (m.ready("T"), b"Z\0\0\0\5T"),
+        (m.complete("SELECT 2"), b"C\0\0\0\x0dSELECT 2\0"),
+        (m.parameter_description([]), b"t\0\0\0\6\0\0"),
+        (m.parameter_description([23, 2**32 - 1]), b"t\0\0\0\x0e\0\2\0\0\0\x17\xff\xff\xff\xff"),
+        (m.copy_out(0, False), b"H\0\0\0\7\0\0\0"),
+        (m.copy_out(2, False), b"H\0\0\0\x0b\0\0\2\0\0\0\0"),
+        (m.copy_out(2, True), b"H\0\0\0\x0b\1\0\2\0\1\0\1"),
+        (m.copy_data(b"a\tb\n"), b"d\0\0\0\x08a\tb\n"),
+    ],
+)
+def test_answers_are_laid_out_as_in_the_manual(written: bytes, expected: bytes) -> None:
+    assert written == expected
+
+
+def test_no_text_ends_its_field_early_or_fails_to_be_written() -> None:
+    assert m.complete("a\0b") == b"C\0\0\0\7ab\0"
+    assert m.complete("a\ud800") == b"C\0\0\0\7a?\0"

@@ -68,9 +68,7 @@ def test_a_request_that_finds_the_stopper_at_work_is_not_lost() -> None:
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     found = build_clinic(tmp_path_factory.mktemp("stop"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(found.state))
-        yield found
+    yield found
 
 
 def test_a_flood_of_cancel_requests_does_not_fill_the_server_with_threads(

@@ -27,10 +27,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("clinic")
     (folder / "clinic.yaml").write_text(POLICY)
     create_database(folder / "clinic.duckdb", BUILD)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
-        with open_session(folder / "clinic.yaml", create_ledger=True) as opened:
-            yield opened
+    with open_session(folder / "clinic.yaml", create_ledger=True) as opened:
+        yield opened
 
 
 class Talk:
@@ -64,7 +62,6 @@ class Talk:
 
 @pytest.fixture
 def talk(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     first = session.options
     yield Talk(session)

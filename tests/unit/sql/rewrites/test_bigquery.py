@@ -28,8 +28,7 @@ ANON = "SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1, kappa = 2) ANON_SUM(x CL
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+def session(tmp_path: Path) -> Iterator[Session]:
     (tmp_path / "policy.yaml").write_text(POLICY)
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE facts AS SELECT nullif(i % 90 - 40, 3) AS x FROM range(900) t(i)")

@@ -109,8 +109,7 @@ PER_PERSON = [
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("dialects")
     (folder / "policy.yaml").write_text(POLICY)
-    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
-        patch.setenv("DPSQL_STATE", str(folder / "state"))
+    with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
         connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
         yield exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db")
@@ -151,9 +150,8 @@ def test_where_the_dialects_agree_they_are_one_question(session: Session, sql: s
 
 
 @pytest.fixture
-def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+def persons(tmp_path: Path) -> Iterator[Session]:
     """Yield a session over the same rows, in which `tens` is the person."""
-    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     policy = POLICY.replace("privacy_unit: row", "privacy_unit: {table: facts, column: tens}")
     (tmp_path / "policy.yaml").write_text(policy.replace("    columns:", "    max_rows: 100\n    columns:"))
     with duckdb.connect() as connection:
