@@ -4,8 +4,6 @@ tests that need other programs.
 `pytest` alone runs the tests that take a few minutes together; `pytest -m ""` runs everything.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """The benchmark harness runs and says what it measured; how long anything took is nobody's business here."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """The files that put a server into service do what their documentation says, as far as a machine without containers shows."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Docs that can fail: generated pages are up to date, and everything a user can write is found in them."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The worked data of examples/ run as they are, and their bars hold the exact numbers beside them."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from types import ModuleType

@@ -1,8 +1,6 @@
 """The floors of ARCHITECTURE.md: a package imports only from itself and from the packages above it in the table, and the audit is
 imported by nothing that it audits."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

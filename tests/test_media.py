@@ -1,7 +1,5 @@
 """Every writer of the package is known: text reaches a terminal, a page, a picture or JSON through `dpsql.media` alone."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """Tests stand where a reader looks for them: files of tests/unit in the folder of their package, and the page tests/README.md names
 for each property of the package the files that hold it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is packed: every room of the source tree, and nothing that is not there."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """schemas/ is generated from the types, dpsql writes what it says, and its policies are accepted by the reader as by editors."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

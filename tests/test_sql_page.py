@@ -1,7 +1,5 @@
 """The pages of SQL name every function, type, option, aggregate and unit, and nothing that is not there."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """House style as a test: sizes, words, and calls that have a better replacement here."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """The trusted part of ARCHITECTURE.md: the core imports nothing else, every module has a place, and sizes are printed (`-s`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -4,8 +4,6 @@ The last released version is the newest tag `v*`; before the first one it is the
 A ledger of every format is in `tests/formats`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

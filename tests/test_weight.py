@@ -4,8 +4,6 @@ Numbers become smaller. A change that raises one writes beside it which feature 
 prints the table as it is now, rounded up to whole hundreds of lines.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 

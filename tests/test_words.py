@@ -3,8 +3,6 @@
 Run as a script (`PYTHONPATH=.:tests`), it prints the table as it is now; only smaller numbers may be written down here.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

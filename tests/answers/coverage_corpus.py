@@ -8,8 +8,6 @@ has no rows).
 `python tests/answers/coverage_corpus.py` regenerates docs/coverage.md.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

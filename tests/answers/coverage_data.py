@@ -5,8 +5,6 @@ has the answer that the private one has before noise. Popular values are much mo
 ties.
 """
 
-from __future__ import annotations
-
 import duckdb
 
 _MACROS = """

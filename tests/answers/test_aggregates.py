@@ -1,7 +1,5 @@
 """Random aggregates over random small tables: without noise they equal the engine's, group by group."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 Each output is compared according to its own claim: `noisy = false` must give the engine's value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import duckdb

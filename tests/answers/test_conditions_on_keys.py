@@ -1,7 +1,5 @@
 """Conditions on public keys: the groups that a comparison with any kind of literal leaves are the engine's, with their rows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

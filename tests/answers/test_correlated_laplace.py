@@ -1,7 +1,5 @@
 """Multivariate Laplace noise from SQL to answer: charges, storage, EXPLAIN, refusals, and error bars."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path

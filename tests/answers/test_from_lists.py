@@ -1,7 +1,5 @@
 """FROM with commas and joins of every kind has the engine's rows, and is refused where the engine's grammar has no such join."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

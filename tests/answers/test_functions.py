@@ -3,8 +3,6 @@
 `FUNCTIONS` is the register: a function of rows or of results that has no line here fails the test of completeness.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

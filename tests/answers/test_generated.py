@@ -1,7 +1,5 @@
 """Random queries compared with DuckDB: rows, groups, types, and outputs that claim to be exact or to have a known error."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator

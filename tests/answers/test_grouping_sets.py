@@ -1,8 +1,6 @@
 """ROLLUP, CUBE and GROUPING SETS: keys that contain other keys or are constants, windows over all sets, ORDER BY; keys that are
 zero with a sign."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,8 +1,6 @@
 """Answers whose groups are not all combinations of their keys: the same groups as in SQL, also for caps, prices and stored
 releases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Laplace noise under zCDP from SQL to answer: the choice of mechanism, the charge, and the error of answers."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

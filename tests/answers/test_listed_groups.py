@@ -5,8 +5,6 @@ Keys and conditions are grown from the register, so that a new function joins by
 combination of a few values of each column, inside and outside of what the policy names.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator

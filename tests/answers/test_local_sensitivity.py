@@ -1,7 +1,5 @@
 """Noise by local sensitivity from SQL to answer: charges, storage, EXPLAIN, refusals, and accuracy."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """MODE, ARG_MAX and ARG_MIN, and MIN and MAX of texts, from SQL to answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

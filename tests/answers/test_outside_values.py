@@ -1,7 +1,5 @@
 """Policy key `outside`: values outside a column's domain or bounds form one additional group, in keys and nowhere else."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Whole answers of queries with public keys: the groups that are shown, and that they add up as in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Joins with SELECTs from public tables, stars over merged columns, and grouping sets that contain the unit's key."""
 
-from __future__ import annotations
-
 import pytest
 from support.exact_session import rows_of
 from support.generated_questions import difference, types

@@ -1,7 +1,5 @@
 """Quantiles from SQL to answer: charges, storage, EXPLAIN, and accuracy."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Every query of the corpus is answered with the engine's own value at a huge epsilon, or refused as its mark states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

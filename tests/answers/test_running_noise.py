@@ -1,8 +1,6 @@
 """Noise by the square root of the matrix of running totals, from SQL to answer: when it is chosen, what is charged and stored,
 the errors of totals, ranges, days and differences, and whether their error bars hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path

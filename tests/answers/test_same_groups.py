@@ -4,8 +4,6 @@ through two levels, in a part of UNION ALL, joined with a public table, under RO
 The oracle is DuckDB over the rows themselves: every group that it finds is in the answer, with its rows; other groups are empty.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta

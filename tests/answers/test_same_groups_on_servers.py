@@ -1,7 +1,5 @@
 """The law of `test_same_groups` on PostgreSQL and Spark: the same rows have the groups that DuckDB finds, wherever a key is written."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

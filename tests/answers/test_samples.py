@@ -1,7 +1,5 @@
 """SAMPLE_AGGREGATE from SQL to answer: charges, storage, EXPLAIN, the assignment to samples, and accuracy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

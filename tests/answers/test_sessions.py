@@ -1,8 +1,6 @@
 """Sequences of queries: answers from stored releases equal noiseless measurements, prices equal EXPLAIN's, and every outcome is
 an answer or a refusal."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

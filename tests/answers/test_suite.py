@@ -1,7 +1,5 @@
 """Hand-written statements of all kinds have DuckDB's own answers without noise: rows, groups, types, order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

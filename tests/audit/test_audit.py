@@ -1,7 +1,5 @@
 """`dpsql audit` finds planted bugs, finds nothing in sound software, and states what it tried."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

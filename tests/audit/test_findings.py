@@ -1,7 +1,5 @@
 """Contents of a finding: the violated rule of docs/privacy.md, and statements that recreate the same databases."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

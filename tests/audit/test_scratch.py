@@ -1,7 +1,5 @@
 """`dpsql audit --scratch URL`: synthetic tables in an empty PostgreSQL database, and no writes anywhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

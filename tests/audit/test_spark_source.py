@@ -1,7 +1,5 @@
 """A policy on Spark is audited over Parquet files by a local Spark: nothing is found, but a copy of other rows is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

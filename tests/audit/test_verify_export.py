@@ -1,7 +1,5 @@
 """The standalone program's totals of a ledger's charges: pure DP and zCDP, each by its own rules."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

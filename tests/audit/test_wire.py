@@ -1,7 +1,5 @@
 """`dpsql audit --wire`: nothing is found on a sound server, and errors that only a server can make are found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 """A served clinic for all tests that leave it unchanged, one whose server a test starts and stops itself, and the libraries of
 node."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

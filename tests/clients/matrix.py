@@ -3,8 +3,6 @@
 `PYTHONPATH=tests python -m clients.matrix` regenerates the table in docs/bi.md.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar

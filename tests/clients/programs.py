@@ -3,8 +3,6 @@
 Without a program, its tests are skipped with the reason; with `DPSQL_EVERY_CLIENT`, as `.ci/run` sets it, they fail instead.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

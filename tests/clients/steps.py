@@ -1,7 +1,5 @@
 """Clients that are separate programs and print one line of JSON for each step, {"step": NAME, "error": TEXT or null}."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping, Sequence

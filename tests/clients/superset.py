@@ -5,8 +5,6 @@ installed; PICTURE is a file for the picture of a chart that Chromium draws, whi
 with all others, so this is a separate step and no pytest test. Exits with 1 if a step fails.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Real clients against the served clinic: they connect, read the catalog, run queries, and use each client's special features."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os

@@ -1,7 +1,5 @@
 """pgJDBC in its query modes against the served clinic; clients/Steps.java runs the queries."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

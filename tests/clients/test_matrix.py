@@ -1,7 +1,5 @@
 """docs/bi.md lists the steps that the tests with real clients perform."""
 
-from __future__ import annotations
-
 from clients.matrix import COLUMNS, PAGE, _tried, page
 
 

@@ -1,7 +1,5 @@
 """node-pg (with its cursor and its stream) against the served clinic; clients/client.js runs the queries."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

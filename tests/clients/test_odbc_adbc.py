@@ -1,7 +1,5 @@
 """ODBC (psqlODBC in its three fetch modes) and ADBC against the served clinic."""
 
-from __future__ import annotations
-
 import adbc_driver_postgresql.dbapi as adbc
 import pytest
 from support.served_clinic import GROUPED, PASSWORD, Served

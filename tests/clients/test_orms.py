@@ -4,8 +4,6 @@ a parameter, a refusal, a good question after it, and exists(), which asks for a
 Each program of `sources/` prints the steps of its libraries.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pwd

@@ -5,8 +5,6 @@ for the reason that is given, and one after `-- in 18:` has another answer in ve
 statement on the catalogs is also asked in another layout, with other qualifiers and aliases: none is recognised by its text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Numbers of examples: DPSQL_FUZZ multiplies them (default 1), DPSQL_FUZZ_SEED selects other examples."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The rows of a privacy unit depend only on its number, so the database without it is a neighbour.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta

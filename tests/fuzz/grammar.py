@@ -1,7 +1,5 @@
 """Random queries over a policy's tables: mostly well typed, mixed with shapes from `odd_sql`, or with corners of what is accepted."""
 
-from __future__ import annotations
-
 import random
 import string
 

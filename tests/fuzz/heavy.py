@@ -4,8 +4,6 @@ test_limits runs this as a program. It limits memory and processor time of the w
 of each text on one line.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from pathlib import Path

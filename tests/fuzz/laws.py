@@ -4,8 +4,6 @@
 answer is compared with plain DuckDB's. `Broken` reports a violated law.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re

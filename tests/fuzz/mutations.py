@@ -1,7 +1,5 @@
 """Queries of the corpora with a few tokens deleted, repeated, swapped, or taken from another query."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

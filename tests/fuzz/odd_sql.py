@@ -4,8 +4,6 @@
 identifier, y type. Doubled braces stand for themselves.
 """
 
-from __future__ import annotations
-
 EXPRESSIONS = (
     "{e}::{y}", "CAST({e} AS {y})", "TRY_CAST({e} AS {y})", "TRY({e})", "[{e}, {e}]", "[{e}][1]", "[{e}, {e}][1:2]", "({e}).a",
     "{{'a': {e}}}", "{{'a': {e}}}.a", "MAP {{'a': {e}}}", "MAP {{'a': {e}}}['a']", "ROW({e}, {e})", "({e}, {e})", "()",

@@ -4,8 +4,6 @@
 one [dialect, text] of JSON in each line; the output has one line with the counts for each.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

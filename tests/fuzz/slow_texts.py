@@ -4,8 +4,6 @@ A family is a function of a size. Its texts measure how time grows with the leng
 the work.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ DuckDB's.
 The laws are defined in `laws`; they are checked on random queries, mutated queries of the corpora, arbitrary text and odd values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Each law detects its violation: a session is made to violate it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Deliberately heavy texts are answered or refused within limits that the operating system enforces, not a clock in the test."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

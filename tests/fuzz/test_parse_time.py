@@ -1,7 +1,5 @@
 """The time to parse a text grows with its length at most: counted in calls of functions, not in seconds."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

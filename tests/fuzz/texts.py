@@ -1,7 +1,5 @@
 """Random texts that are barely SQL: bytes, Unicode, and single pieces repeated."""
 
-from __future__ import annotations
-
 import random
 
 _WORDS = (

@@ -1,7 +1,5 @@
 """Random values in the places where a client supplies them: options in SET and in OPTIONS (...), and parameters of a driver."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Callable

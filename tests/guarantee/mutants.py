@@ -4,8 +4,6 @@
 is pytest's -k: the smallest selection that must fail.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 REPLAY = "guarantee/test_replay.py"

@@ -6,8 +6,6 @@
 Each bug is a mutant of `mutants.py`, in a copy of the installed package. The owner's command runs in a separate process.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

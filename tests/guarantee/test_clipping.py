@@ -1,7 +1,5 @@
 """Clipping (max_total, max_count): how the engine scales each unit's vector, and how far one unit moves the answer."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Neighbour tests of comparisons: one unit moves the compared sum at most as far as claimed, and in the claimed direction."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

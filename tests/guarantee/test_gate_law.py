@@ -3,8 +3,6 @@
 The test that accepts the claimed scale rejects 0.7 and 1.3 times that scale, so a pass is informative.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -9,8 +9,6 @@ fifth before this one): their function or what it uses in its module, the tests 
 others, one in eighty runs, a different share at each commit; all are applied.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -8,8 +8,6 @@ queries read the same rows as without it.
 pairs.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

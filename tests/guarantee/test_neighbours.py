@@ -4,8 +4,6 @@ At the limit of a huge epsilon the answer equals plain DuckDB's over clamped col
 of exact sums within the claimed L0, L1, L2 and Linf, and within what is charged.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -4,8 +4,6 @@ A shorter version of tests/guarantee/test_replay.py: the inputs of the noise gat
 that an analyst sees differs, and the pairs come near the claims.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

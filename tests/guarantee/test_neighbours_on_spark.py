@@ -3,8 +3,6 @@
 A shorter version of test_neighbours_on_postgresql.py, because Spark plans and compiles each query anew.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

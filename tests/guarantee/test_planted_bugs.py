@@ -4,8 +4,6 @@ Each bug takes seconds of processor time, so there is one for each of the audit'
 run at night.
 """
 
-from __future__ import annotations
-
 import pytest
 from support.effort import by_day
 from support.places import ROOT

@@ -4,8 +4,6 @@ With the gate's outputs fixed, nothing that an analyst sees may differ between n
 more than claimed and charged. The pairs must come near the claims, or they prove little.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from fractions import Fraction

@@ -4,8 +4,6 @@ D' has one unit more than D. By day each query is asked here or in `test_replay.
 and at night in both. For refused queries, `sql/test_refused.py` checks it (`test_refusals_do_not_depend_on_data`).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import pytest

@@ -4,8 +4,6 @@ Pairs that do not reach the claims prove little: a claim that is slightly too sm
 without a unit that reaches its bounds is a failure, and so is a relation of the corpus without a shape.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

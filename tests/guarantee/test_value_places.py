@@ -1,7 +1,5 @@
 """max_values: which distinct values of a unit are counted, and how far one unit moves their number."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

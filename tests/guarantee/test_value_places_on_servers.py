@@ -2,8 +2,6 @@
 collation; under one common order they equal DuckDB's, and so does the answer; and one unit moves their number by at most
 max_values."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import defaultdict

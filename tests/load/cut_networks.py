@@ -9,8 +9,6 @@ every answer was charged, the ledger is valid on both hosts, the other server an
 no query took longer than `LONGEST_SECONDS`.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

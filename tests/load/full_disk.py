@@ -6,8 +6,6 @@ that only this program sees, fills it, and frees it; then it does the same with 
 if a charge, a free answer or a line of a log was lost without a word.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -6,8 +6,6 @@ than the first. Memory rises until the source is reopened and then falls, so the
 at their ends.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re

@@ -4,8 +4,6 @@
 was not charged, the ledger is invalid, a budget was exceeded, or the server did not come back.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -1,7 +1,5 @@
 """Short versions of the load tests that `.ci/nightly` runs for long."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -9,8 +9,6 @@ refused: `sqlstate`, `at` (the text that the caret stands under; not there when 
 In a text <<N*WORD>> stands for WORD N times, with the number in place of every #.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, field

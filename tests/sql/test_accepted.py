@@ -1,7 +1,5 @@
 """Every accepted query is planned with the keys and sensitivities that stand beside it, under entity and row privacy."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Lists of values: x = ANY (list) means what the engine means by it, for NULL, empty lists and lists with NULL."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

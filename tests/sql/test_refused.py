@@ -1,7 +1,5 @@
 """Every refusal has a query: its slug, SQLSTATE and caret; the text says nothing of the data, which is not touched."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Texts that ask the same have the same releases: how a driver writes its parameters does not cost a second charge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations

@@ -1,7 +1,5 @@
 """Whatever numbers are released, everything that is shown of an answer can be computed: nothing fails after the charge."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from functools import lru_cache

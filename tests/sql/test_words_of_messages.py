@@ -1,7 +1,5 @@
 """Notices, EXPLAIN and refusals name what the question or the policy names, never what the plan has named itself."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache

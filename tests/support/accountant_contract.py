@@ -1,7 +1,5 @@
 """Contract tests of accountants. An accountant's suite derives from `AccountantContract` and sets its name."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Calls of every registered aggregate over the table of schemas/policies/numbers.yaml, derived from its registration."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 

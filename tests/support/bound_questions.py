@@ -1,8 +1,6 @@
 """Binding of single parts of queries over the hospital, and short texts that describe relations and expressions for
 comparison."""
 
-from __future__ import annotations
-
 import pytest
 from sqlglot import exp
 

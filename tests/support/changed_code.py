@@ -4,8 +4,6 @@ A function's own syntax tree is compared, together with the trees of all names o
 functions, classes, constants and imports. Code of other modules and docstrings are not compared.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

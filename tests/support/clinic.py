@@ -1,7 +1,5 @@
 """A small clinic in a DuckDB file with a policy, for tests that run the complete pipeline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.database_files import create_database

@@ -1,7 +1,5 @@
 """A small clinic in a folder of its own, and the command line, run in this process or as a separate one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The exact distribution of AboveThreshold's answers, from its definition, in floats: a sum over the threshold's noise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Neighbouring databases for every query of the corpus, each loaded once, and the outputs observed on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Traits of a corpus query (what it requires of an engine, or what its text contains) and small subsets that cover all traits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import fields

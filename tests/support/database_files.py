@@ -1,7 +1,5 @@
 """DuckDB files with which many tests start: each is created once per process, and copied."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache
 from pathlib import Path

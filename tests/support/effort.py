@@ -3,8 +3,6 @@
 A test or case that is too slow for every change is marked `nightly`; `pytest -m nightly` runs these.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Container, Sequence
 from typing import Any, TypeVar

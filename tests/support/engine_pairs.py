@@ -1,7 +1,5 @@
 """The same hospital in DuckDB and in another engine, and the comparison of their exact answers over the corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

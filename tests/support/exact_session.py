@@ -6,8 +6,6 @@ of epsilon that makes the Laplace scale t grid steps, real noise differs from 0 
 largest epsilon that an accountant accepts would leave sums noisy.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

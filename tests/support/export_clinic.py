@@ -1,7 +1,5 @@
 """Small in-memory tables to export, with their own policy and session."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

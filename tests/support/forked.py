@@ -4,8 +4,6 @@ A new interpreter would repeat these imports, about a second of computing for ea
 runs like `python -m MODULE ...` or `python -c CODE ...`, with its own streams, environment, folder, signals and exit status.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Formulas of aggregates over sums with simulated noise: many groups of the same size at once, without an engine."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The clinic served by an engine whose scans end when a test allows it, so that no test depends on a clock."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +42,7 @@ class Gated(DuckDBEngine):
     def interrupt(self) -> None:
         self.interrupted.set()
 
-    def another(self) -> Gated:
+    def another(self) -> "Gated":
         found = super().another()
         found.__class__ = Gated
         assert isinstance(found, Gated)

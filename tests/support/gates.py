@@ -1,7 +1,5 @@
 """Noise gates whose noise a test chooses: none at all, or the same number everywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Questions that call each registered function and operator of constants with literals of its types."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Random queries over the table of `test_answers`, whose answers DuckDB computes exactly, and the comparison of whole answers."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A hospital in a DuckDB file with a policy: two protected tables with public keys, and its exact numbers."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The policy is the same for every kind of source; only the source's column types 
 chooses and values at every edge of what a column can hold. They occur in all of its rows and in no other rows.
 """
 
-from __future__ import annotations
-
 import gzip
 import math
 import random

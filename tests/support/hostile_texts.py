@@ -1,7 +1,5 @@
 """Texts that some medium obeys instead of showing them, and streams that are terminals."""
 
-from __future__ import annotations
-
 import io
 import random
 

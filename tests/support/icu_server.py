@@ -1,7 +1,5 @@
 """A PostgreSQL server with ICU, run from programs installed on the system: the server that pip installs is built without ICU."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 All rows are in cell 1; the other 3,999 cells are groups without rows, so their answers are pure noise.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

@@ -1,7 +1,5 @@
 """JSON Schemas of what programs read, generated from the package's types: `python tests/support/json_schemas.py` writes schemas/."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -3,8 +3,6 @@
 `PYTHONPATH=tests python -m support.ledger_formats` writes one in the current format, for use when the format number changes.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ledgers to test on: SQLite files, and a real PostgreSQL server where the contract asks for both."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Loss of stored releases, as after someone deletes the file next to the ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dpsql.reuse.store import ReleaseNote, ReleaseStore

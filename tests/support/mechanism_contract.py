@@ -1,7 +1,5 @@
 """Contract tests of mechanisms. A mechanism's suite derives from `MechanismContract` and defines its law."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -4,8 +4,6 @@ A *profile* defines the values in every row of a unit; a list holds values that 
 visits (irrelevant under row privacy, where a unit is one row), and `labs` the number of laboratory values per visit.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import re

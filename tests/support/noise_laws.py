@@ -1,7 +1,5 @@
 """Reference distributions of the noise, computed from their definitions, and goodness of fit. Tests only."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable

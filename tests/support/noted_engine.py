@@ -1,7 +1,5 @@
 """A session on the real DuckDB engine that records its queries and the charges that preceded them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Syntax trees of the modules that are shipped, each parsed once per process because several tests walk all of them."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Folders that tests read from: the repository, its tests, and the policies that ship."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]

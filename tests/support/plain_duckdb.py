@@ -1,7 +1,5 @@
 """One in-memory DuckDB shared by all tests of a process that compare with it: creating one takes 20 ms, most queries less."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

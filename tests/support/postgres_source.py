@@ -1,7 +1,5 @@
 """Data on a real PostgreSQL server: a server for a test session, and a world of one policy over one of its databases."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A real PostgreSQL database with the tables, keys, comments and rights that a policy shows, to compare catalogs with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 A new interpreter for each would repeat all imports, a second and a half of computing.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Callable

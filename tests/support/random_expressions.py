@@ -1,7 +1,5 @@
 """Random row expressions over columns of every type, and rows full of values that break naive code."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Random hospitals: a few patients each, with values inside and outside the bounds, missing and unusual ones."""
 
-from __future__ import annotations
-
 import math
 import random
 from datetime import date, datetime, timedelta

@@ -4,8 +4,6 @@ The reference is written by hand for each piece of the grammar and shares no cod
 of the base tables after clamping: NULL for NULL and NaN, otherwise clamped to the policy's bounds.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from typing import Any

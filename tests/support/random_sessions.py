@@ -4,8 +4,6 @@ Rows satisfy the policy's promises (`nullable: false`, `domain`), on which answe
 NaN, infinite or missing.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

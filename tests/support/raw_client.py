@@ -1,7 +1,5 @@
 """A client that sends raw bytes, for behaviour that no driver shows. Its SCRAM follows the RFC and shares no code with dpsql."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Sessions of `dpsql audit` over the hospitals of the corpora, whose tables are replaced before every run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

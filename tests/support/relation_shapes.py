@@ -3,8 +3,6 @@
 The list is derived from the grammar's own tables, so a new production is a new shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, timedelta

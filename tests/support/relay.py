@@ -1,8 +1,6 @@
 """A network between a client and a PostgreSQL server that can be cut or lose all packets, immediately or when given bytes
 pass."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from contextlib import suppress

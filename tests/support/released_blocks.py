@@ -1,7 +1,5 @@
 """Released blocks with real noise: chosen exact numbers, the package's own samplers, and a keyed source of bytes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from fractions import Fraction

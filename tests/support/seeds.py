@@ -1,7 +1,5 @@
 """Seeds of tests over generated cases: `pytest` alone runs the first few, the slow tests half of them, and a nightly run all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A served NAFLD clinic: `dpsql serve` as a separate process, and its owner's view of the ledger."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -42,7 +40,7 @@ class Served:
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
     dataset: str = "nafld"
 
-    def start(self) -> Served:
+    def start(self) -> "Served":
         environment = {**os.environ, "DPSQL_STATE": str(self.state)}
         command = ["-m", "dpsql", "serve", "-p", str(self.policy), "--listen", "127.0.0.1:0", *self.options]
         self.process = Forked(command, env=environment, stderr=subprocess.PIPE)

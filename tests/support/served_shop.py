@@ -1,7 +1,5 @@
 """The web shop of schemas/policies, without rows, served; and a PostgreSQL with the same tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

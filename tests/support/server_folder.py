@@ -1,7 +1,5 @@
 """A folder for the files of a database server."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

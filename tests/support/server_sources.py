@@ -4,8 +4,6 @@ Each kind of column is a type of the policy, a type of the server and SQL texts 
 other people have. An additional person has the others, one after another, in all columns at once.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A second implementation of the samplers, one candidate at a time in exact fractions, from the same random words. Tests only."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable

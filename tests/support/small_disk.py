@@ -1,7 +1,5 @@
 """A file system of a few megabytes that can be filled and emptied, for the rest of a process and its children."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

@@ -4,8 +4,6 @@ It prints one line of JSON, which `tests/unit/engine/spark/test_cluster.py` read
 named by SPARK_CONF_DIR holds the application's settings.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Data in a real Spark application: one application per test run, and a world of one policy over its views."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

@@ -4,8 +4,6 @@ Values beyond the limits of a logical type are included where a writer does not 
 many digits, timestamps beyond any calendar).
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Replacement of one expression, or of a few consecutive statements, in a function, as syntax trees regardless of the text's
 layout."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Patients with unequal numbers of visits and values that are hard to order: duplicates, NULLs, both zeros and NaN."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An answer whose rows and error bars a test chooses, so that the expected output of front ends is known in advance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -4,8 +4,6 @@ The changes are systematic: every node of a plan has a list of variants (another
 each with the name of its kind. `wrong_plans` takes a few of each kind, chosen by a seed.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace

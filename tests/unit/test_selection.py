@@ -1,7 +1,5 @@
 """Test files that are not imported because the selection would run none of their tests."""
 
-from __future__ import annotations
-
 import pytest
 from conftest import ANNEX_FILES, SLOW_FILES, STATISTICAL_FILES, TESTS, left_out, markers_of
 

@@ -1,7 +1,5 @@
 """Python libraries against a served clinic: one line of JSON for each step, {"step": "LIBRARY: STEP", "error": text or null}."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

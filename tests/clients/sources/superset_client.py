@@ -4,8 +4,6 @@
 clinic comes from PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE; PICTURE names a file for the picture of a chart with bands.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A new aggregate needs one registration: it answers through `dpsql.connect` and inherits every contract test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

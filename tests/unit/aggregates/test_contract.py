@@ -1,7 +1,5 @@
 """Contract tests of every registered aggregate, whoever adds it: the tests read the registry."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Expressions that may be NULL in some rows: rows without a value are in counts of rows and in no sum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

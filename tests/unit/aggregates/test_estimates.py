@@ -1,7 +1,5 @@
 """Estimates err less than ratios of noisy sums if the noise is large, and equal those ratios if it is small."""
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np

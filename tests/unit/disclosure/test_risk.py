@@ -1,7 +1,5 @@
 """Exact figures of disclosure risk compared with their definitions, computed row by row in Python."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """`dpsql check` names what may fail at a value, and `dpsql check --scan` finds the rows at which it does, on every engine."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A copy extended with the rows of new files equals the copy of all rows, and any other change is detected."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

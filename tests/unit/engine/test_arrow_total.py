@@ -1,7 +1,5 @@
 """Arrow values that DuckDB cannot read become NULL individually; all others stay unchanged."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Texts are equal when their bytes are, and generated SQL means the same, under any settings of a source or connection."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path

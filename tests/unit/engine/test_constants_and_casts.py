@@ -1,8 +1,6 @@
 """Constants and guarded casts of the texts for PostgreSQL and Spark: DuckDB reads the same value, and a value outside of a type is
 NULL and no error. Their own servers read them in `test_functions` and `test_engine` of each engine."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """DuckDB satisfies the engine contract, over a file and over a connection given in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The contribution index changes no answer, is never stale, and is whole or absent."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

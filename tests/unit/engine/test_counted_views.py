@@ -4,8 +4,6 @@ A threshold of an earlier version would be worse than an outdated copy: a person
 number of rows of theirs would stay.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

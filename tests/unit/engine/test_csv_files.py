@@ -1,7 +1,5 @@
 """The files of a table form one dataset of texts; unreadable or differing files are refused by the table's name."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

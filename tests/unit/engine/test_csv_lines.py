@@ -1,7 +1,5 @@
 """No byte of a line changes how another line is read, whatever the bytes, the blocks and the dialect."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections import Counter

@@ -1,8 +1,6 @@
 """Properties of the SQL of every engine: a function's arguments repeated at most as declared, bounded length, NULL without
 arguments."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """After a person was erased from the source no prepared copy contains them, and the owner is told what remains."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

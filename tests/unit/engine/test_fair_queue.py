@@ -1,7 +1,5 @@
 """Places are granted to askers in turn."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

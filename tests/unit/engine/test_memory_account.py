@@ -1,7 +1,5 @@
 """Bytes are counted in an account and in all that it is part of, none is lost, and no bound is passed."""
 
-from __future__ import annotations
-
 import random
 import threading
 

@@ -1,8 +1,6 @@
 """Texts with NUL, and bytes that are not text, in Parquet files: DuckDB (from a prepared copy) and Spark count the same rows, as
 values, as group keys and as keys of persons."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An engine of another distribution: found by its entry point, loaded only for a policy that names it, and held to the contract."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

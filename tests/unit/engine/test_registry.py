@@ -1,7 +1,5 @@
 """Engines are opened by the source's scheme alone, and no module outside engine/ names one."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from pathlib import Path

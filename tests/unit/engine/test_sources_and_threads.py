@@ -3,8 +3,6 @@
 These tests do not wait: the other thread's work is done by the same thread, at the step where it would interfere.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Types of real databases: what a column means in the policy's types, on every engine that stores it, compared with Python."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import itertools

@@ -1,7 +1,5 @@
 """All threads of a process share the thread that interrupts statements past their time."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading

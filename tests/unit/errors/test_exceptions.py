@@ -1,7 +1,5 @@
 """The register of messages: what the table of docs/refusals.md may contain."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpsql.errors.exceptions import (

@@ -1,7 +1,5 @@
 """Estimates from randomised rows are unbiased, have bars that hold, are consistent, and are refused where they would be wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product

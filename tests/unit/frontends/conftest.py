@@ -1,7 +1,5 @@
 """Fixtures of all front ends: a clinic in a folder, the command line run in this process, and a served clinic."""
 
-from __future__ import annotations
-
 from support.clinic_folder import bare_clinic, clinic, dpsql
 from support.served_clinic import own_clinic, served
 

@@ -1,7 +1,5 @@
 """The command line for people and scripts: formats, exit status, streams, Ctrl-C, broken pipes, no tracebacks."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import json

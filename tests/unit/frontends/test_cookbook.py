@@ -1,7 +1,5 @@
 """The cookbook: every query runs on the demo, and the page's statements about the outcome are true."""
 
-from __future__ import annotations
-
 import re
 import statistics
 from pathlib import Path

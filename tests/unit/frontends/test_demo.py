@@ -1,7 +1,5 @@
 """The first minute: the demo answers at both levels, and repeats answers from the same ledger without charge."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Failures planted after the charge: every door turns them into one fault that says that the charge stays and quotes nothing, and
 the custodian's log holds the reason under its incident."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

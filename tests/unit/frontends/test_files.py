@@ -1,7 +1,5 @@
 """Files that people name: replaced as a whole or not at all, private where asked for, and errors that name them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page for newcomers: its examples work on the demo, and its budgets are correct."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A connection in a process that forks (gunicorn, multiprocessing): a child is told to open its own connection, and ends
 normally."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

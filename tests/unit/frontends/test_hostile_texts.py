@@ -4,8 +4,6 @@ The products are read by real parsers: of HTML, XML, CSV and JSON. A terminal ob
 none but the ends of its own lines.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Commands for the life cycle of a ledger: backup, restore, adopt, head, a second budget."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Answers as text: error bars never claim too much, and no cell of the data controls a terminal or breaks a format."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

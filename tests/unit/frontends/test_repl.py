@@ -1,7 +1,5 @@
 """The prompt, at a terminal (through pexpect) and with piped input."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -3,8 +3,6 @@
 When a message changes, rewrite its file by hand and read it aloud.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable

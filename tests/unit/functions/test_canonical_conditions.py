@@ -1,7 +1,5 @@
 """A condition and its canonical form have the same value on every row, and texts that mean the same have one form."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import date, timedelta

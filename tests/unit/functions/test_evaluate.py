@@ -1,7 +1,5 @@
 """evaluate() in Python and the SQL for DuckDB agree on every function and on random trees; no data raises an error."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

@@ -1,7 +1,5 @@
 """Claims about an expression hold for every row within the declared facts: interval, NULL, and public keys."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,7 +1,5 @@
 """Candidates of a column: for each value there is one that every use of the column treats alike."""
 
-from __future__ import annotations
-
 import math
 import random
 from datetime import date, datetime, timedelta

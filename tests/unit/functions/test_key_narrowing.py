@@ -5,8 +5,6 @@ Sound: a removed value is the key of no row for which the conditions are true, i
 and bounds. Useful: for plain conditions exactly the keys of rows within the bounds remain.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

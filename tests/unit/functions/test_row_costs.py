@@ -1,7 +1,5 @@
 """The bound on the cost of a row: every function has one, it grows with texts and programs, and anything beyond it is refused."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

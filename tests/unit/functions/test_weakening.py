@@ -1,7 +1,5 @@
 """Conditions of which a part is unknown: the weakened condition is true wherever the condition can be."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Ledgers in SQLite files and on a real PostgreSQL server."""
 
-from __future__ import annotations
-
 from support.ledger_homes import home, postgres, postgres_home, sqlite_home
 
 __all__ = ["home", "postgres", "postgres_home", "sqlite_home"]

@@ -1,7 +1,5 @@
 """Backups made during charges, and restored so that nothing that may have been spent is forgotten."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import threading

@@ -4,8 +4,6 @@ Somebody who edits the ledger without the key is met in `test_tamper`; here the 
 say is all that can be wrong with them.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A checkpoint shortens the opening of a long ledger, and changes nothing that opening it finds."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Clocks that jump: no window is opened by one, and the owner's word repairs what one did; each window is spent once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date, timedelta
 

@@ -1,7 +1,5 @@
 """kill -9 in every window: spent is never below answered, and no true ledger is refused afterwards."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

@@ -1,7 +1,5 @@
 """Storage failures: a clear fault, nothing lost, nothing answered uncharged."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

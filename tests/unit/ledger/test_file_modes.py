@@ -1,7 +1,5 @@
 """Files and folders that others may change are refused; where nothing can be written, the owner can still inspect the ledger."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Simultaneous charges of several threads: one transaction, and an outcome for each."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Contract tests of the ledger, on SQLite and on PostgreSQL."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """A head on another machine reveals that ledger and state directory were both reset to an earlier state."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

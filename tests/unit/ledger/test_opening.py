@@ -1,7 +1,5 @@
 """Opening a ledger: it is created only on request, never in place of a missing one, and a crash during creation is repaired."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outcomes are written with the next charge, by readers, at the end and after a second, and never delay a charge."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -24,7 +22,7 @@ FORK = multiprocessing.get_context("fork")
 class NoTimer:
     """A substitute for the thread that writes waiting outcomes: it is started here but never fires on its own."""
 
-    made: list[NoTimer]
+    made: list["NoTimer"]
 
     def __init__(self, seconds: float, fire: Any) -> None:
         assert seconds == outcomes.LATEST_SECONDS

@@ -1,7 +1,5 @@
 """A ledger with charges keeps its privacy unit, unless the owner orders otherwise, which is recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Records of the ledger: permitted requests, scopes and amounts, and lossless writing of amounts and ids."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

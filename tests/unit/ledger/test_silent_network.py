@@ -1,7 +1,5 @@
 """A network to the ledger that loses every packet and ends no connection: charges fail in bounded time, and no one else waits."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

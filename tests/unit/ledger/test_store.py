@@ -1,7 +1,5 @@
 """The store of a ledger in a SQLite file: writes are whole or absent, failures are faults, and no missing file is recreated."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading

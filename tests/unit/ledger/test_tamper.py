@@ -1,7 +1,5 @@
 """Edited, reordered, truncated, outdated and foreign ledgers are detected by verify and refused when opened."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Budget windows in the ledger: each is spent once, whatever clocks and processes do, and a restored ledger forgets none."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

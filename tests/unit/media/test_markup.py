@@ -1,7 +1,5 @@
 """What is filled into a template is text, whatever it contains."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 from hypothesis import given

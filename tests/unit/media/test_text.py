@@ -1,7 +1,5 @@
 """Text of each medium is harmless there, and says which characters it had."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

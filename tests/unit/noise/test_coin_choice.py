@@ -1,7 +1,5 @@
 """The sampler of permute-and-flip has exactly its law: single coins, runs of coins, distant coins, and the choice among heads."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction

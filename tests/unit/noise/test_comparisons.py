@@ -1,7 +1,5 @@
 """Comparisons through the installed gate follow the law of the definition, and that of no other scale."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Multivariate Laplace noise: one W per vector, exact draws, and the guarantee that its rho bounds."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The choice of a frequent cell has exactly the law of the exponential mechanism over counts, for any histogram."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext

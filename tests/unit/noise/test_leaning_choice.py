@@ -1,7 +1,5 @@
 """The sampler of leaning choices has exactly their law."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

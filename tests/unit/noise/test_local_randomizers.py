@@ -1,7 +1,5 @@
 """Samplers of local randomizers follow their laws, and not those at 0.7 or 1.3 times the epsilon."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

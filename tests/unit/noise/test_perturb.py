@@ -1,7 +1,5 @@
 """The noise gate: which cells are measured, in which order, with which noise, and that nothing exact gets out."""
 
-from __future__ import annotations
-
 import datetime
 import gc
 import pickle

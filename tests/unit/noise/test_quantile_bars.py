@@ -1,7 +1,5 @@
 """Ends of error bars of quantiles: the exact quantile is between them with the stated probability, whatever the data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product

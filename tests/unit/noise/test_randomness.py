@@ -1,7 +1,5 @@
 """Words have the requested width, and coins have exactly their stated probabilities."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The choice of a cell near a quantile has exactly the law of the exponential mechanism, for any histogram."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Histograms by group at the noise gate: the engine's result is assigned to the groups of the answer, then the choice is made."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any

@@ -1,8 +1,6 @@
 """Several quantiles of one histogram, chosen recursively: their joint law costs what is charged, and repeated values distort
 none."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The samplers draw exactly from their stated laws, from any source, in any process."""
 
-from __future__ import annotations
-
 import math
 import os
 from fractions import Fraction

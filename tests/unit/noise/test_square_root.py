@@ -1,8 +1,6 @@
 """Noise by the square root of the matrix of running totals: its exact integers, its law, and the guarantee that its rho
 bounds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

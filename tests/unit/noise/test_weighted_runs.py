@@ -1,7 +1,5 @@
 """Runs of cells: where the gaps of a histogram are, which run a uniform number means, and which of its cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction

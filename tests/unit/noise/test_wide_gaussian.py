@@ -1,7 +1,5 @@
 """Gaussians of deviations up to 2**27: proposed and accepted candidates have exactly their probabilities."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

@@ -4,8 +4,6 @@ The double is a valid measurement: the value with the fewest rows, by the expone
 every h(c) in one direction, as for the most frequent value, so it has the same proof and price.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Facts of columns and interval arithmetic: domains are listed completely, and each interval is the hull of all its values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date, datetime
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Plans as texts: they name stored releases, so they are the same in every version and every process."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from datetime import date

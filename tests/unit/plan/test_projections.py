@@ -1,7 +1,5 @@
 """A projection below a block says only what its names stand for: the block is the same over what they stand for."""
 
-from __future__ import annotations
-
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.origins import without_projections

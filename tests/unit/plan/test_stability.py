@@ -1,8 +1,6 @@
 """Stability, the number of rows of each relation that one unit moves, by hand and by brute force over small joins, and its
 assumptions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from cProfile import Profile
 from dataclasses import replace

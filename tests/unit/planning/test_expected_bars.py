@@ -1,7 +1,5 @@
 """Targets and EXPLAIN refer to the bars of outputs: the answer has the bars promised before data was touched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Questions about public values: DuckDB's answers are those of the functions' meaning; other engines share some functions only."""
 
-from __future__ import annotations
-
 import random
 from datetime import date
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """SUMMARIZE: one private profile of a table, at one price, through the same path as any question."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

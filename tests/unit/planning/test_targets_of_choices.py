@@ -1,7 +1,5 @@
 """`dp.target_error` of quantiles and most frequent values: a number of rows of rank in the worst case, at the least epsilon."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Queries measured jointly: never more expensive than one by one, each block once, and shares that follow the objective."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dp.max_total = auto`: the bound on a unit's sums is chosen first, and both steps form one query with one price."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`dp.max_values = auto`: the number of values per unit is chosen first, and both steps form one query with one price."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path

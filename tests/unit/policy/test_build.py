@@ -1,7 +1,5 @@
 """Contents of an accepted policy: exact values, defaults, the path to the privacy unit, addresses, its version."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from datetime import date, datetime
 from fractions import Fraction

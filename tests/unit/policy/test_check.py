@@ -1,7 +1,5 @@
 """Every error in a policy is refused with its place in the file, and a valid policy is not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

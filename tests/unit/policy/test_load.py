@@ -1,7 +1,5 @@
 """For any file content, the reader returns problems or a policy, and never raises an exception."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from fractions import Fraction

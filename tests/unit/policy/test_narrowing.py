@@ -1,7 +1,5 @@
 """Policy changes that a running server may adopt: those that promise no less than before."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

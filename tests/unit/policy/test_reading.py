@@ -3,8 +3,6 @@
 The tables below name every field of the policy's dataclasses, so that a new field fails the test until its row is written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The policy's text to a tree of texts: nothing is guessed, nothing wins silently, and what YAML can do beyond that is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

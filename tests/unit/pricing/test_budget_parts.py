@@ -1,7 +1,5 @@
 """A query's budget is divided evenly over its measurements, each part buys noise within it, and delta goes where it is needed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

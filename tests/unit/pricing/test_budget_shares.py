@@ -1,7 +1,5 @@
 """Tiles share a budget: never more than they have, and with the errors that theory predicts for known shapes."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ARG_MAX and ARG_MIN as measurements: each row's cell stands in the order of its value, then of its key, and a key costs its part."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta

@@ -1,8 +1,6 @@
 """Squares of pairs that share each row: contributions of a row to all nine sums, which terms share, the price, and the law of the
 results."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

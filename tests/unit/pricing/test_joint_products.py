@@ -1,8 +1,6 @@
 """Products of pairs that share each row: contributions of a row to all of them, which terms share, the price, and the law of the
 results."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sums that share each row: contributions of a row to all of them, which terms share, the price, and the law of the results."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Least squares over tiles, part by part, compared with least squares over the whole matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

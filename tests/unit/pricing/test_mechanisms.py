@@ -1,7 +1,5 @@
 """`mechanisms` of a policy: what needs a rare mechanism that is left out is refused before its charge, and nothing else changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Each option accepts its permitted values and no others, respects the policy's limits, and is shown as it would be set."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any

@@ -6,8 +6,6 @@ answered over a database that differs in what does not exist for the analyst (hi
 filter): its exact sums must be the same.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Quantiles as measurements: the grid that bounds and groups give, and what the number of a cell stands for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any

@@ -1,8 +1,6 @@
 """Tables by wider and wider ranges of an ordered key: their number, their rows, their price, and the accuracy of running
 totals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The count that admits private keys: that of the rows, released anyway, or one of the units, paid for separately."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sharing follows the errors of what is shown: no number is worse than its own split of the budget, whatever stands beside it."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Tables measured jointly: which ones, over which rows, and what each may spend."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path

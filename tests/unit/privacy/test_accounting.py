@@ -1,7 +1,5 @@
 """Exact sums, conversions that err on the safe side, and refusal of infinite losses."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

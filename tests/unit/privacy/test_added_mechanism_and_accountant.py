@@ -3,8 +3,6 @@
 Each double is valid: it has a law, a price and a proof, and passes the contract tests of its interface.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Losses are exact fractions that add up, and numbers are read and written without change."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

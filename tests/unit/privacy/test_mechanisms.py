@@ -1,7 +1,5 @@
 """Prices of the additive mechanisms compared with those that other systems compute for the same noise."""
 
-from __future__ import annotations
-
 import sys
 from fractions import Fraction
 from math import comb, exp, inf, log

@@ -1,7 +1,5 @@
 """Pure privacy in zCDP: the exact rate of a randomised bit, and the inverse."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

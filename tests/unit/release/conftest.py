@@ -1,7 +1,5 @@
 """One sandbox for all tests of this folder, as in a running process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Statements whose memory or time the engine does not bound run in a process that the kernel bounds."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Estimates are the same number in every path to an answer, and bars are those of the plain ratio."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

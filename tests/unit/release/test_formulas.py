@@ -1,7 +1,5 @@
 """Formulas mean the same in SQL and in vectors, and keep their meaning when they are written over other terms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

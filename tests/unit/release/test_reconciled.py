@@ -1,7 +1,5 @@
 """Released tiles after least squares: the coverage of their bars, and the joint law of their replicates."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

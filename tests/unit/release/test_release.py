@@ -1,7 +1,5 @@
 """Remainders over released blocks: rows, order, DP_ functions, lineage, positions of error bars, the Release object."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 from typing import Any

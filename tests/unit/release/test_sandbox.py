@@ -1,7 +1,5 @@
 """The sandbox alone: operations that its configuration stops, limits, isolation, types."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

@@ -1,7 +1,5 @@
 """The shape of an answer: what touches a bound, what is unknown, and how far chosen numbers may be off, at every door."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A remainder written so that no value fails: rows that have a value keep it, and those that have none are NULL."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """Fixtures: each test has a separate folder with data, policy, ledger and the ledger's state directory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

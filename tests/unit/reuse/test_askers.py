@@ -1,7 +1,5 @@
 """Data of one asker are not available to others: unshared releases, and request ids."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path

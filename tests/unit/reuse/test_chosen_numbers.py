@@ -1,7 +1,5 @@
 """Quantiles and most frequent values from stored releases: the stored numbers, only for the same rows and cells."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpsql.release.release import Release

@@ -1,7 +1,5 @@
 """Answers computed from stored releases: sums of released numbers, with error bars that hold, and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

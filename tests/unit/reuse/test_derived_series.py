@@ -3,8 +3,6 @@ rows.
 
 The noise of its cells is not independent, so bars use its covariance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path

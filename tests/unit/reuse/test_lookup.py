@@ -1,7 +1,5 @@
 """A paid release is never charged again: across queries, analysts, processes, restarts and retries."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

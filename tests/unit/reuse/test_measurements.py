@@ -1,8 +1,6 @@
 """Stored numbers other than sums: each kind is read back as it was written, and answers only the same number over the same
 rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Stored releases that must not answer: differently capped rows, and noise with an unknown law."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

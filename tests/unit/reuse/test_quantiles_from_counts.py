@@ -1,7 +1,5 @@
 """Stored counts of each value answer its quantiles for free: which ones, and with what rank error."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Texts of questions: kept for the owner through every door, bounded, and removed so that their bytes are gone."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

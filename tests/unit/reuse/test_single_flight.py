@@ -1,7 +1,5 @@
 """Measuring locks: who holds one, and what their counters prove about the time since the store was read."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stored releases: whole or absent, authenticated, shared by processes; the first release under a key remains."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import multiprocessing

@@ -1,7 +1,5 @@
 """Answers from a stored pair of columns: statistics of either column and counts, over the same rows and no others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

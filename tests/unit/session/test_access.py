@@ -1,7 +1,5 @@
 """Hidden parts of a policy do not exist for the analyst, and the rest is the same as for everyone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

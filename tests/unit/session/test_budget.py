@@ -1,7 +1,5 @@
 """Budgets of a session: the accounts that a charge must fit, and the remaining budget in numbers and words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 

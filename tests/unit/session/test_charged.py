@@ -1,8 +1,6 @@
 """The order of every charge, and failures planted at each of its steps: whatever fails, the asker learns whether the charge stays
 and nothing else, and the custodian's log holds the reason."""
 
-from __future__ import annotations
-
 import ast
 import logging
 import re

@@ -1,7 +1,5 @@
 """Notices of EXPLAIN about values that the policy's bounds change, in sums, means and choices among values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The parts of a session: the accounts that its charges must fit over successive windows, and the effects of another policy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from datetime import date

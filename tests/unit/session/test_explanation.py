@@ -1,7 +1,5 @@
 """EXPLAIN in a few lines, and prices as parts of a budget: equal in all front ends, and equal to the charge."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

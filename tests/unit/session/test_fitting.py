@@ -1,7 +1,5 @@
 """A question that does not fit the budget is told what would fit, in numbers that people read."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path

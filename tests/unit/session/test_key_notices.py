@@ -1,7 +1,5 @@
 """The rows that the groups of an answer represent: those without a value, and those whose value a key's bounds change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Groups with too few privacy units by noisy count are not shown: dp.min_units and per_query.min_units."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

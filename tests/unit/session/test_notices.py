@@ -1,7 +1,5 @@
 """Notices about rows that noise selected: in stages, and private keys that are not shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every option of docs/options.md changes something that an analyst sees, so none is ignored."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

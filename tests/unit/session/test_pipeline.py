@@ -1,7 +1,5 @@
 """The order of steps in every answer, observed from outside: which functions are called, and when."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The times of answers, and the effect of an analyst's action on a scan: the times are fixed, and the scan continues."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

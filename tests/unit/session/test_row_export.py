@@ -1,8 +1,6 @@
 """Exports of randomised rows: priced by the number of rows that a unit may have, charged before data is touched, refused for
 free."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path

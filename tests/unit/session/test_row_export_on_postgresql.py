@@ -1,7 +1,5 @@
 """Exports read a PostgreSQL server like DuckDB: the same rows at a huge epsilon, and the same refusals before the charge."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from math import inf

@@ -1,7 +1,5 @@
 """The order of steps: plan, price, reserve, touch data, noise, store, answer; and the state after a step fails."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os
@@ -157,7 +155,7 @@ def test_an_unknown_analyst_gets_nothing(policy: Path) -> None:
     assert caught.value.slug == "analyst_unknown"
 
 
-def _ask(path: str, start: int, count: int, queue: multiprocessing.Queue[int]) -> None:
+def _ask(path: str, start: int, count: int, queue: "multiprocessing.Queue[int]") -> None:
     answered = 0
     with open_session(path, analyst="research") as session:
         for number in range(start, start + count):

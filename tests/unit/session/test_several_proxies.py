@@ -1,7 +1,5 @@
 """Two `dpsql serve` processes with separate state directories, one ledger on a real PostgreSQL server, one budget."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

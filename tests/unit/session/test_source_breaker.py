@@ -1,7 +1,5 @@
 """A failing source is charged for once, and not by every later query."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

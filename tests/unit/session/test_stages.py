@@ -1,8 +1,6 @@
 """Results of one private block inside a later one: the order of reservations, the names of stored releases, the state when a
 stage fails, and what is known before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Watches: what is charged and when, what ends a run, and what is refused before any charge."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Renewing budgets: the calendar, the window of a query, and the information in each front end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

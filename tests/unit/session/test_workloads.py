@@ -1,7 +1,5 @@
 """Tables measured jointly, from an analyst's view: consistent answers, bars, EXPLAIN, notices, and repeated answers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """No argument is ignored: one more than DuckDB's own catalog permits is refused, over rows and over results."""
 
-from __future__ import annotations
-
 import duckdb
 import pytest
 import sqlglot

@@ -1,7 +1,5 @@
 """Refusals suggest how to write the intended query, and the suggestion is answered."""
 
-from __future__ import annotations
-
 import pytest
 from sql.test_refused import worlds
 

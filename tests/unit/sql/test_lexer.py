@@ -1,7 +1,5 @@
 """A text is tokenized once, in one place, and later stages receive correct positions."""
 
-from __future__ import annotations
-
 import ast
 import re
 

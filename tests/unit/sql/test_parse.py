@@ -1,7 +1,5 @@
 """A text becomes one statement of a kind that dpsql knows, or a refusal with its position, for any content."""
 
-from __future__ import annotations
-
 import enum
 from datetime import date, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The only door to the parser: equal trees, and a number of steps in proportion to the length of a text."""
 
-from __future__ import annotations
-
 import re
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables in schemas, over a DuckDB file with schemas: queries name them by dataset, schema and name, and in no other way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Locks exclude each other and end with their process; private files are new, complete and closed to others."""
 
-from __future__ import annotations
-
 import os
 import random
 import stat

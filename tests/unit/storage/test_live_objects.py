@@ -1,7 +1,5 @@
 """The objects of a kind in a process, read while other threads create more of them."""
 
-from __future__ import annotations
-
 import gc
 import platform
 import subprocess

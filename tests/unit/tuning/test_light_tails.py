@@ -1,7 +1,5 @@
 """Many tunings of a light tail through the real pipeline: none recommends an absurd bound, and the error bars of biases hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`dpsql fit`: planted wrong bounds, domains and caps are found, one person moves each histogram by one, and noise is as claimed."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Advice on SAMPLE_AGGREGATE: free, from public parameters, with the same numbers as EXPLAIN."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

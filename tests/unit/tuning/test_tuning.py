@@ -1,7 +1,5 @@
 """Tuning: a query like any other (priced first, sensitivity 1, noise of the claimed scale), with good advice."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

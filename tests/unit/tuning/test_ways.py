@@ -1,7 +1,5 @@
 """The best way of bounding a SUM: the law of a chosen bound, its expected error compared with measurements, and few units."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The engine alone: deadlines, closing under load, and cached parsed texts."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Iterator

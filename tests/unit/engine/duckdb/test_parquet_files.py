@@ -6,8 +6,6 @@ both orders; for questions, for their conditions, and for `dpsql prepare --copy`
 without a row, the same cells are read.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """dpsql reopens its DuckDB database after many queries: nothing that a query can observe changes."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

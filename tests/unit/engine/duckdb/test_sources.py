@@ -1,7 +1,5 @@
 """Whole queries over real sources: no row changes how others are read, and an unavailable source costs nothing."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from collections.abc import Callable

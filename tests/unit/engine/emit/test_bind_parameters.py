@@ -1,7 +1,5 @@
 """Queries that differ only in the constants of comparisons are one text for the engine, with the values as parameters."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """The rows that a unit keeps depend only on its own rows, whatever other rows exist, in any order and with any number of
 threads."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from dataclasses import replace

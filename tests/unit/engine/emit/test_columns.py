@@ -1,7 +1,5 @@
 """Columns of each relation, keys under which equal rows are bitwise equal, and the condition for public groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

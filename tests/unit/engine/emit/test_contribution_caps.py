@@ -1,7 +1,5 @@
 """The rows that contribution bounds keep differ between units, so that no value is lost for all units at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

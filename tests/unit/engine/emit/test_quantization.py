@@ -1,7 +1,5 @@
 """The integer that the engine adds for a row equals Python's and never exceeds the magnitude for which the noise is scaled."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Statistics of samples equal DuckDB's over the same rows, are total, and are bitwise equal in every order of rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A PostgreSQL server that has become unreachable, or whose table another session has locked: queries end in bounded time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path

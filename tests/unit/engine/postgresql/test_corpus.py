@@ -1,7 +1,5 @@
 """Accepted queries of the corpus have the same exact rows on PostgreSQL as on DuckDB, or are refused with their reason."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

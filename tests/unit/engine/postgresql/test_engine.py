@@ -1,7 +1,5 @@
 """PostgreSQL satisfies the engine contract on a real server; awkward data are counted correctly; its errors quote nothing."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import threading

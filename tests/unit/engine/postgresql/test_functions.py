@@ -1,7 +1,5 @@
 """Row functions on a real PostgreSQL server agree with `evaluate`, and no data raises an error."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """On a PostgreSQL server with ICU, whose columns treat upper and lower case as equal, no answer changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

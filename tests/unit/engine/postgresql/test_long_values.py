@@ -1,7 +1,5 @@
 """Values of any length are read: no row of a person makes a question fail because PostgreSQL's texts end at a gigabyte."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

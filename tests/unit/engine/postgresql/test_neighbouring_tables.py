@@ -1,8 +1,6 @@
 """No value of a column decides whether a question is answered by PostgreSQL: sources with and without one person differ in noise
 alone, for every type that a policy may name and values at each limit."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """Prepared copies on a PostgreSQL server: the same answers with and without them, one transaction, and no copy of other data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Spark with separate executors: queries are answered as in one process, and killing an executor while a query runs costs at most
 that query, once."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ Spark compiles every query anew, so the queries are those that cover every group
 (`support.corpus_traits`). The nightly run compares all of them, and under row privacy as well; by day PostgreSQL has those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from typing import Any

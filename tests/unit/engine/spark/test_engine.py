@@ -1,7 +1,5 @@
 """Spark satisfies the engine contract in a real application; awkward data are counted correctly; its errors quote nothing."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

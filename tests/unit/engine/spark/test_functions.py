@@ -1,7 +1,5 @@
 """Row functions in Spark agree with `evaluate`, and no data raises an error."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,8 +1,6 @@
 """No value of a column decides whether a question is answered by Spark: sources with and without one person differ in noise
 alone, for every type of Spark and of Parquet files that a policy may name, alone and in pairs of files, with values at each limit."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """Footers of Parquet files: types that differ between files are found before a charge, for files, views and tables of a catalog."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Copies that Spark stores as folders of Parquet files: the same answers with and without them, and copies that are whole or
 absent."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -1,7 +1,5 @@
 """The smallest engine from outside: `tiny://FILE` reads a DuckDB file beside the policy. Its entry point names `ENGINE`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb

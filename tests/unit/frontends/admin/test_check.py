@@ -1,8 +1,6 @@
 """`dpsql check` reports all problems of a policy with their lines, and over servers the reason of a fault, as the custodian's
 log does."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """`dpsql init` as a conversation, with answers from a file or typed: it writes a policy that `dpsql check` accepts."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

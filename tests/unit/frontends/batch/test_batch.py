@@ -1,7 +1,5 @@
 """`dpsql run`: the whole batch fits the budget or nothing runs, and no crash makes it pay twice."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """`dpsql run` over folders: names of results, refused statements that stop only themselves, error bars, a summary."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

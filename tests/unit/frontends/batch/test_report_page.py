@@ -1,8 +1,6 @@
 """`dpsql run --report`: the page shows the contents of the run's folder, from this run and its data, and nothing from an earlier
 run."""
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """`dpsql erase`: bytes of what it removes are in no file, whatever database the ledger has; the rest, and all charges, stay."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """`dpsql export` and `dpsql estimate` from a user's view."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

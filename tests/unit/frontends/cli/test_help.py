@@ -1,7 +1,5 @@
 """`dpsql help`: the installed package shows every page of docs/, and hints name existing pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """`dpsql plan` and `dpsql run --workload`: a joint measurement is shown for free and charged once."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

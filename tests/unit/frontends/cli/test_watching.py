@@ -1,7 +1,5 @@
 """`dpsql watch` and `connection.watch` from a user's view."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """The resources that one client can take from the server are bounded: settings, savepoints, sockets before login, password
 guesses."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

@@ -4,8 +4,6 @@ The queries are those of Metabase 0.50 and later (its driver for PostgreSQL: tab
 Grafana 8 to 12 (version, tables and columns of the query editor), rewritten by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

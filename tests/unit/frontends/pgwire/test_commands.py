@@ -1,7 +1,5 @@
 """Commands of the wire are read from tokens: the objects that they name, and the position of the query inside them."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpsql.errors.exceptions import Refusal

@@ -1,7 +1,5 @@
 """COPY TO STDOUT writes rows in PostgreSQL's text, CSV and binary formats so that they read back as the same values."""
 
-from __future__ import annotations
-
 import csv
 import io
 import struct

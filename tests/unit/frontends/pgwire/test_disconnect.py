@@ -1,8 +1,6 @@
 """When a client disconnects, waiting for its query ends: a charged query is still measured and stored, and one that has not begun
 is not charged."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Values on the wire compared with a second implementation (psycopg's), and invalid parameters."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any

@@ -4,8 +4,6 @@ Each front end has its own copy of one clinic, with the same key choosing which 
 noise comes from one seed. Every query has its own connection.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One user's heavy queries keep no one else waiting: neither free answers, nor a first query, nor short texts."""
 
-from __future__ import annotations
-
 import struct
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The server's limits: clients that are silent, slow or too many are disconnected, and others are served meanwhile."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

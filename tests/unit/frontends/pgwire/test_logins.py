@@ -1,7 +1,5 @@
 """Logins are in a file that only its owner can read, take effect when it changes, and reveal to no one who has a login."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

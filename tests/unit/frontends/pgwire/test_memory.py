@@ -1,7 +1,5 @@
 """What the server keeps for its clients is counted and bounded, and is free again as soon as nobody can fetch it."""
 
-from __future__ import annotations
-
 import random
 import re
 import socket

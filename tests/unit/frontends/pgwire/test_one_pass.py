@@ -1,7 +1,5 @@
 """The wire reads a text once for each dialect whose parser reads it, however often it is described, bound and executed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

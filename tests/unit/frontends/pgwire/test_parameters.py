@@ -1,8 +1,6 @@
 """A parameter without a declared type has the type of the value that it is compared with, and values become the literals they
 denote."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """The protocol byte by byte: when queries are charged, portals, errors, transactions, cursors, COPY."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

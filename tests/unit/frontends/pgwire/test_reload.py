@@ -1,7 +1,5 @@
 """SIGHUP: a running server reloads the policy unless it would promise less."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading

@@ -1,8 +1,6 @@
 """Rows of answers are sent in the formats that the client requests, in pieces, each row once, with NULL distinct from empty
 values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """SCRAM compared with RFC 7677's example, and attempts to cheat in it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import ssl

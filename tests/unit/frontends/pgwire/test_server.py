@@ -1,7 +1,5 @@
 """The server under load and attack: it stays up, its memory stays bounded, others are served, and no charge is lost."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """Run-time settings of a connection are read, set and reset as in PostgreSQL, and a value with another meaning is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpsql.errors.exceptions import Error

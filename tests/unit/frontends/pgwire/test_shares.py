@@ -1,7 +1,5 @@
 """The requested quantile may be a parameter, and choices among texts and dates have their types over the wire."""
 
-from __future__ import annotations
-
 import asyncio
 
 import asyncpg

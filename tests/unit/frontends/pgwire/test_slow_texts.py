@@ -1,7 +1,5 @@
 """One client sends the texts that take the parser longest; every other client is answered meanwhile, and the server ends."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

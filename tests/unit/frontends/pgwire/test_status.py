@@ -1,7 +1,5 @@
 """The owner's port, metrics without a private number, and one line of the audit log for each event."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """The end of a statement from other threads: by one stopper for each connection, however often it is asked for."""
 
-from __future__ import annotations
-
 import struct
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A thread that waits for an unresponsive device keeps neither its client nor the server's shutdown waiting."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

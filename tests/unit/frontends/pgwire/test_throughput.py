@@ -1,7 +1,5 @@
 """The throughput harness queries both servers and reports its measurements; their speed does not matter here."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

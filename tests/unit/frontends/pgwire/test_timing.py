@@ -1,7 +1,5 @@
 """A secret bit does not become an error: the timing attack over the wire is blocked in each of its parts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

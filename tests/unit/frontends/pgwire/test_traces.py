@@ -1,7 +1,5 @@
 """Traces for the owner: the phases of each query, without texts, error messages or anything from a row."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import replace

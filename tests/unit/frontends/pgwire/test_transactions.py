@@ -1,7 +1,5 @@
 """A transaction covers settings and options: ROLLBACK and savepoints restore them, COMMIT keeps the changes of SET."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Logins are listed, changed and removed while the server runs."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """A watch polled through a real server: shared by connections, and resumed after the server was killed."""
 
-from __future__ import annotations
-
 import signal
 
 from support.raw_client import Client, error_of, rows_of

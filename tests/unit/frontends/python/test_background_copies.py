@@ -1,7 +1,5 @@
 """`dpsql.connect` prepares copies in the background if the policy file requests it, and nothing outlives the connection."""
 
-from __future__ import annotations
-
 import logging
 import os
 import subprocess

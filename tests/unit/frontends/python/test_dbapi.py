@@ -1,7 +1,5 @@
 """PEP 249: behaviour that a DB-API user expects; no path through the API returns budget."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """create_engine("dpsql:///policy.yaml"): reflection from the policy, and queries through SQLAlchemy and pandas."""
 
-from __future__ import annotations
-
 import pandas
 import pytest
 import sqlalchemy

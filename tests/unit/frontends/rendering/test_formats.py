@@ -1,7 +1,5 @@
 """Answers for programs: csv, json, parquet and arrow hold the same values and ends of error bars, whatever the values are."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

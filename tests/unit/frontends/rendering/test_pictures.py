@@ -1,7 +1,5 @@
 """Pictures are drawn where an abort ends nothing else, and what fails after a charge is an error that says so."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

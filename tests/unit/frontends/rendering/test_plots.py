@@ -1,7 +1,5 @@
 """Pictures of answers and errors show exactly what was released, and nothing that cannot be drawn is charged."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Backslash commands of the prompt do what the help says, and run no query when they cannot be carried out."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """AboveThreshold: its loss compared with the exact law of all answers, computed from the definition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

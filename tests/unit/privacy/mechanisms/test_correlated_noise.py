@@ -1,8 +1,6 @@
 """examples/correlated_noise.py and repeated_series.py: the provable guarantee of multivariate Laplace noise, and the information
 in its repeats."""
 
-from __future__ import annotations
-
 import importlib.util
 from types import ModuleType
 

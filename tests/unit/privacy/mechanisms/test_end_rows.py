@@ -1,7 +1,5 @@
 """The choice of the key of rows at an end: exact laws of small histograms, all their neighbours, and the charge."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """The exponential mechanism over histograms: exact laws of small ones, all their neighbours, and the charge."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Gaussian noise has the least scale that its price permits, the same price in both computations, and the errors of its law."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import pi, sqrt
 

@@ -1,7 +1,5 @@
 """Laplace noise has the least scale that its price permits, the same price in both computations, and the errors of its law."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import sqrt

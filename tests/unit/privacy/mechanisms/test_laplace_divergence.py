@@ -1,7 +1,5 @@
 """The cost of Laplace noise in zCDP: its exact divergence, the worst split of a change over entries, and the inverse."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

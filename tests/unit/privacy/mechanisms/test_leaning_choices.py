@@ -1,7 +1,5 @@
 """Leaning choices: no row changes the term added to distances, so neighbours are as close as without it."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Local randomizers as data: their cost, and the meaning of their outputs."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Smooth sensitivity and propose-test-release: exact laws of small data, all their neighbours, the draws, and the charge."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The exponential mechanism over counts: exact laws of small histograms, all their neighbours, and the charge."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

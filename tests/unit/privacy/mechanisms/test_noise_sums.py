@@ -1,7 +1,5 @@
 """The law of summed noise compared with brute force and with sums of the package's own samples."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

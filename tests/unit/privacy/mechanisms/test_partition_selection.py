@@ -1,7 +1,5 @@
 """Partition selection: the table and the threshold keep their promises, and are tight."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from decimal import Decimal, getcontext

@@ -1,8 +1,6 @@
 """Permute-and-flip has the law of its definition, costs what is charged, and is never less accurate than the exponential
 mechanism."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Quantiles of one histogram are searched in disjoint parts of it, level by level, and each level costs its most expensive
 choice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

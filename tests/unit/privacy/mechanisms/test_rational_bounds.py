@@ -1,7 +1,5 @@
 """Rational bounds are on the stated side of exp, ln, square roots and the normal tail, and close to them."""
 
-from __future__ import annotations
-
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from math import ceil, factorial, isqrt

@@ -1,7 +1,5 @@
 """Every registered mechanism passes the contract tests; anything unregistered is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

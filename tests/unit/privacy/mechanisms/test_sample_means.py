@@ -1,7 +1,5 @@
 """The mean of samples with additive noise: how far one unit moves it, its law through the real gate, and its error bar."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

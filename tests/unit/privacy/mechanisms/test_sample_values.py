@@ -1,7 +1,5 @@
 """Sample and aggregate: exact laws of small histograms of samples' values, all their neighbours, and the charge."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Its integers and their cost are tested with its sampler, in `tests/unit/noise/test_square_root.py`.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import comb, pi, sqrt
 

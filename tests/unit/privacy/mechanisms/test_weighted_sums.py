@@ -1,7 +1,5 @@
 """The law of a weighted sum of noise compared with its own parts, a normal law, and sums of draws."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

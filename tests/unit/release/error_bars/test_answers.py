@@ -4,8 +4,6 @@ Each class is also tested with bars that are a fifth narrower, which must fall b
 be meaningless.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Outputs that depend on which groups exist: they are noisy, have no error bar, and are named with the answer (docs/sql.md)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

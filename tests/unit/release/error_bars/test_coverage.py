@@ -1,8 +1,6 @@
 """Coverage of error bars: over many simulated releases the exact answer is inside about 95 % of the time, and clearly less often
 if the noise is twice what its law claims (so these tests can fail)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

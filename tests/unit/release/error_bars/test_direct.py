@@ -1,7 +1,5 @@
 """Vectorised results equal the sandbox's bit by bit; unsupported operations go to the sandbox."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any

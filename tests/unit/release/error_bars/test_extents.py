@@ -1,7 +1,5 @@
 """No value of an expression is outside its extent, and the extent is the smallest that the bounds permit."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import inf
 

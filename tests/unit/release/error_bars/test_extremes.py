@@ -1,7 +1,5 @@
 """MAX and MIN over groups: noise selects the group, and the bars account for that. Real noise from fixed keys."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bars of quotients and means: the stated coverage for any size of the denominator, and unknown where it may be 0."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support.released_blocks import T0, T1, block, count_of, gaussian_noise, laplace_noise, noisy, release

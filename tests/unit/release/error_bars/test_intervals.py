@@ -1,7 +1,5 @@
 """Which rule gives the error bar of an expression over the groups of a block, and what the bar is then."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction

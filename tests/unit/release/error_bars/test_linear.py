@@ -1,7 +1,5 @@
 """Columns that are said to be weighted sums of noisy numbers are such sums, whatever the noise is, and common ones are recognised."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

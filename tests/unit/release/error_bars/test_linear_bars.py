@@ -1,7 +1,5 @@
 """Bars of weighted sums of noisy numbers are those of the exact covariance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

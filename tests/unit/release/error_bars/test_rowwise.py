@@ -1,7 +1,5 @@
 """Each row of a row-wise remainder is traced to its group, and each column to an expression over that group's numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

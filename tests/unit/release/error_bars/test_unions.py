@@ -1,7 +1,5 @@
 """Each row of a UNION ALL of row-wise queries is traced to its branch and to the group in the block of that branch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Which nodes and functions may stand in the public remainder, one node at a time."""
 
-from __future__ import annotations
-
 import pytest
 from sqlglot import exp
 from support.bound_questions import select

@@ -1,8 +1,6 @@
 """The number of rows that a SELECT over results may process: never fewer than the engine does, and at most what the text
 permits."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

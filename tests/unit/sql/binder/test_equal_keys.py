@@ -1,7 +1,5 @@
 """Equal keys are treated as those of one privacy unit where the policy declares it, and nowhere else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Calls as analysts write them bind to the right function: the bound expression equals DuckDB's result for the text itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from datetime import date, datetime, time

@@ -1,7 +1,5 @@
 """IN and EXISTS keep rows by public rows or by rows of the same unit; anything else is refused."""
 
-from __future__ import annotations
-
 import pytest
 from support.bound_questions import (
     HOSPITAL,

@@ -1,7 +1,5 @@
 """IN and EXISTS inside expressions become counts where a count means the same, and stay unchanged elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 from sqlglot import exp
 from support.bound_questions import HOSPITAL, binder_of, select, sources_of

@@ -1,7 +1,5 @@
 """Windows over protected rows contain only rows of one unit, each with the facts of its possible values."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

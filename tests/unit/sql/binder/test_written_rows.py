@@ -1,7 +1,5 @@
 """Rows that a query lists in FROM: which they are, and how many of them can agree with one protected row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import date, datetime
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """GoogleSQL's own words: reports of an aggregate, bounds of single rows, and what is left unfinished."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Casts of literals: refused exactly where a row with that text would have no value, whatever the question reads."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from random import Random
 

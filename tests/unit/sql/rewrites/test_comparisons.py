@@ -1,7 +1,5 @@
 """Comparisons of rows and of lists of patterns have SQL's meaning, for every combination with NULL."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

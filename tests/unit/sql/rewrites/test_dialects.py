@@ -1,7 +1,5 @@
 """A text is read as the engine reads it whose dialect is chosen: the answers without noise are that engine's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """PIVOT gives DuckDB's own rows, columns and names."""
 
-from __future__ import annotations
-
 import pytest
 from sqlglot import exp
 from support.plain_duckdb import answer_over

@@ -1,7 +1,5 @@
 """UNPIVOT gives DuckDB's own rows, columns and names."""
 
-from __future__ import annotations
-
 import pytest
 from support.plain_duckdb import answer_over
 

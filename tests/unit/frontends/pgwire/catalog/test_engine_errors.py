@@ -1,7 +1,5 @@
 """Errors of the catalogs' engine: PostgreSQL's states and sentences, and nothing of the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

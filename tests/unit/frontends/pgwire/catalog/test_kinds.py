@@ -1,7 +1,5 @@
 """Names of objects as values: looked up by every spelling, shown as PostgreSQL shows them, in text and in binary."""
 
-from __future__ import annotations
-
 import struct
 
 import pyarrow as pa

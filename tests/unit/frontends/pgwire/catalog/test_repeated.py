@@ -1,7 +1,5 @@
 """Catalog questions are computed once in each state of a connection, and anew where their answers change."""
 
-from __future__ import annotations
-
 import re
 
 import duckdb

@@ -1,7 +1,5 @@
 """The catalog: from the policy alone, locked, one analyst's view, with PostgreSQL's names, types and answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
