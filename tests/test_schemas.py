@@ -77,17 +77,9 @@ def test_what_programs_read_is_as_its_schema_says(clinic: Clinic, dpsql: Callabl
     for more in ((), ("--keep-going",), ("--keep-going", "--workload"), ("--dry-run",)):
         is_described(dpsql("run", "-p", "clinic.yaml", "q.sql", "--out", "out", "--json", *more).out, "run-summary")
     rows = (
-        "export",
-        "patients",
-        "-p",
-        "clinic.yaml",
-        "--columns",
-        "region,age,smokes",
-        "--epsilon",
-        "0.5",
-        "--out",
+        "export", "patients", "-p", "clinic.yaml", "--columns", "region,age,smokes", "--epsilon", "0.5", "--out",
         "r.csv",
-    )
+    )  # fmt: skip
     assert dpsql(*rows).status == 0
     is_described(Path("r.csv.json").read_text(), "export")
 

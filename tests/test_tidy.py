@@ -20,16 +20,10 @@ BANNED = {
 }
 """Patterns that no line of the package may match, and what to use instead."""
 EXACT_ROOMS = (
-    "pricing/sensitivity.py",
-    "plan/stability.py",
-    "pricing/bounding.py",
-    "noise/group_layout.py",
-    "noise/samplers.py",
-    "noise/weighted_runs.py",
-    "noise/cell_choice.py",
-    "noise/noise_samplers.py",
+    "pricing/sensitivity.py", "plan/stability.py", "pricing/bounding.py", "noise/group_layout.py",
+    "noise/samplers.py", "noise/weighted_runs.py", "noise/cell_choice.py", "noise/noise_samplers.py",
     "noise/local_sensitivity.py",
-)
+)  # fmt: skip
 """Rooms that decide about privacy with integers and fractions alone."""
 
 

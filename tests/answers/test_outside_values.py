@@ -328,16 +328,9 @@ OF_PEOPLE = (
     "CASE WHEN code = 'p' THEN region ELSE code END", "age", "age // 50", "age < 0", "day", "CAST(date_trunc('month', day) AS DATE)",
 )  # fmt: skip
 OF_VISITS = (
-    "kind",
-    "upper(kind)",
-    "coalesce(kind, 'none')",
-    "way",
-    "way + 1",
-    "coalesce(way, 3)",
-    "way IS NULL",
-    "kind || way",
-    "way > 1",
-)
+    "kind", "upper(kind)", "coalesce(kind, 'none')", "way", "way + 1", "coalesce(way, 3)", "way IS NULL",
+    "kind || way", "way > 1",
+)  # fmt: skip
 JOINS = (
     ("people", "towns AS t LEFT JOIN {rows} AS p ON p.town = t.town"),
     ("people", "{rows} AS p RIGHT JOIN towns AS t ON p.town = t.town"),

@@ -304,12 +304,9 @@ def persons(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
         missing = chance.choice((0.2, 0.6, 1))
         for _ in range(chance.randrange(4)):
             values = (
-                chance.randrange(-3, 5),
-                chance.randrange(4),
-                chance.uniform(0, 10),
-                chance.choice(["", "a", "b"]),
+                chance.randrange(-3, 5), chance.randrange(4), chance.uniform(0, 10), chance.choice(["", "a", "b"]),
                 True,
-            )
+            )  # fmt: skip
             held = [value if index == 1 or chance.random() > missing else None for index, value in enumerate(values)]
             rows.append((uid, *held[:4], held[4] and chance.random() < 0.5, None, None))
     (tmp_path / "policy.yaml").write_text(POLICY)

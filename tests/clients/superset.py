@@ -49,17 +49,8 @@ def running(programs: Path, folder: Path) -> Iterator[str]:
     }  # fmt: skip
     superset = str(programs / "superset")
     admin = [
-        "--username",
-        "admin",
-        "--firstname",
-        "a",
-        "--lastname",
-        "b",
-        "--email",
-        "a@b.example",
-        "--password",
-        "admin",
-    ]
+        "--username", "admin", "--firstname", "a", "--lastname", "b", "--email", "a@b.example", "--password", "admin",
+    ]  # fmt: skip
     port = free_port()
     with (folder / "superset.log").open("w") as log:
         for words in (["db", "upgrade"], ["fab", "create-admin", *admin], ["init"]):

@@ -193,11 +193,8 @@ def test_asyncpg_reads_types_and_cursors_from_a_pool(served: Served) -> None:
                     assert [one.name for one in statement.get_attributes()] == ["sex", "n"]
                     columns = "SELECT column_name FROM information_schema.columns WHERE table_name = $1 ORDER BY 1 DESC"
                     assert [row[0] for row in await connection.fetch(columns, "labs")] == [
-                        "value",
-                        "test",
-                        "patient_id",
-                        "day",
-                    ]
+                        "value", "test", "patient_id", "day",
+                    ]  # fmt: skip
                     async with connection.transaction():
                         assert [tuple(row) async for row in connection.cursor(GROUPED, prefetch=1)] == rows
                     with pytest.raises(asyncpg.UndefinedColumnError):

@@ -34,25 +34,9 @@ _EXTRA_QUERIES = (
     "SELECT /*+ b({q}) */ a", "SELECT TOP ({q}) a",
 )  # fmt: skip
 _JOINERS = (
-    ", ",
-    " ",
-    " + ",
-    " AND ",
-    " OR ",
-    " || ",
-    ".",
-    "::",
-    " -> ",
-    " = ",
-    " UNION ALL ",
-    " JOIN ",
-    " NOT ",
-    " IS ",
-    " IN ",
-    " BETWEEN ",
-    " LIKE ",
-    "; ",
-)
+    ", ", " ", " + ", " AND ", " OR ", " || ", ".", "::", " -> ", " = ", " UNION ALL ", " JOIN ", " NOT ", " IS ",
+    " IN ", " BETWEEN ", " LIKE ", "; ",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

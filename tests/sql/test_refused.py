@@ -25,15 +25,8 @@ INTERNAL = NODES - SQL - {"ALL", "COUNT", "DISTINCT", "SUM", "AVG"}
 SAID = re.compile(r"""(?:["'](?=[a-z_]+["'])|'dpsql:)([a-z_]+)""")
 """A slug as a text of Python, or in an error of the catalog's SQL."""
 ROOMS = (
-    "functions",
-    "plan",
-    "planning",
-    "pricing",
-    "privacy/mechanisms",
-    "sql",
-    "release/error_bars",
-    "release/sandbox",
-)
+    "functions", "plan", "planning", "pricing", "privacy/mechanisms", "sql", "release/error_bars", "release/sandbox",
+)  # fmt: skip
 """Where a question is refused; the words of other rooms are about policies, ledgers, engines and doors, and tested there."""
 NOT_HERE = {
     "not_text": "a door's mistake",

@@ -26,10 +26,7 @@ SAME = [
     ],
     ["seen > '2024-02-01'", "seen > TIMESTAMP '2024-02-01 00:00:00'", "seen > '2024-02-01 00:00:00'::timestamp"],
     [
-        "nights > 5",
-        "nights > CAST(5 AS INTEGER)",
-        "nights > ('5'::int4)",
-        "nights > 5::bigint",
+        "nights > 5", "nights > CAST(5 AS INTEGER)", "nights > ('5'::int4)", "nights > 5::bigint",
         "nights > ('5'::int8)::int4",
     ],
     ["cost > 0.1", "cost > '0.1'::float8", "cost > 0.1::double precision", "cost > '0.10'::numeric(10, 2)"],
@@ -37,11 +34,7 @@ SAME = [
     ["cost > -5", "cost > '-5'::int4", "cost > -CAST(5 AS INTEGER)"],
     ["ward = 'er'", "ward = 'er'::text", "ward = CAST('er' AS varchar)"],
     [
-        "smoker = true",
-        "smoker = 'true'::boolean",
-        "smoker = 't'",
-        "'yes' = smoker",
-        "smoker IN ('true')",
+        "smoker = true", "smoker = 'true'::boolean", "smoker = 't'", "'yes' = smoker", "smoker IN ('true')",
         "smoker = ('t'::bool)",
     ],
     ["nights IN (1, 2)", "nights IN ('1'::int4, CAST(2 AS integer))"],
@@ -104,7 +97,7 @@ SAME = [
         "patient_id <> ALL (SELECT w.patient_id FROM visits AS w)",
     ],
     ["FALSE", "nights > 5 AND 1 = 2", "NOT TRUE", "FALSE OR 2 < 1"],
-]
+]  # fmt: skip
 OTHER = [
     ("nights > 5", "nights > 6"), ("cost > 0.1", "cost > '0.15'::numeric(10, 1)"), ("cost > 5", "cost > 5.5"),
     ("nights > TRY_CAST('five' AS integer)", "nights > 5"), ("nights > CAST(2.5 AS INT)", "nights > CAST(2.5::DOUBLE AS INT)"),

@@ -30,14 +30,9 @@ WINDOWS = ("RANK() OVER (ORDER BY n DESC)", "n * 1.0 / SUM(n) OVER ()", "ROW_NUM
            "LAG(n) OVER (ORDER BY g)", "COUNT(*) OVER ()", "MAX(n) OVER ()", "n - MIN(n) OVER ()", "DENSE_RANK() OVER (ORDER BY n DESC)",
            "SUM(n) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)")  # fmt: skip
 UNIT_KEYS = (
-    "uid",
-    "CAST(uid AS VARCHAR)",
-    "uid + 1",
-    "-uid",
-    "uid * 2 - 7",
-    "'p' || CAST(uid AS VARCHAR)",
+    "uid", "CAST(uid AS VARCHAR)", "uid + 1", "-uid", "uid * 2 - 7", "'p' || CAST(uid AS VARCHAR)",
     "coalesce(uid, 0)",
-)
+)  # fmt: skip
 PER_UNIT = ("COUNT(*)", "SUM(x)", "MAX(x)", "MIN(x)", "COUNT(DISTINCT word)", "COUNT(x)")
 
 

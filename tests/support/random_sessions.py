@@ -102,11 +102,8 @@ class SessionQuestions:
         keys = ("kind", "flag", "day", "word", "x > 4", "coalesce(kind, 'none')", "date_trunc('day', seen)")
         self.keys = self.random.sample(keys, 3)
         self.conditions = [
-            *self.random.sample(CONDITIONS, 4),
-            f"{self.keys[0]} IS NOT NULL",
-            "kind = 'p'",
-            "kind IN ('p', 'q')",
-        ]
+            *self.random.sample(CONDITIONS, 4), f"{self.keys[0]} IS NOT NULL", "kind = 'p'", "kind IN ('p', 'q')",
+        ]  # fmt: skip
         self.values = [self._value() for _ in range(3)]
         self.aggregates = ["COUNT(*)", *(self._aggregate() for _ in range(8))]
 

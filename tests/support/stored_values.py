@@ -64,29 +64,15 @@ def stored_values() -> dict[str, pa.Array]:
         found[f"duration[{unit}]"] = _raw(INSTANTS, pa.int64(), pa.duration(unit))
     for unit, per_second in (("s", 1), ("ms", 10**3)):
         ends = [
-            0,
-            1,
-            86_400 * per_second - 1,
-            86_400 * per_second,
-            86_400 * per_second + 1,
-            -1,
-            2**31 - 1,
-            -(2**31),
+            0, 1, 86_400 * per_second - 1, 86_400 * per_second, 86_400 * per_second + 1, -1, 2**31 - 1, -(2**31),
             None,
-        ]
+        ]  # fmt: skip
         found[f"time32[{unit}]"] = _raw(ends, pa.int32(), pa.time32(unit))
     for unit, per_second in (("us", 10**6), ("ns", 10**9)):
         ends = [
-            0,
-            1,
-            86_400 * per_second - 1,
-            86_400 * per_second,
-            86_400 * per_second + 1,
-            -1,
-            2**63 - 1,
-            -(2**63),
+            0, 1, 86_400 * per_second - 1, 86_400 * per_second, 86_400 * per_second + 1, -1, 2**63 - 1, -(2**63),
             None,
-        ]
+        ]  # fmt: skip
         found[f"time64[{unit}]"] = _raw(ends, pa.int64(), pa.time64(unit))
     days = [0, 1, -719_162, -719_163, 2_932_896, 2_932_897, 2**31 - 1, -(2**31), -(2**31) + 1, None]
     found["date32"] = _raw(days, pa.int32(), pa.date32())

@@ -156,19 +156,11 @@ def test_both_readers_call_the_same_bytes_text(size: int) -> None:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        (b'a,"b,c",d', [b"a", b"b,c", b"d"]),
-        (b'"a""b",', [b'a"b', b""]),
-        (b'"a"b,c', [b"ab", b"c"]),
-        (b'a"b",c', [b'a"b"', b"c"]),
-        (b'a,"b,c', [b"a", b"b,c"]),
-        (b'"a"",b', [b'a",b']),
-        (b'""', [b""]),
-        (b'"', [b""]),
-        (b"", [b""]),
-        (b"a,", [b"a", b""]),
-        (b' "a",b', [b' "a"', b"b"]),
+        (b'a,"b,c",d', [b"a", b"b,c", b"d"]), (b'"a""b",', [b'a"b', b""]), (b'"a"b,c', [b"ab", b"c"]),
+        (b'a"b",c', [b'a"b"', b"c"]), (b'a,"b,c', [b"a", b"b,c"]), (b'"a"",b', [b'a",b']), (b'""', [b""]),
+        (b'"', [b""]), (b"", [b""]), (b"a,", [b"a", b""]), (b' "a",b', [b' "a"', b"b"]),
     ],
-)
+)  # fmt: skip
 def test_a_line_is_parted_into_cells_as_duckdb_parts_it(line: bytes, found: list[bytes]) -> None:
     assert fields(line, CsvDialect())[0] == found
 

@@ -180,13 +180,9 @@ def test_a_killed_restore_leaves_no_ledger_that_forgets(
             assert ledger.spent()["epsilon"] == 10 * EPSILON
     except Error as error:
         assert error.slug in (
-            "ledger_tampered",
-            "ledger_older",
-            "ledger_known",
-            "ledger_missing",
-            "ledger_key_missing",
+            "ledger_tampered", "ledger_older", "ledger_known", "ledger_missing", "ledger_key_missing",
             "ledger_head_missing",
-        )
+        )  # fmt: skip
     if (step, when) == ("head", "after"):
         assert slug(lambda: restore(tmp_path / "backup", lost.url, "clinic", state=state)) == "backup_older"
     else:

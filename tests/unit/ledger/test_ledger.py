@@ -156,18 +156,11 @@ def test_a_scope_without_an_account_is_not_free(home: Home) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"charge": {}},
-        {"charge": {"epsilon": -1}},
-        {"charge": {"epsilon": True}},
-        {"charge": {"epsilon": 0.5}},
-        {"charge": {"money": 1}},
-        {"scopes": ("analyst:ann",)},
-        {"scopes": ("dataset", "dataset")},
-        {"scopes": ("dataset", "everybody")},
-        {"id": ""},
-        {"what": "x" * 5000},
+        {"charge": {}}, {"charge": {"epsilon": -1}}, {"charge": {"epsilon": True}}, {"charge": {"epsilon": 0.5}},
+        {"charge": {"money": 1}}, {"scopes": ("analyst:ann",)}, {"scopes": ("dataset", "dataset")},
+        {"scopes": ("dataset", "everybody")}, {"id": ""}, {"what": "x" * 5000},
     ],
-)
+)  # fmt: skip
 def test_malformed_requests_are_refused(change: dict[str, Any]) -> None:
     good: dict[str, Any] = {"id": "1", "analyst": "a", "session": "s", "scopes": ("dataset",), "what": "w"}
     with pytest.raises(Error) as error:

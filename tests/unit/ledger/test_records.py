@@ -65,13 +65,10 @@ def test_requests_beyond_the_limits_are_refused(changed: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("analyst", "name"),
     [
-        (None, "owner"),
-        ("owner", "analyst:owner"),
-        ("a/b", "analyst:a%2Fb"),
-        ("a:b", "analyst:a%3Ab"),
+        (None, "owner"), ("owner", "analyst:owner"), ("a/b", "analyst:a%2Fb"), ("a:b", "analyst:a%3Ab"),
         ("é", "analyst:%C3%A9"),
     ],
-)
+)  # fmt: skip
 def test_no_analyst_is_taken_for_the_owner_or_for_another(analyst: str | None, name: str) -> None:
     assert asker(analyst) == name
     assert charge_id(analyst, "r/1") == f"{name}/r/1"
@@ -89,19 +86,10 @@ def test_a_request_id_has_1_to_200_characters(request_id: str) -> None:
 @pytest.mark.parametrize(
     "scope",
     [
-        "",
-        "dataset ",
-        "datasets",
-        "analyst:",
-        "analyst",
-        "owner:x",
-        "window:2026-1-1",
-        "window:2026-11-01:",
-        "window:2026-11-01:session:s",
-        "window:2026-11-01:analyst:",
-        "analyst:" + "x" * 223,
+        "", "dataset ", "datasets", "analyst:", "analyst", "owner:x", "window:2026-1-1", "window:2026-11-01:",
+        "window:2026-11-01:session:s", "window:2026-11-01:analyst:", "analyst:" + "x" * 223,
     ],
-)
+)  # fmt: skip
 def test_other_scopes_are_refused(scope: str) -> None:
     with pytest.raises(Error) as error:
         checked_scope(scope)

@@ -94,16 +94,10 @@ def test_servers_are_those_that_sqlalchemy_names(login: str, host: str, rest: st
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "postgresql://host:port/db",
-        "ledger.db",
-        "mysql://host/db",
-        "sqlite://",
-        "sqlite:///:memory:",
-        "sqlite:///a.db?mode=ro",
-        "duckdb:///a.db",
+        "", "postgresql://host:port/db", "ledger.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:",
+        "sqlite:///a.db?mode=ro", "duckdb:///a.db",
     ],
-)
+)  # fmt: skip
 def test_other_places_are_refused(text: str) -> None:
     with pytest.raises(Error) as error:
         parse_location(text)

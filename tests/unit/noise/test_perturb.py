@@ -169,11 +169,8 @@ def test_a_plan_that_is_asked_again_keeps_its_keys() -> None:
     columns = {"a": pa.array([2], pa.int64()), "b": pa.array(["x"]), "n": pa.array([4], pa.int64())}
     first, again = answer(columns, plan), answer(columns, plan)
     assert first.keys is again.keys and rows(first) == rows(again) == [
-        (1, "x", 0),
-        (1, "y", 0),
-        (2, "x", 4),
-        (2, "y", 0),
-    ]
+        (1, "x", 0), (1, "y", 0), (2, "x", 4), (2, "y", 0),
+    ]  # fmt: skip
     other = answer(columns, NoisePlan(public(a=[2, 1], b=["x", "y"]), (COUNT,), None))
     assert rows(other)[0] == (2, "x", 4)
 

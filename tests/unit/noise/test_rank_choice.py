@@ -22,14 +22,8 @@ from dpsql_audit.choice_laws import log_law
 
 HALF = Fraction(1, 2)
 QUANTILES = [
-    HALF,
-    Fraction(1, 4),
-    Fraction(9, 10),
-    Fraction(0),
-    Fraction(1),
-    Fraction(1, 3),
-    Fraction(123_457, 999_983),
-]
+    HALF, Fraction(1, 4), Fraction(9, 10), Fraction(0), Fraction(1), Fraction(1, 3), Fraction(123_457, 999_983),
+]  # fmt: skip
 RATES = [Fraction(1, 2), Fraction(1), Fraction(7, 100), Fraction(20), Fraction(1, 3)]
 Histogram = list[int]
 

@@ -84,24 +84,15 @@ def test_reals_that_are_not_numbers_and_null_are_keys_like_others() -> None:
 @pytest.mark.parametrize(
     "columns",
     [
-        {"cell": [1], "n": [1]},
-        {"cell": [1, 1], "rows": [1, 1]},
-        {"cell": [10], "rows": [1]},
-        {"cell": [-1], "rows": [1]},
-        {"cell": [1], "rows": [0]},
-        {"cell": [None], "rows": [1]},
+        {"cell": [1], "n": [1]}, {"cell": [1, 1], "rows": [1, 1]}, {"cell": [10], "rows": [1]},
+        {"cell": [-1], "rows": [1]}, {"cell": [1], "rows": [0]}, {"cell": [None], "rows": [1]},
         {"cell": [1.5], "rows": [1]},
     ],
     ids=[
-        "no rows",
-        "a cell twice",
-        "past the last cell",
-        "before the first",
-        "an empty cell",
-        "no cell",
+        "no rows", "a cell twice", "past the last cell", "before the first", "an empty cell", "no cell",
         "a real cell",
     ],
-)
+)  # fmt: skip
 def test_a_table_of_another_shape_is_a_fault(columns: dict[str, list[Any]]) -> None:
     with pytest.raises(Fault) as fault:
         laid_out(pa.table(columns), 10, groups())

@@ -95,13 +95,8 @@ def test_what_reads_the_clock_is_planned_anew(word: str) -> None:
 
 
 FLOORS: tuple[Register[object], ...] = (
-    pricing.PARTS,
-    engine.PARTS,
-    noise.PARTS,
-    reuse.PARTS,
-    distances.MEASUREMENTS,
-    mechanism_laws.MEASUREMENTS,
-)  # type: ignore[assignment]
+    pricing.PARTS, engine.PARTS, noise.PARTS, reuse.PARTS, distances.MEASUREMENTS, mechanism_laws.MEASUREMENTS,
+)  # type: ignore[assignment]  # fmt: skip
 
 
 @pytest.mark.parametrize("register", FLOORS, ids=lambda register: register.floor)

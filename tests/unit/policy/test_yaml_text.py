@@ -26,21 +26,8 @@ def refused(text: str) -> str:
 
 
 SCALARS = [
-    "no",
-    "true",
-    "1e-6",
-    "0x10",
-    "1_0",
-    "2024-01-01",
-    "007",
-    "1.0",
-    ".inf",
-    "NaN",
-    "a b",
-    "12:30:45",
-    "Null",
-    "NULL",
-]
+    "no", "true", "1e-6", "0x10", "1_0", "2024-01-01", "007", "1.0", ".inf", "NaN", "a b", "12:30:45", "Null", "NULL",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SCALARS)
@@ -132,22 +119,10 @@ def test_a_bomb_of_aliases_is_refused_at_its_first_anchor() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "a",
-        'say "no"',
-        "back\\slash",
-        "two\nlines",
-        "tab\t",
-        "\0",
-        "\x85",
-        "\u2028",
-        "\ufeff",
-        "é€😀",
-        "# no: remark",
-        "\u202e",
-        "'",
+        "", "a", 'say "no"', "back\\slash", "two\nlines", "tab\t", "\0", "\x85", "\u2028", "\ufeff", "é€😀",
+        "# no: remark", "\u202e", "'",
     ],
-)
+)  # fmt: skip
 def test_a_quoted_text_is_read_back_as_it_was_and_stands_on_one_line(text: str) -> None:
     written = quoted(text)
     assert tree(f"key: {written}") == {"key": text}

@@ -69,17 +69,9 @@ READ: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """For each option, texts and the values that they mean."""
 NO_BOUND = (
-    "0",
-    "-1",
-    "1000000001",
-    "1000000000000",
-    "1.5",
-    "",
-    "x",
-    "\N{SUPERSCRIPT TWO}",
-    "\N{ARABIC-INDIC DIGIT ONE}",
+    "0", "-1", "1000000001", "1000000000000", "1.5", "", "x", "\N{SUPERSCRIPT TWO}", "\N{ARABIC-INDIC DIGIT ONE}",
     "+1",
-)
+)  # fmt: skip
 NO_POSITIVE = ("0", "-1", "nan", "inf", "", "x")
 UNREAD: dict[str, tuple[str, ...]] = {
     "epsilon": (*NO_POSITIVE, "none"),

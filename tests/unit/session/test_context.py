@@ -127,11 +127,8 @@ def test_other_failures_are_raised_at_once(ledger: Ledger, clock: Clock, slug: s
 def test_the_budget_is_read_from_the_ledger_or_from_a_reservation(ledger: Ledger) -> None:
     opened = accounts(ledger, POLICY.replace("zcdp", "pure"))
     assert opened.budget(replace(ASKED, project="flu")).spent.keys() == {
-        "dataset",
-        "analyst:research",
-        "project:flu",
-        "session:s1",
-    }
+        "dataset", "analyst:research", "project:flu", "session:s1",
+    }  # fmt: skip
     assert opened.budget(ASKED).spent["dataset"]["epsilon"] == "0" and opened.budget(ASKED).in_a_year == ""
     reserved = {
         name: replace(account, spent={"epsilon": UNIT // 4, "delta": 0}) for name, account in ledger.accounts().items()

@@ -227,29 +227,12 @@ class Bare:
 @pytest.mark.parametrize(
     "value",
     [
-        float("nan"),
-        float("inf"),
-        float("-inf"),
-        Decimal("nan"),
-        Decimal("inf"),
-        "a\0b",
-        "\ud800",
-        "\udfff",
-        b"bytes",
-        Bare(),
-        {"a": 1},
-        [[1]],
-        [(1,)],
-        {1},
-        10 ** (2 * MOST_EXPONENT),
-        -(10 ** (2 * MOST_EXPONENT)),
-        Decimal(f"1E+{MOST_EXPONENT + 1}"),
-        Decimal(f"1E-{MOST_EXPONENT + 1}"),
-        [1, 2],
-        (1, 2),
+        float("nan"), float("inf"), float("-inf"), Decimal("nan"), Decimal("inf"), "a\0b", "\ud800", "\udfff",
+        b"bytes", Bare(), {"a": 1}, [[1]], [(1,)], {1}, 10 ** (2 * MOST_EXPONENT), -(10 ** (2 * MOST_EXPONENT)),
+        Decimal(f"1E+{MOST_EXPONENT + 1}"), Decimal(f"1E-{MOST_EXPONENT + 1}"), [1, 2], (1, 2),
     ],
     ids=lambda value: str(value)[:12].encode("ascii", "backslashreplace").decode(),
-)
+)  # fmt: skip
 def test_other_values_are_refused(value: Any) -> None:
     assert refused("SELECT ?", [value]).slug == "parameter_value"
 

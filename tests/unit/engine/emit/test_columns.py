@@ -70,12 +70,8 @@ def inside(condition: str, values: list[Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ((1, 3), [1, 3]),
-        ((1, 3, None), [1, 3, None]),
-        ((None,), [None]),
-        ((), []),
-        ((2,), [2]),
+        ((1, 3), [1, 3]), ((1, 3, None), [1, 3, None]), ((None,), [None]), ((), []), ((2,), [2]),
     ],
-)
+)  # fmt: skip
 def test_rows_outside_the_domain_of_a_key_belong_to_no_group(values: tuple[Any, ...], expected: list[Any]) -> None:
     assert inside(in_domain(key(values), DUCKDB), [0, 1, 2, 3, 4, None]) == expected

@@ -151,11 +151,8 @@ def test_arithmetic_of_doubles_is_that_of_ieee_754(rows: Rows) -> None:
     listed = ", ".join(f"('{value!r}'::float8)" for value in REALS)
     pairs = f"(VALUES {listed}) AS l (x), (VALUES {listed}) AS r (y)"
     columns = [
-        sum_of("l.x", "r.y", "+"),
-        sum_of("l.x", "r.y", "-"),
-        product_of("l.x", "r.y"),
-        quotient_of("l.x", "r.y"),
-    ]
+        sum_of("l.x", "r.y", "+"), sum_of("l.x", "r.y", "-"), product_of("l.x", "r.y"), quotient_of("l.x", "r.y"),
+    ]  # fmt: skip
     answers = rows.connection.execute(f"SELECT x, y, {', '.join(columns)} FROM {pairs}").fetchall()
     assert len(answers) == len(REALS) ** 2
     for x, y, *theirs in answers:
@@ -211,37 +208,13 @@ def pattern(rng: random.Random, depth: int) -> str:
     """Return a pattern of the common language, or of what only one of the two, or neither, accepts."""
     if depth == 0 or rng.random() < 0.2:
         sets = [
-            r"\d",
-            r"\w",
-            r"\s",
-            ".",
-            "^",
-            "$",
-            "[a-c]",
-            "[^a]",
-            r"[\w-]",
-            r"[^\s]",
-            "[]a]",
-            "[a-]",
-            "[+-.]",
-            "[^-a]",
+            r"\d", r"\w", r"\s", ".", "^", "$", "[a-c]", "[^a]", r"[\w-]", r"[^\s]", "[]a]", "[a-]", "[+-.]", "[^-a]",
             r"[\]\\]",
-        ]
+        ]  # fmt: skip
         others = [
-            r"\b",
-            "(?i)a",
-            "[[:alpha:]]",
-            r"\pL",
-            r"\z",
-            "a{,2}",
-            "{",
-            "}",
-            "]",
-            r"\x41",
-            "[b-a]",
-            r"[\d-z]",
+            r"\b", "(?i)a", "[[:alpha:]]", r"\pL", r"\z", "a{,2}", "{", "}", "]", r"\x41", "[b-a]", r"[\d-z]",
             "(?P<n>a)",
-        ]
+        ]  # fmt: skip
         letter = rng.choice(LETTERS)
         return rng.choice(
             [re.escape(letter), letter, rng.choice(sets), rng.choice(sets), rng.choice(others) if depth else "b"]

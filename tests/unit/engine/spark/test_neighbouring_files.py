@@ -108,12 +108,9 @@ def _times(unit: str, zone: str | None, int96: bool = False) -> Physical:
     per = {"ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     if not int96 and unit != "ns":
         limits = (
-            *limits,
-            253_402_300_800 * per,
-            253_402_300_800 * per - 1,
-            -62_135_596_800 * per,
+            *limits, 253_402_300_800 * per, 253_402_300_800 * per - 1, -62_135_596_800 * per,
             -62_135_596_800 * per - 1,
-        )
+        )  # fmt: skip
     return Physical(
         f"{'int96' if int96 else unit} {zone}", pa.timestamp(unit, zone), 1_709_164_800 * per, limits, int96
     )

@@ -350,14 +350,8 @@ def test_error_bars_are_columns_from_the_start_of_a_connection(served: Served) -
     asked = served.client(options="-c dp.bars=on")
     found = asked.query("SELECT sex, COUNT(*) AS n, AVG(age) AS years FROM patients GROUP BY sex")
     assert [name for name, _ in columns_of(found)] == [
-        "sex",
-        "n",
-        "years",
-        "n_low",
-        "n_high",
-        "years_low",
-        "years_high",
-    ]
+        "sex", "n", "years", "n_low", "n_high", "years_low", "years_high",
+    ]  # fmt: skip
     for _, count, years, *ends in rows_of(found):
         low, high, youngest, oldest = map(float, ends)
         assert low < float(count) < high and youngest < float(years) < oldest

@@ -53,19 +53,10 @@ def ln_of(x: Fraction) -> Fraction:
 
 
 EXPONENTS = [
-    Fraction(0),
-    Fraction(1),
-    Fraction(-1),
-    Fraction(1, 3),
-    Fraction(-7, 2),
-    Fraction(1, 10**30),
-    Fraction(-1, 10**30),
-    Fraction(40),
-    Fraction(999_999, 1000),
-    Fraction(-999_999, 1000),
-    Fraction(1000),
+    Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 3), Fraction(-7, 2), Fraction(1, 10**30),
+    Fraction(-1, 10**30), Fraction(40), Fraction(999_999, 1000), Fraction(-999_999, 1000), Fraction(1000),
     Fraction(-1000),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("x", EXPONENTS, ids=str)
@@ -83,19 +74,11 @@ def test_exp_below_its_range_is_bounded_by_0_and_by_the_end_of_the_range() -> No
 @pytest.mark.parametrize(
     "x",
     [
-        Fraction(1),
-        Fraction(2),
-        Fraction(1, 2),
-        Fraction(3, 7),
-        1 + Fraction(1, 10**40),
-        1 - Fraction(1, 10**40),
-        Fraction(10**50),
-        Fraction(1, 10**50),
-        Fraction(1 << 3000),
-        Fraction(1, 1 << 3000),
+        Fraction(1), Fraction(2), Fraction(1, 2), Fraction(3, 7), 1 + Fraction(1, 10**40), 1 - Fraction(1, 10**40),
+        Fraction(10**50), Fraction(1, 10**50), Fraction(1 << 3000), Fraction(1, 1 << 3000),
     ],
     ids=lambda x: f"{x.numerator.bit_length()} over {x.denominator.bit_length()} bits",
-)
+)  # fmt: skip
 def test_ln_lies_between_its_bounds_which_are_close(x: Fraction) -> None:
     exact = ln_of(x)
     bits = 1 + x.numerator.bit_length() + x.denominator.bit_length()

@@ -29,12 +29,9 @@ from dpsql.privacy.mechanisms.weighted_sums import weighted
 
 LONE = Sensitivity(1, 1, 1, 1)
 MOVES = [
-    LONE,
-    Sensitivity(2, 3, 5, 2),
-    Sensitivity(5, 5, 5, 1),
-    Sensitivity(4, 37, 500, 16),
+    LONE, Sensitivity(2, 3, 5, 2), Sensitivity(5, 5, 5, 1), Sensitivity(4, 37, 500, 16),
     Sensitivity(5, 500, 10**4, 100),
-]
+]  # fmt: skip
 
 
 def inverse(length: int) -> np.ndarray:

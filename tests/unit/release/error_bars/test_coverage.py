@@ -67,12 +67,9 @@ def measured(kind: str, worse: float = 1.0, scale: float = 1.0) -> tuple[Release
         {"k0": [f"g{at:05d}" for at in range(GROUPS)]},
         terms,
         [
-            count_of(T0),
-            (average, Type.REAL),
-            (within(spread, 0, 3600), Type.REAL),
-            count_of(T1 + 60 * T0),
+            count_of(T0), (average, Type.REAL), (within(spread, 0, 3600), Type.REAL), count_of(T1 + 60 * T0),
         ],
-    )
+    )  # fmt: skip
     return made, {"n": n, "avg": 60 + mean, "var": variance, "sum": s1 + 60 * n}
 
 

@@ -72,12 +72,8 @@ def test_a_column_of_literals_has_the_type_the_bounds_and_the_list_of_its_values
     (facts,) = released(f"(VALUES {rows}) AS v(k)").facts
     assert facts is not None
     assert (facts.type, facts.lower, facts.upper, facts.values, facts.nullable) == (
-        type_,
-        lower,
-        upper,
-        values,
-        nullable,
-    )
+        type_, lower, upper, values, nullable,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

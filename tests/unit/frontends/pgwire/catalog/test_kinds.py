@@ -37,13 +37,10 @@ def test_an_object_has_every_spelling_of_postgresql(kind: str, text: str, oid: i
 @pytest.mark.parametrize(
     ("kind", "state"),
     [
-        ("regclass", "42P01"),
-        ("regtype", "42704"),
-        ("regnamespace", "3F000"),
-        ("regrole", "42704"),
+        ("regclass", "42P01"), ("regtype", "42704"), ("regnamespace", "3F000"), ("regrole", "42704"),
         ("regproc", "42883"),
     ],
-)
+)  # fmt: skip
 def test_what_names_nothing_is_refused_as_by_postgresql(kind: str, state: str) -> None:
     with pytest.raises(Error) as caught:
         NAMES.oid(kind, "nothing", ["public"])
