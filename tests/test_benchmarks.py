@@ -42,17 +42,7 @@ from benchmarks import (
     wide,
 )
 from benchmarks.__main__ import main
-from benchmarks.data import (
-    COLUMNS,
-    DAYS,
-    MAX_ROWS,
-    MERCHANTS,
-    REGIONS,
-    WAYS,
-    build,
-    build_parquet,
-    write_policy,
-)
+from benchmarks.data import COLUMNS, DAYS, MAX_ROWS, MERCHANTS, REGIONS, WAYS, build, build_parquet, write_policy
 from benchmarks.peers.drive import PEERS
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD

@@ -10,10 +10,7 @@ from support.package_modules import FILES, PACKAGE, name, nodes_of
 
 TERMINAL = "frontends/rendering/terminal.py"
 TAG = re.compile(r"(?<!\?P)<(!--|/?[a-zA-Z][\w-]*(\s[^<>]*)?/?>|!doctype)", re.IGNORECASE)
-NO_MARKUP = {
-    "sql/": "operators and placeholders of SQL",
-    "ledger/witness.py": "the name of a thread",
-}
+NO_MARKUP = {"sql/": "operators and placeholders of SQL", "ledger/witness.py": "the name of a thread"}
 PRINTS = {
     "frontends/pgwire/catalog/policy_rows.py": "a script of developers",
     "engine/registry.py": "a script of developers",

@@ -47,11 +47,7 @@ RUNNING = f"SELECT day, n, SUM(n) OVER (ORDER BY day) AS total FROM ({BY_DAY}) O
 
 
 def runs(
-    folder: Path,
-    gate: Gate | None = None,
-    accountant: str = "zcdp",
-    neighbours: str = "add_remove",
-    rows: int = 1,
+    folder: Path, gate: Gate | None = None, accountant: str = "zcdp", neighbours: str = "add_remove", rows: int = 1
 ) -> Session:
     """Open a session over rows on 100 listed days, every tenth of which is empty, and on ten days after them."""
     path = folder / "runs.yaml"

@@ -19,11 +19,7 @@ class World(ObservedSession):
     """One policy and one connection whose tables are replaced before every run."""
 
     def __init__(
-        self,
-        policy: Policy,
-        gate: Gate | None = None,
-        planner: Planner | None = None,
-        engine: Engine | None = None,
+        self, policy: Policy, gate: Gate | None = None, planner: Planner | None = None, engine: Engine | None = None
     ) -> None:
         """Open the world. `engine`: use its source instead of one whose tables `load` fills."""
         self.connection = duckdb.connect(config={"threads": 1})

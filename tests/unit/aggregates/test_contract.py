@@ -10,16 +10,7 @@ import pyarrow as pa
 import pytest
 import sqlglot
 from sqlglot import exp
-from support.aggregate_calls import (
-    ARGUMENTS,
-    BY_ANOTHER_RULE,
-    MEASURED,
-    OF_UNIT,
-    calls,
-    create,
-    engines_own,
-    fill,
-)
+from support.aggregate_calls import ARGUMENTS, BY_ANOTHER_RULE, MEASURED, OF_UNIT, calls, create, engines_own, fill
 from support.exact_session import exact_session, plain, rows_of
 from support.generated_questions import types
 from support.released_blocks import Keyed

@@ -83,9 +83,7 @@ def counted(session: Session, sql: str = COUNTED) -> int:
     return int(row[query.terms[0]])
 
 
-def test_units_are_counted_by_the_first_question_after_its_charge(
-    source: tuple[Session, Write],
-) -> None:
+def test_units_are_counted_by_the_first_question_after_its_charge(source: tuple[Session, Write]) -> None:
     session, _ = source
     query = written(session, COUNTED)
     kept: Any = engine_of(session).views.files
@@ -241,9 +239,7 @@ def given(tmp_path: Path) -> Iterator[tuple[Session, duckdb.DuckDBPyConnection]]
             yield session, connection
 
 
-def test_rows_that_are_added_to_a_connection_are_bounded(
-    given: tuple[Session, duckdb.DuckDBPyConnection],
-) -> None:
+def test_rows_that_are_added_to_a_connection_are_bounded(given: tuple[Session, duckdb.DuckDBPyConnection]) -> None:
     """Units are counted in each question, in the same statement: rows that come meanwhile are in no reading or in all."""
     session, connection = given
     assert "#limits" in written(session, COUNTED).sql and counted(session) == 7 * 3 + MOST

@@ -19,10 +19,7 @@ from support.clinic_folder import Clinic
 import dpsql
 from dpsql.frontends.rendering import formats as output
 from dpsql.frontends.rendering import tables as shown
-from dpsql.frontends.rendering.tables import (
-    shown_error,
-    shown_value,
-)
+from dpsql.frontends.rendering.tables import shown_error, shown_value
 
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
 

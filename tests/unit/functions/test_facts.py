@@ -213,10 +213,7 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
     (call("concat_ws", literal("-"), SEX, SURE), ("f-n", "f-y", "m-n", "m-y", "n", "y")),
     (call("regexp_replace", SEX, literal("[f]"), literal("w"), literal(False)), ("m", "w", None)),
     (call("split_part", SURE, literal("y"), literal(1)), ("", "n")),
-    (
-        call("case", call("regexp_matches", SURE, literal("^y")), literal("yes"), SURE),
-        ("n", "yes"),
-    ),
+    (call("case", call("regexp_matches", SURE, literal("^y")), literal("yes"), SURE), ("n", "yes")),
     (
         call(
             "add_seconds",

@@ -64,14 +64,8 @@ TAMPERINGS: dict[str, tuple[Callable[[Home], object], int]] = {
     "the last digest edited": (lambda home: home.sql("UPDATE dpsql_entries SET digest = '00' WHERE seq = 7"), 7),
     "an id freed": (lambda home: home.sql("UPDATE dpsql_entries SET id = NULL WHERE seq = 4"), 4),
     "a kind edited": (lambda home: home.sql("UPDATE dpsql_entries SET kind = 'committed' WHERE seq = 7"), 7),
-    "totals edited": (
-        lambda home: home.sql('UPDATE dpsql_accounts SET spent = \'{"delta":"0","epsilon":"0"}\''),
-        7,
-    ),
-    "limits edited": (
-        lambda home: home.sql("UPDATE dpsql_accounts SET limits = replace(limits, '0000', '9000')"),
-        7,
-    ),
+    "totals edited": (lambda home: home.sql('UPDATE dpsql_accounts SET spent = \'{"delta":"0","epsilon":"0"}\''), 7),
+    "limits edited": (lambda home: home.sql("UPDATE dpsql_accounts SET limits = replace(limits, '0000', '9000')"), 7),
     "an account removed": (lambda home: home.sql("DELETE FROM dpsql_accounts WHERE scope = 'analyst:ann'"), 7),
 }
 
@@ -124,8 +118,7 @@ def test_an_older_row_of_totals_is_noticed(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["UPDATE dpsql_entries SET body = ''", "DELETE FROM dpsql_entries", "DELETE FROM dpsql_accounts"],
+    "statement", ["UPDATE dpsql_entries SET body = ''", "DELETE FROM dpsql_entries", "DELETE FROM dpsql_accounts"]
 )
 def test_the_database_itself_refuses_edits(home: Home, statement: str) -> None:
     ledger = filled(home)

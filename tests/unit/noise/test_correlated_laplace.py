@@ -11,13 +11,7 @@ from support.noise_laws import ALPHA, fit, gaussian_cdf
 
 from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.noise_samplers import (
-    FRACTION,
-    LEAST_SQUARE,
-    MOST_BITS,
-    correlated_vectors,
-    tied,
-)
+from dpsql.noise.noise_samplers import FRACTION, LEAST_SQUARE, MOST_BITS, correlated_vectors, tied
 from dpsql.noise.perturb import Gate
 from dpsql.noise.samplers import MOST_SIGMA, KernelRandomness, _half_gaussian_of, gaussian_of_variance, tail_edges
 from dpsql.privacy.accounting import rho_to_epsilon

@@ -15,19 +15,7 @@ from dpsql.noise import perturb as noise
 from dpsql.plan.canonical_text import canonical_text, fingerprint
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import MEASUREMENTS, Register
-from dpsql.plan.plan import (
-    Block,
-    BoundedBlock,
-    Call,
-    Caps,
-    Column,
-    Filter,
-    Key,
-    Literal,
-    Measure,
-    Scan,
-    TermKind,
-)
+from dpsql.plan.plan import Block, BoundedBlock, Call, Caps, Column, Filter, Key, Literal, Measure, Scan, TermKind
 from dpsql.pricing import measurements as pricing
 from dpsql.reuse import measurements as reuse
 from dpsql_audit import distances, mechanism_laws

@@ -27,11 +27,7 @@ def epsilon(session: Session, sql: str) -> Fraction:
 
 @pytest.mark.parametrize(
     ("number", "parts", "most_move"),
-    [
-        ("MEDIAN(age)", 1, 0.5),
-        ("QUANTILE_DISC(age, 0.1)", 1, 0.9),
-        ("MEDIAN(age), QUANTILE_DISC(age, 0.1)", 2, 0.9),
-    ],
+    [("MEDIAN(age)", 1, 0.5), ("QUANTILE_DISC(age, 0.1)", 1, 0.9), ("MEDIAN(age), QUANTILE_DISC(age, 0.1)", 2, 0.9)],
 )
 def test_the_least_epsilon_that_reaches_the_rank_error_is_charged(
     session: Session, number: str, parts: int, most_move: float

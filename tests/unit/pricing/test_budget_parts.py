@@ -14,13 +14,7 @@ from dpsql.plan.plan import Block, BoundedBlock, Caps, Clip, Column, Key, Litera
 from dpsql.policy import parse_policy
 from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing.bounding import bounded
-from dpsql.pricing.budget_parts import (
-    BudgetParts,
-    mechanisms_of,
-    noise_law,
-    recomputed_loss,
-    sets_of,
-)
+from dpsql.pricing.budget_parts import BudgetParts, mechanisms_of, noise_law, recomputed_loss, sets_of
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import TargetSearch

@@ -10,10 +10,7 @@ from dpsql.pricing.workloads import LEAST_SHARE, STEPS, Marginals, Objective, _v
 KEYS = (5, 10, 12)
 CUBE = Marginals(KEYS, tuple(tile for count in range(4) for tile in combinations(range(3), count)))
 ROLLUP = Marginals(KEYS, ((0, 1, 2), (0, 1), (0,), ()))
-PAIRS = Marginals(
-    (2, 5, 8, 12, 50),
-    (*((key,) for key in range(5)), *list(combinations(range(5), 2))[:7]),
-)
+PAIRS = Marginals((2, 5, 8, 12, 50), (*((key,) for key in range(5)), *list(combinations(range(5), 2))[:7]))
 
 
 def after(marginals: Marginals, power: int, objective: Objective) -> np.ndarray:

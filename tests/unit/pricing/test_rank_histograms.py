@@ -11,10 +11,7 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.plan.formulas import Element, Formula
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Term
-from dpsql.pricing.rank_histograms import (
-    cell_term,
-    cell_value,
-)
+from dpsql.pricing.rank_histograms import cell_term, cell_value
 from dpsql.release.formulas import numbers
 
 CONDITION = Column("c", Facts(Type.BOOLEAN))

@@ -15,13 +15,7 @@ from support.released_blocks import Keyed
 from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
 from dpsql.pricing.pricing import Price
-from dpsql.pricing.running_totals import (
-    best_shares,
-    best_widths,
-    is_better,
-    mean_terms,
-    mean_variances,
-)
+from dpsql.pricing.running_totals import best_shares, best_widths, is_better, mean_terms, mean_variances
 from dpsql.pricing.workloads import Marginals, Tile, Workload
 from dpsql.session.session import Session
 

@@ -16,12 +16,7 @@ from dpsql.noise.samplers import Integers
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Selection
-from dpsql.privacy.mechanisms.partition_selection import (
-    Threshold,
-    TruncatedGeometric,
-    WeightedThreshold,
-    optimal,
-)
+from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric, WeightedThreshold, optimal
 from dpsql.session.session import Session, open_session
 
 POLICY = """

@@ -6,13 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.privacy.loss import (
-    MOST_DIGITS,
-    Neighbours,
-    PrivacyLoss,
-    exact_number,
-    positive,
-)
+from dpsql.privacy.loss import MOST_DIGITS, Neighbours, PrivacyLoss, exact_number, positive
 
 TENTH = Fraction(1, 10)
 ZERO = Fraction(0)

@@ -101,8 +101,7 @@ MONTHS = np.repeat([0, 1, 2, -1], [31, 29, 31, 9])
 
 
 @pytest.mark.parametrize(
-    "group",
-    [MONTHS, *map(slow, (np.tile(MONTHS, 2), np.repeat([0, 1], DAYS), np.where(MONTHS == 1, 0, -1)))],
+    "group", [MONTHS, *map(slow, (np.tile(MONTHS, 2), np.repeat([0, 1], DAYS), np.where(MONTHS == 1, 0, -1)))]
 )
 def test_sums_have_the_law_of_the_worst_and_their_own_covariance(group: np.ndarray) -> None:
     """Compared with 20,000 draws of the gate's sampler: no bar is too narrow, that of the worst group is not too wide, and bars

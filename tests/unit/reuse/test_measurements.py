@@ -25,13 +25,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import laplace
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice, Lean
-from dpsql.privacy.mechanisms.local_sensitivity import (
-    PROPOSED,
-    SMOOTH,
-    LocalSensitivityPlan,
-    propose_for,
-    smooth_for,
-)
+from dpsql.privacy.mechanisms.local_sensitivity import PROPOSED, SMOOTH, LocalSensitivityPlan, propose_for, smooth_for
 from dpsql.privacy.mechanisms.most_frequent import (
     END_ROWS,
     MOST_FREQUENT,
@@ -40,13 +34,7 @@ from dpsql.privacy.mechanisms.most_frequent import (
     MostFrequent,
     MostFrequentPlan,
 )
-from dpsql.privacy.mechanisms.rank_histogram import (
-    RANK_HISTOGRAM,
-    EndChoice,
-    QuantileChoice,
-    RankHistogramPlan,
-    Search,
-)
+from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, EndChoice, QuantileChoice, RankHistogramPlan, Search
 from dpsql.privacy.mechanisms.sample_values import NoisySampleMean, SampleMeanPlan, SampleValuesPlan, sum_moved
 from dpsql.reuse.measurements import PARTS, StoredNumber, matches, read, written
 
@@ -117,9 +105,7 @@ CASES = {
         {"v0": "sample mean auto", "v0low": "sample mean auto low 9/10", "v0high": "sample mean auto high 9/10"},
     ),
     "a most frequent value": Case(
-        MostFrequentValue("f0", X, TERM),
-        MostFrequentPlan("f0", 10, MostFrequent(ROWS, TENTH)),
-        {"f0": MOST_FREQUENT},
+        MostFrequentValue("f0", X, TERM), MostFrequentPlan("f0", 10, MostFrequent(ROWS, TENTH)), {"f0": MOST_FREQUENT}
     ),
     "the key of the last rows": Case(
         EndRows("e0", X, X, TERM, 5, True),
@@ -139,11 +125,7 @@ CASES = {
     "a mean by a proposal": Case(
         PROPOSAL,
         LocalSensitivityPlan("l0", 10, propose_for(ROWS, PART, 2, True, 3), 11),
-        {
-            "l0": f"{PROPOSED} mean 2",
-            "l0low": f"{PROPOSED} mean 2 low 9/10",
-            "l0high": f"{PROPOSED} mean 2 high 9/10",
-        },
+        {"l0": f"{PROPOSED} mean 2", "l0low": f"{PROPOSED} mean 2 low 9/10", "l0high": f"{PROPOSED} mean 2 high 9/10"},
     ),
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)

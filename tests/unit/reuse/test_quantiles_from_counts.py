@@ -147,10 +147,7 @@ def counted(noise: Noise, values: int, exact_rows: np.ndarray, draws: int, seed:
     return RankedCounts(noisy, np.arange(values), term, values)
 
 
-LAWS = {
-    "laplace": laplace.noise_for(ONE, Fraction(1, 2)),
-    "gaussian": gaussian.noise_for(ONE, Fraction(1, 200)),
-}
+LAWS = {"laplace": laplace.noise_for(ONE, Fraction(1, 2)), "gaussian": gaussian.noise_for(ONE, Fraction(1, 200))}
 
 
 @pytest.mark.parametrize("law", LAWS)

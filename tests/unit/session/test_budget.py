@@ -11,12 +11,7 @@ from dpsql.ledger.accounts import Account
 from dpsql.policy import Policy
 from dpsql.policy.check import parse_policy
 from dpsql.privacy.accounting import Accountant, make_accountant
-from dpsql.session.budget import (
-    Budget,
-    BudgetScope,
-    percent,
-    scopes_of,
-)
+from dpsql.session.budget import Budget, BudgetScope, percent, scopes_of
 
 UNIT = 10**18
 MONTH = "window:2026-11-01"

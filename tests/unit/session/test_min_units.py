@@ -49,8 +49,7 @@ def answer(session: Session, sql: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("least", "shown"),
-    [("none", [100, 200, 300]), ("1", [100, 300]), ("2", [100]), ("3", [100]), ("4", [])],
+    ("least", "shown"), [("none", [100, 200, 300]), ("1", [100, 300]), ("2", [100]), ("3", [100]), ("4", [])]
 )
 def test_groups_are_shown_by_their_units_and_not_by_their_rows(session: Session, least: str, shown: list[int]) -> None:
     """The cost 100 has 6 rows of 3 patients, 300 has 4 rows of one."""

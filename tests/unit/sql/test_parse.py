@@ -9,13 +9,7 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.privacy.loss import MOST_EXPONENT
-from dpsql.sql.parse import (
-    MOST_BRACKETS,
-    MOST_CHARACTERS,
-    MOST_DEPTH,
-    MOST_TOKENS,
-    parse,
-)
+from dpsql.sql.parse import MOST_BRACKETS, MOST_CHARACTERS, MOST_DEPTH, MOST_TOKENS, parse
 
 
 def written(text: str, parameters: Any = None) -> str:

@@ -7,19 +7,9 @@ import pytest
 from support.plain_duckdb import plain_duckdb
 
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.emit.columns import (
-    content_of,
-    group_key,
-    in_domain,
-)
+from dpsql.engine.emit.columns import content_of, group_key, in_domain
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import (
-    Column,
-    Key,
-    Literal,
-    ReleasedRows,
-    Scan,
-)
+from dpsql.plan.plan import Column, Key, Literal, ReleasedRows, Scan
 
 A, B, C = (Column("a", Facts(Type.INTEGER)), Column("b", Facts(Type.REAL)), Column("c", Facts(Type.TEXT)))
 VISITS, WARDS = Scan("visits", (A, B)), ReleasedRows("wards", (C,), (), "")

@@ -12,12 +12,7 @@ import pytest
 from support.postgres_source import Server, server
 from support.random_expressions import COLUMNS, SPECS, B, D, I, R, S, T, apply, grow, random_rows, same
 
-from dpsql.engine.postgresql.dialect import (
-    CASE_MAPPING_VERSION,
-    FUNCTIONS,
-    UNSUPPORTED,
-    PostgreSQLDialect,
-)
+from dpsql.engine.postgresql.dialect import CASE_MAPPING_VERSION, FUNCTIONS, UNSUPPORTED, PostgreSQLDialect
 from dpsql.engine.postgresql.literals import TYPES, let, product_of, quotient_of, sum_of
 from dpsql.engine.postgresql.patterns import NotTheSame, in_postgresql
 from dpsql.errors.exceptions import Refusal

@@ -72,12 +72,7 @@ def test_init_reads_the_structure_of_a_catalog_of_spark(spark: Any, tmp_path: Pa
         spark.sql("DROP DATABASE night CASCADE")
     text = place.read_text()
     assert text.count("schema: night") == 1 and "passing" not in text and 'source: "spark://local[2]"' in text
-    for line in (
-        "person: {type: integer",
-        "cost: {type: real",
-        "word: {type: text",
-        "day: {type: date",
-    ):
+    for line in ("person: {type: integer", "cost: {type: real", "word: {type: text", "day: {type: date"):
         assert text.count(line) == 2, line
     assert "at: {type: timestamp" in text and "ok: {type: boolean" in text and "list" in text
 

@@ -97,8 +97,7 @@ def test_a_run_that_fails_leaves_no_page_of_an_earlier_one(clinic: Clinic, dpsql
 
 
 @pytest.mark.parametrize(
-    ("place", "status", "words"),
-    [("r.svg", 2, ".html"), ("nowhere/r.html", 4, "cannot write"), ("", 2, "")],
+    ("place", "status", "words"), [("r.svg", 2, ".html"), ("nowhere/r.html", 4, "cannot write"), ("", 2, "")]
 )
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_charged(
     clinic: Clinic, dpsql: Run, place: str, status: int, words: str

@@ -12,12 +12,7 @@ from support.places import CLINIC
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
-from dpsql.frontends.pgwire.parameters import (
-    MOST_PARAMETERS,
-    dummies,
-    literal,
-    parameter_types,
-)
+from dpsql.frontends.pgwire.parameters import MOST_PARAMETERS, dummies, literal, parameter_types
 from dpsql.policy import parse_policy
 from dpsql.sql.lexer import POSTGRESQL, read_script
 

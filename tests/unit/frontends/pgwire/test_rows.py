@@ -9,15 +9,7 @@ from support.clinic import build
 
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.questions import _error_bars
-from dpsql.frontends.pgwire.rows import (
-    BATCH,
-    OIDS,
-    ResultField,
-    Rows,
-    data_row,
-    oid_of,
-    writers,
-)
+from dpsql.frontends.pgwire.rows import BATCH, OIDS, ResultField, Rows, data_row, oid_of, writers
 from dpsql.plan.intervals import Type
 from dpsql.session.session import open_session
 

@@ -3,12 +3,7 @@
 import pytest
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.pgwire.settings import (
-    MOST_OWN,
-    SETTINGS,
-    Setting,
-    Settings,
-)
+from dpsql.frontends.pgwire.settings import MOST_OWN, SETTINGS, Setting, Settings
 
 
 @pytest.fixture

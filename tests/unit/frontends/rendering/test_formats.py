@@ -15,14 +15,7 @@ import pytest
 from support.written_release import WrittenBars, written_release
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.rendering.formats import (
-    as_object,
-    left_text,
-    row_objects,
-    write_csv,
-    write_file,
-    write_json,
-)
+from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_csv, write_file, write_json
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Receipt, Release

@@ -184,8 +184,7 @@ WIDE = {"t0": LAWS["laplace"], "t1": LAWS["laplace"]}
 
 
 @pytest.mark.parametrize(
-    "formula",
-    [M0 * M0, K * M0, M0 / K, Number(1) / M0, M0 + M0, square_root(M0), greatest(M0, 0), within(M0, 0, 1)],
+    "formula", [M0 * M0, K * M0, M0 / K, Number(1) / M0, M0 + M0, square_root(M0), greatest(M0, 0), within(M0, 0, 1)]
 )
 def test_what_is_no_quotient_of_sums_is_left_to_simulation(formula: Formula) -> None:
     assert quotient(M0, WIDE) is not None and quotient(formula, WIDE) is None

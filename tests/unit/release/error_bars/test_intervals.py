@@ -152,8 +152,7 @@ def test_only_expressions_over_estimates_show_other_numbers(scratch: Scratch) ->
 # --- measured ends and chosen values --------------------------------------------------------------------------------
 
 CHOSEN = replace(
-    BLOCK,
-    groups=GroupFacts(chosen=frozenset({"m1", "m4"}), ends=(("m4", T2 - T0, T2 + 2 * T0, Fraction(95, 100)),)),
+    BLOCK, groups=GroupFacts(chosen=frozenset({"m1", "m4"}), ends=(("m4", T2 - T0, T2 + 2 * T0, Fraction(95, 100)),))
 )
 """m1 was chosen among values, and so was m4, whose ends were measured at 95 %."""
 

@@ -5,19 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.released_blocks import (
-    T0,
-    Keyed,
-    block,
-    count_of,
-    counts,
-    gaussian_noise,
-    laplace_noise,
-    release,
-)
-from support.released_blocks import (
-    drawn as drawn_noise,
-)
+from support.released_blocks import T0, Keyed, block, count_of, counts, gaussian_noise, laplace_noise, release
+from support.released_blocks import drawn as drawn_noise
 
 from dpsql.noise.noise_samplers import running_vectors
 from dpsql.noise.perturb import NoisyTerm

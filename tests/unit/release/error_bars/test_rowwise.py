@@ -10,11 +10,7 @@ from support.released_blocks import T0, T1, block, count_of, laplace_noise, rema
 
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars.rowwise import (
-    MOST_NODES,
-    Traced,
-    trace,
-)
+from dpsql.release.error_bars.rowwise import MOST_NODES, Traced, trace
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, column, runnable
 
 VALUES = {"t0": [30, 10, 20, 10], "t1": [0.5, -2.0, 4.0, 8.0]}

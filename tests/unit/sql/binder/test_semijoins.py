@@ -1,14 +1,7 @@
 """IN and EXISTS keep rows by public rows or by rows of the same unit; anything else is refused."""
 
 import pytest
-from support.bound_questions import (
-    HOSPITAL,
-    HOSPITAL_ROWS,
-    binder_of,
-    described,
-    select,
-    sources_of,
-)
+from support.bound_questions import HOSPITAL, HOSPITAL_ROWS, binder_of, described, select, sources_of
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.plan import Relation

@@ -63,8 +63,7 @@ def test_in_that_may_be_null_is_a_count_only_where_null_means_false(condition: s
 
 
 @pytest.mark.parametrize(
-    "query",
-    ["SELECT patients.patient_id FROM patients", "SELECT patient_id FROM visits AS patients"],
+    "query", ["SELECT patients.patient_id FROM patients", "SELECT patient_id FROM visits AS patients"]
 )
 def test_a_name_that_stands_for_two_tables_is_left(query: str) -> None:
     assert not is_counted(f"age > 3 OR patient_id IN ({query})", "patients")
