@@ -256,21 +256,15 @@ DROPS = "belong to no group"
         ("SELECT CASE WHEN code = 'p' THEN 'p' ELSE 'rest' END AS c, COUNT(*) FROM people GROUP BY c", "code"),
         ("SELECT COUNT(*) FROM people", ""),
         ("SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) GROUP BY top", "age"),
-        (
-            "SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) WHERE top = 9 GROUP BY top",
-            "",
-        ),
+        ("SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) WHERE top = 9 GROUP BY top", ""),
         ("SELECT n, COUNT(*) FROM (SELECT id, COUNT(*) AS n FROM visits GROUP BY id) GROUP BY n", ""),
-        (
-            "SELECT r, COUNT(*) FROM (SELECT row_number() OVER (PARTITION BY id ORDER BY kind) AS r FROM visits) GROUP BY r",
-            "",
-        ),
+        ("SELECT r, COUNT(*) FROM (SELECT row_number() OVER (PARTITION BY id ORDER BY kind) AS r FROM visits) GROUP BY r", ""),
         (
             "SELECT k, COUNT(*) FROM (SELECT first_value(code) OVER (PARTITION BY id ORDER BY age) AS k FROM people) GROUP BY k",
             "k",
         ),
     ],
-)
+)  # fmt: skip
 def test_answers_that_may_leave_rows_out_say_so(session: Session, sql: str, names: str) -> None:
     release = session.execute(sql)
     explained = session.execute(f"EXPLAIN VERBOSE {sql}")

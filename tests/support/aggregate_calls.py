@@ -27,11 +27,7 @@ ARGUMENTS = {
 """Example arguments for each rule of reading arguments. A new rule needs a line here."""
 BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
     # The engine alone interpolates continuous quantiles, so only the extremes are equal.
-    "quantile_cont": (
-        "QUANTILE_CONT(x, 0)",
-        "QUANTILE_CONT(y, 1)",
-        "PERCENTILE_CONT(1) WITHIN GROUP (ORDER BY x DESC)",
-    ),
+    "quantile_cont": ("QUANTILE_CONT(x, 0)", "QUANTILE_CONT(y, 1)", "PERCENTILE_CONT(1) WITHIN GROUP (ORDER BY x DESC)"),
     "quantile_disc": (
         "QUANTILE_DISC(x, 0.25)",
         "QUANTILE_DISC(y, 0.9)",
@@ -45,7 +41,7 @@ BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
     TOTAL_CUT: (),  # chosen by `dp.max_total = auto`; no query names it
     "count_units": ("COUNT(DISTINCT person)",),
     "count_distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT y)"),
-}
+}  # fmt: skip
 """Calls of aggregates that need more than a spelling and its arguments."""
 MEASURED = [aggregate for aggregate in aggregates() if aggregate.formula is not None and aggregate.word != TOTAL_CUT]
 """Aggregates that a query can name. (TOTAL_CUT is chosen for `dp.max_total = auto`, see

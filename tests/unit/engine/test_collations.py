@@ -57,10 +57,7 @@ CASES = {
     "distinct values": ("SELECT COUNT(DISTINCT word) FROM notes", [(3,)]),
     "distinct rows": ("SELECT COUNT(*) FROM (SELECT DISTINCT word FROM notes)", [(3,)]),
     "units": ("SELECT COUNT(DISTINCT person) FROM notes", [(201,)]),
-    "units of a join": (
-        "SELECT COUNT(*) FROM persons p JOIN notes n ON p.person = n.person WHERE n.word = 'b'",
-        [(201,)],
-    ),
+    "units of a join": ("SELECT COUNT(*) FROM persons p JOIN notes n ON p.person = n.person WHERE n.word = 'b'", [(201,)]),
     "public join": ("SELECT COUNT(*) FROM notes JOIN codes ON word = code", [(402,)]),
     "public join, keys": (
         "SELECT kind, COUNT(*) FROM notes JOIN codes ON word = code GROUP BY kind",

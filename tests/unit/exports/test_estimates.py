@@ -64,15 +64,12 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM people WHERE job = 'job 3'", f"SELECT COUNT(*) {INSIDE} AND job = 'job 3'"),
     ("SELECT COUNT(*) FROM people WHERE NOT ward IS NULL AND ward <> 'A'", f"SELECT COUNT(*) {INSIDE} AND ward = 'B'"),
     ("SELECT COUNT(age) FROM people WHERE ward IS NULL", f"SELECT COUNT(age) {INSIDE} AND ward IS NULL"),
-    (
-        "SELECT SUM(age) FROM people WHERE region IN ('north', 'east')",
-        f"SELECT SUM(age) {INSIDE} AND region <> 'south'",
-    ),
+    ("SELECT SUM(age) FROM people WHERE region IN ('north', 'east')", f"SELECT SUM(age) {INSIDE} AND region <> 'south'"),
     ("SELECT AVG(age) FROM people", f"SELECT AVG(age) {INSIDE}"),
     ("SELECT AVG(weight) FROM people WHERE ward = 'A'", f"SELECT AVG(weight) {INSIDE} AND ward = 'A'"),
     ("SELECT SUM(grade) FROM people WHERE NOT region = 'north'", f"SELECT SUM(grade) {INSIDE} AND region <> 'north'"),
     ("SELECT AVG(grade) FROM people WHERE grade IN (1, 2)", f"SELECT AVG(grade) {INSIDE} AND grade IN (1, 2)"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.slow

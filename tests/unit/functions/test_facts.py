@@ -167,15 +167,9 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
     ),
     (LISTED, ("z", "a", None)),
     (call("mul", call("floor", call("div", AGE, literal(10))), literal(10)), tuple(float(10 * n) for n in range(13))),
-    (
-        call("mul", call("floor", call("div", INCOME, literal(50))), literal(50)),
-        (0.0, 50.0, 100.0, 150.0, 200.0, 250.0),
-    ),
+    (call("mul", call("floor", call("div", INCOME, literal(50))), literal(50)), (0.0, 50.0, 100.0, 150.0, 200.0, 250.0)),
     (call("mul", call("intdiv", AGE, literal(50)), literal(50)), (0, 50, 100)),
-    (
-        call("date_trunc", literal("month"), DAY),
-        (date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1), date(2024, 4, 1)),
-    ),
+    (call("date_trunc", literal("month"), DAY), (date(2024, 1, 1), date(2024, 2, 1), date(2024, 3, 1), date(2024, 4, 1))),
     (call("date_trunc", literal("hour"), SEEN), tuple(datetime(2024, 1, 1, hour) for hour in range(5, 9))),
     (call("date_part", literal("month"), DAY), (1, 2, 3, 4)),
     (call("date_part", literal("hour"), SEEN), tuple(range(24))),
@@ -200,10 +194,7 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
     ),
     (call("strftime", DAY, literal("%Y-%m")), ("2024-01", "2024-02", "2024-03", "2024-04")),
     (call("strftime", SEEN, literal("%H h")), ("05 h", "06 h", "07 h", "08 h")),
-    (
-        call("strftime", call("date_trunc", literal("month"), DAY), literal("%B")),
-        ("April", "February", "January", "March"),
-    ),
+    (call("strftime", call("date_trunc", literal("month"), DAY), literal("%B")), ("April", "February", "January", "March")),
     (call("last_day", SEEN), (date(2024, 1, 31),)),
     (call("last_day", DAY), (date(2024, 1, 31), date(2024, 2, 29), date(2024, 3, 31), date(2024, 4, 30))),
     (
@@ -229,7 +220,7 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
     ),
     (INCOME, None),
     (call("lower", Column("free", Facts(T))), None),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("at", range(len(DOMAINS)))

@@ -46,12 +46,7 @@ ONE_PROBLEM = [
     ("delta: 1e-6", "delta: 1e-6, every: Month", "$.budget.every", "month"),
     ("delta: 1e-6", "delta: 1e-6, lifetime: {epsilon: 20}", "$.budget.lifetime", "every: month"),
     ("delta: 1e-6", "delta: 1e-6, every: day, lifetime: {epsilon: 9}", "$.budget.lifetime.epsilon", "one window, 10"),
-    (
-        "delta: 1e-6",
-        "delta: 1e-6, every: day, lifetime: {epsilon: 20, delta: 1e-7}",
-        "$.budget.lifetime.delta",
-        "one window",
-    ),
+    ("delta: 1e-6", "delta: 1e-6, every: day, lifetime: {epsilon: 20, delta: 1e-7}", "$.budget.lifetime.delta", "one window"),
     ("delta: 1e-6", "delta: 1e-6, every: day, lifetime: {epsilon: -1}", "$.budget.lifetime.epsilon", "greater than 0"),
     ("delta: 1e-6", "delta: 1e-6, every: day, lifetime: 20", "$.budget.lifetime", ""),
     ("delta: 1e-6", "delta: 1e-6, every: day, lifetime: {epsilon: 20, eps: 1}", "$.budget.lifetime.eps", ""),
@@ -104,60 +99,20 @@ ONE_PROBLEM = [
     ("2025-12-31 23:59", "2025-12-31 24:59", "$.tables.visits.columns.seen.upper", "calendar"),
     ("{type: boolean}", "{type: bool}", "$.tables.patients.columns.smoker.type", "did you mean boolean"),
     ("{type: boolean}", "{type: uuid}", "$.tables.patients.columns.smoker.type", "declare text"),
-    (
-        "{type: boolean}",
-        "{type: 'Decimal(9, 2)'}",
-        "$.tables.patients.columns.smoker.type",
-        "declare real, with the digits",
-    ),
-    (
-        "{type: boolean}",
-        "{type: boolean, scale: 2}",
-        "$.tables.patients.columns.smoker.scale",
-        "a boolean column has no digits",
-    ),
-    (
-        "lower: 0, upper: 5000",
-        "scale: 13, lower: 0, upper: 1",
-        "$.tables.visits.columns.cost.scale",
-        "between 0 and 12",
-    ),
-    (
-        "lower: 0, upper: 5000",
-        "scale: 2, lower: 0, upper: 9.999",
-        "$.tables.visits.columns.cost.upper",
-        "than the scale, 2",
-    ),
-    (
-        "lower: 0, upper: 5000",
-        "scale: 9, lower: 0, upper: 1e5",
-        "$.tables.visits.columns.cost.upper",
-        "more than 14 digits",
-    ),
-    (
-        "lower: 0, upper: 5000",
-        "scale: 1, domain: [0.25]",
-        "$.tables.visits.columns.cost.domain[0]",
-        "than the scale, 1",
-    ),
-    (
-        "{type: boolean}",
-        "{type: boolean, timezone: UTC}",
-        "$.tables.patients.columns.smoker.timezone",
-        "no points of time",
-    ),
+    ("{type: boolean}", "{type: 'Decimal(9, 2)'}", "$.tables.patients.columns.smoker.type", "declare real, with the digits"),
+    ("{type: boolean}", "{type: boolean, scale: 2}", "$.tables.patients.columns.smoker.scale", "a boolean column has no digits"),
+    ("lower: 0, upper: 5000", "scale: 13, lower: 0, upper: 1", "$.tables.visits.columns.cost.scale", "between 0 and 12"),
+    ("lower: 0, upper: 5000", "scale: 2, lower: 0, upper: 9.999", "$.tables.visits.columns.cost.upper", "than the scale, 2"),
+    ("lower: 0, upper: 5000", "scale: 9, lower: 0, upper: 1e5", "$.tables.visits.columns.cost.upper", "more than 14 digits"),
+    ("lower: 0, upper: 5000", "scale: 1, domain: [0.25]", "$.tables.visits.columns.cost.domain[0]", "than the scale, 1"),
+    ("{type: boolean}", "{type: boolean, timezone: UTC}", "$.tables.patients.columns.smoker.timezone", "no points of time"),
     (
         "upper: 2025-12-31}",
         "upper: 2025-12-31, timezone: Berlin}",
         "$.tables.visits.columns.day.timezone",
         "such as Europe/Berlin",
     ),
-    (
-        "upper: 2025-12-31}",
-        "upper: 2025-12-31, timezone: EST5EDT}",
-        "$.tables.visits.columns.day.timezone",
-        "such as Europe",
-    ),
+    ("upper: 2025-12-31}", "upper: 2025-12-31, timezone: EST5EDT}", "$.tables.visits.columns.day.timezone", "such as Europe"),
     ("{type: boolean}", "{type: boolean, nullable: no}", "$.tables.patients.columns.smoker.nullable", "true or false"),
     ("{type: boolean}", "{type: boolean, domain: [yes]}", "$.tables.patients.columns.smoker.domain[0]", "true or"),
     ("[north, south, null]", "[]", "$.tables.patients.columns.region.domain", "at least one"),
@@ -213,12 +168,7 @@ ONE_PROBLEM = [
         "$.tables.labs.same_unit.visit_id",
         "did you mean visit_id",
     ),
-    (
-        "max_rows: 100",
-        "max_rows: 100\n    same_unit: {visit_id: visits.day}",
-        "$.tables.labs.same_unit.visit_id",
-        "of type date",
-    ),
+    ("max_rows: 100", "max_rows: 100\n    same_unit: {visit_id: visits.day}", "$.tables.labs.same_unit.visit_id", "of type date"),
     ("max_rows: 100", "max_rows: 100\n    same_unit: {value: labs.value}", "$.tables.labs.same_unit.value", "is real"),
     (
         "max_rows: 100",
@@ -232,18 +182,8 @@ ONE_PROBLEM = [
         "$.tables.patients.foreign_keys",
         "circle: patients -> patients. If another column names another person",
     ),
-    (
-        "    max_rows: 1\n",
-        "    max_rows: 1\n    unprotected: [mother]\n",
-        "$.tables.patients.unprotected[0]",
-        "under columns",
-    ),
-    (
-        "    max_rows: 1\n",
-        "    max_rows: 1\n    unprotected: [age, age]\n",
-        "$.tables.patients.unprotected",
-        "each once",
-    ),
+    ("    max_rows: 1\n", "    max_rows: 1\n    unprotected: [mother]\n", "$.tables.patients.unprotected[0]", "under columns"),
+    ("    max_rows: 1\n", "    max_rows: 1\n    unprotected: [age, age]\n", "$.tables.patients.unprotected", "each once"),
     ("    public: true\n", "    public: true\n    unprotected: [name]\n", "$.tables.regions.unprotected[0]", "nobody"),
     (
         "    max_rows: 1\n",
@@ -258,7 +198,7 @@ ONE_PROBLEM = [
         "protected",
     ),
     ("name: 3", "name: 0", "$.tables.regions.max_multiplicity.name", "whole number"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("old", "new", "path", "word"), ONE_PROBLEM)

@@ -69,14 +69,11 @@ EXACT: list[tuple[Column, list[Any]]] = [
         Column("v", Facts(Type.DATE, date(2024, 2, 27), date(2024, 3, 1))),
         [date(2024, 2, 27) + timedelta(days=n) for n in range(4)],
     ),
-    (
-        Column("v", Facts(Type.TIMESTAMP, NOON, NOON + timedelta(seconds=3))),
-        [NOON + timedelta(seconds=n) for n in range(4)],
-    ),
+    (Column("v", Facts(Type.TIMESTAMP, NOON, NOON + timedelta(seconds=3))), [NOON + timedelta(seconds=n) for n in range(4)]),
     (Column("v", Facts(Type.TEXT, values=("z", "", "m", None))), ["", "m", "z"]),
     (Column("v", Facts(Type.BOOLEAN)), [False, True]),
     (reals("1.5", "1.5"), [1.5]),
-]
+]  # fmt: skip
 """Values of which each has a cell of its own, in ascending order."""
 
 

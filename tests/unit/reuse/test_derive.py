@@ -33,12 +33,7 @@ CASES: list[tuple[str, Callable[[Cell], object], Callable[[Cell], bool], tuple[i
     ("SELECT region, COUNT(*) FROM patients GROUP BY region", lambda c: c[:1], lambda c: True, (3,)),
     ("SELECT COUNT(*), SUM(age) FROM patients", lambda c: (), lambda c: True, (3, 4)),
     ("SELECT smoker, region, SUM(age) FROM patients GROUP BY 1, 2", lambda c: (c[2], c[0]), lambda c: True, (4,)),
-    (
-        "SELECT plan, COUNT(*) FROM patients WHERE region = 'west' GROUP BY plan",
-        lambda c: c[1:2],
-        lambda c: c[0] == "west",
-        (3,),
-    ),
+    ("SELECT plan, COUNT(*) FROM patients WHERE region = 'west' GROUP BY plan", lambda c: c[1:2], lambda c: c[0] == "west", (3,)),
     (
         "SELECT COUNT(*) FROM patients WHERE region IN ('west', 'south') AND smoker",
         lambda c: (),
@@ -56,7 +51,7 @@ CASES: list[tuple[str, Callable[[Cell], object], Callable[[Cell], bool], tuple[i
     ("SELECT COUNT(*) FROM patients WHERE 'south' < region", lambda c: (), lambda c: c[0] == "west", (3,)),
     ("SELECT region, COUNT(*) FILTER (WHERE smoker) FROM patients GROUP BY 1", lambda c: c[:1], lambda c: c[2], (3,)),
     ("SELECT COUNT(age) FROM patients WHERE smoker", lambda c: (), lambda c: c[2], (5,)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case[0])[7:70])

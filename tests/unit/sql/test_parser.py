@@ -115,12 +115,8 @@ WORST = {
     "calls of calls": "SELECT a" + ".f()" * 3_000,
     "calls behind operators": "SELECT " + "b(a).c." * 3_000 + "f(a)",
     "joins of lists": "SELECT * FROM " + "t JOIN " * 50 + "t, " * 1_000 + "t" + " USING (a) JOIN t" * 50,
-    "joins of lateral lists": "SELECT * FROM "
-    + "t JOIN " * 50
-    + "t, LATERAL " * 1_000
-    + "t"
-    + " USING (a) JOIN t" * 50,
-}
+    "joins of lateral lists": "SELECT * FROM " + "t JOIN " * 50 + "t, LATERAL " * 1_000 + "t" + " USING (a) JOIN t" * 50,
+}  # fmt: skip
 
 
 @DIALECTS
