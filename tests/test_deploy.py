@@ -16,8 +16,8 @@ import click
 import pytest
 import yaml
 from support.places import ROOT
-from support.raw_client import Client, rows_of
-from support.served_clinic import PASSWORD
+from support.raw_client import rows_of
+from support.served_clinic import PASSWORD, logged_in
 
 from dpsql.frontends.cli.serve import serve
 from dpsql.frontends.demo import build_demo
@@ -246,8 +246,7 @@ def test_the_server_needs_no_more_than_its_state_on_a_read_only_root(
     line = process.stderr.readline()
     assert line.startswith("serving nafld on 127.0.0.1:"), line + process.stderr.read()
     port = int(line.split("127.0.0.1:")[1].split()[0])
-    client = Client(port)
-    assert client.login("research", PASSWORD, "nafld")[-1][0] == b"Z"
+    client = logged_in(port)
     assert len(rows_of(client.query("SELECT sex, COUNT(*) AS n, AVG(age) FROM patients GROUP BY sex"))) == 2
     assert rows_of(client.query("SELECT relname FROM pg_class WHERE relname = 'patients'")) == [[b"patients"]]
     process.terminate()

@@ -81,9 +81,7 @@ class Served:
 
     def client(self, **parameters: str) -> Client:
         """Return a raw connection, logged in."""
-        client = Client(self.port)
-        client.login("research", PASSWORD, "nafld", **parameters)
-        return client
+        return logged_in(self.port, **parameters)
 
     def charges(self) -> int:
         """Return the number of charges in the ledger."""
@@ -145,6 +143,14 @@ def serving(state: ServerState, limits: Limits | None = None) -> Iterator[int]:
         state.engine.close()
         state.store.close()
         state.ledger.close()
+
+
+def logged_in(port: int, user: str = "research", **parameters: str) -> Client:
+    """Return a raw connection to a server of the clinic, logged in."""
+    client = Client(port)
+    told = client.login(user, PASSWORD, "nafld", **parameters)
+    assert told[-1][0] == b"Z", told
+    return client
 
 
 @pytest.fixture(scope="session")

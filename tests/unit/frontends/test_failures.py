@@ -15,7 +15,7 @@ import sqlalchemy
 from sqlalchemy.dialects import registry
 from support.clinic_folder import Clinic, Outcome
 from support.raw_client import Client, error_of
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import Served, build_clinic, logged_in, serving
 
 import dpsql as package
 from dpsql.errors.custodian_log import CustodianLog, keep_log
@@ -171,8 +171,7 @@ def served_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serv
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(clinic.state))
         with serving(open_server_state(clinic.policy)) as port:
-            client = Client(port)
-            client.login("research", PASSWORD, "nafld")
+            client = logged_in(port)
             yield clinic, client
             client.close()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.raw_client import Client, error_of, framed, rows_of
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import PASSWORD, Served, logged_in, serving
 
 from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.cli.serve import open_server_state
@@ -34,12 +34,6 @@ from dpsql.policy.fields import canonical
 from dpsql.session.session import open_session
 
 
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    found = build_clinic(tmp_path_factory.mktemp("abuse"))
-    yield found
-
-
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     """Yield the records of dpsql's own logs, even if another test has redirected them to files."""
@@ -59,13 +53,6 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixtur
 def limited(clinic: Served, **limits: float) -> Iterator[int]:
     with serving(open_server_state(clinic.policy), Limits(**limits)) as port:  # type: ignore[arg-type]
         yield port
-
-
-def logged_in(port: int, user: str = "research") -> Client:
-    client = Client(port)
-    told = client.login(user, PASSWORD, "nafld")
-    assert told[-1][0] == b"Z", told
-    return client
 
 
 # --- settings and savepoints ------------------------------------------------------------------------------------------

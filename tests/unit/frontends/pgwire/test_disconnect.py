@@ -9,15 +9,10 @@ from typing import Any
 import pytest
 from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, error_of, framed, rows_of, text
-from support.served_clinic import PASSWORD, Served, build_clinic
+from support.served_clinic import PASSWORD, Served, logged_in
 
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.stop import Stop
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    return build_clinic(tmp_path_factory.mktemp("leaving"))
 
 
 def closes(client: Client) -> None:
@@ -28,12 +23,6 @@ def resets(client: Client) -> None:
     """Close with RST instead of FIN, as after a killed process or a lost link."""
     client.socket.setsockopt(1, 13, struct.pack("ii", 1, 0))
     client.socket.close()
-
-
-def logged_in(port: int, **parameters: str) -> Client:
-    client = Client(port)
-    client.login("research", PASSWORD, "nafld", **parameters)
-    return client
 
 
 def asked_again(port: int, sql: str, clinic: Served, charges: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, describe, error_of, fields, framed, parse, rows_of, text
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import Served, logged_in, serving
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import refuse
@@ -24,18 +24,6 @@ FREE = (
     STORED, f"EXPLAIN {STORED}", "SET dp.epsilon = 0.1", "SHOW dp.budget", "SHOW dp.all", "DESCRIBE patients", "SHOW TABLES",
     "SELECT 1", "SELECT relname FROM pg_class WHERE relname = 'patients'", "SET dp.epsilon = 0.2; SHOW dp.epsilon",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    found = build_clinic(tmp_path_factory.mktemp("lanes"))
-    yield found
-
-
-def logged_in(port: int, user: str) -> Client:
-    client = Client(port)
-    assert client.login(user, PASSWORD, "nafld")[-1][0] == b"Z"
-    return client
 
 
 def event_of_waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:

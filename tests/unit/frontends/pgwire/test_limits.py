@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from support.raw_client import Client, error_of, framed, rows_of, text
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import PASSWORD, Served, logged_in, serving
 
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.connection import Limits
@@ -19,22 +19,10 @@ MUCH = "SELECT b, repeat('x', 10000) FROM generate_series(1, 5000) AS b"
 SHORT = 0.3
 
 
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    found = build_clinic(tmp_path_factory.mktemp("limits"))
-    yield found
-
-
 @contextmanager
 def limited(clinic: Served, **limits: float) -> Iterator[int]:
     with serving(open_server_state(clinic.policy), Limits(**limits)) as port:  # type: ignore[arg-type]
         yield port
-
-
-def logged_in(port: int) -> Client:
-    client = Client(port)
-    assert client.login("research", PASSWORD, "nafld")[-1][0] == b"Z"
-    return client
 
 
 def is_well(port: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.effort import slow
 from support.raw_client import SYNC, Client, bind, describe, error_of, execute, fields, framed, parse, rows_of, text
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import Served, logged_in, serving
 
 from dpsql.engine.memory_account import MemoryAccount
 from dpsql.errors.exceptions import Error
@@ -33,12 +33,6 @@ SMALL = "SELECT COUNT(*) AS n FROM patients WHERE age > 44"
 PATIENCE = 60
 
 
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    found = build_clinic(tmp_path_factory.mktemp("memory"))
-    yield found
-
-
 @contextmanager
 def accounted(clinic: Served, megabytes: int = 64, **limits: int) -> Iterator[tuple[int, MemoryAccount]]:
     """Serve the clinic; yield the port and the account of the server."""
@@ -53,12 +47,6 @@ def accounted(clinic: Served, megabytes: int = 64, **limits: int) -> Iterator[tu
         patch.setattr(Server, "start", noted)
         with serving(open_server_state(clinic.policy), Limits(memory_megabytes=megabytes, **limits)) as port:
             yield port, made[0].memory
-
-
-def logged_in(port: int, user: str = "research") -> Client:
-    client = Client(port)
-    assert client.login(user, PASSWORD, "nafld")[-1][0] == b"Z"
-    return client
 
 
 def until(holds: Callable[[], bool]) -> None:

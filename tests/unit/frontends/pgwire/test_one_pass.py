@@ -5,21 +5,15 @@ from collections.abc import Iterator
 import pytest
 from sqlglot.tokens import Tokenizer
 from support.raw_client import SYNC, Client, bind, describe, execute, framed, kinds, parse, text
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import Served, logged_in, serving
 
 from dpsql.frontends.cli.serve import open_server_state
 
 
 @pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    return build_clinic(tmp_path_factory.mktemp("once"))
-
-
-@pytest.fixture(scope="module")
 def client(clinic: Served) -> Iterator[Client]:
     with serving(open_server_state(clinic.policy)) as port:
-        client = Client(port)
-        client.login("research", PASSWORD, "nafld")
+        client = logged_in(port)
         yield client
         client.close()
 

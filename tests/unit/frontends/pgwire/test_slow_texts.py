@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from support.places import CLINIC
 from support.raw_client import Client, error_of, free_port, kinds
-from support.served_clinic import Served, build_clinic
+from support.served_clinic import Served
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
@@ -62,11 +62,6 @@ CONSTANTS = (
     "SELECT jsonb '\"\\ud800\"'", "SELECT (json '[\"\\ud800\"]' ->> 0)::int", "SELECT jsonb '\"\\u0000\"' #>> '{}'",
 )  # fmt: skip
 """Statements without tables, which the server itself computes, of up to 20,000 characters."""
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    return build_clinic(tmp_path_factory.mktemp("slow_texts"))
 
 
 @pytest.fixture(scope="module")

@@ -15,21 +15,13 @@ from typing import Any
 
 import pytest
 from support.raw_client import SYNC, Client, bind, describe, execute, parse
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import PASSWORD, Served, logged_in, serving
 
 from dpsql.errors.custodian_log import LOST, AuditLog, CustodianLog, JsonLine, audit
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.connection import StatusServer
 from dpsql.frontends.pgwire.server import Server
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    found = build_clinic(tmp_path_factory.mktemp("status"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(found.state))
-        yield found
 
 
 def page(port: int, path: str, method: str = "GET") -> tuple[int, str]:
@@ -59,8 +51,7 @@ def ports(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int
 
 
 def ask(port: int, *questions: str) -> None:
-    client = Client(port)
-    assert client.login("research", PASSWORD, "nafld")[-1][0] == b"Z"
+    client = logged_in(port)
     for sql in questions:
         client.query(sql)
 

@@ -2,12 +2,11 @@
 
 import struct
 import threading
-from collections.abc import Iterator
 
 import pytest
 from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, error_of, framed, text
-from support.served_clinic import PASSWORD, Served, build_clinic
+from support.served_clinic import Served, logged_in
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.stop import Stop
@@ -63,20 +62,13 @@ def test_a_request_that_finds_the_stopper_at_work_is_not_lost() -> None:
         pass
 
 
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    found = build_clinic(tmp_path_factory.mktemp("stop"))
-    yield found
-
-
 def test_a_flood_of_cancel_requests_does_not_fill_the_server_with_threads(
     clinic: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a thread for each, 1,448 requests for a statement that cannot be interrupted were 1,448 threads."""
     monkeypatch.setattr(Session, "interrupt", lambda session: None)
     with gated(clinic) as port:
-        client = Client(port)
-        assert client.login("research", PASSWORD, "nafld")[-1][0] == b"Z"
+        client = logged_in(port)
         client.send(framed(b"Q", text("SELECT COUNT(*) AS n FROM patients WHERE age > 43")))
         assert Gated.begun.wait(PATIENCE)
         most = 0

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from support.raw_client import Client, error_of, framed, text
-from support.served_clinic import PASSWORD, Served, build_clinic
+from support.served_clinic import PASSWORD, Served
 
 STUCK = """
 import sys, time
@@ -21,11 +21,6 @@ setattr(DuckDBEngine, sys.argv[1], stuck)
 sys.exit(status_of(sys.argv[2:]))
 """
 """The server with a reader that ignores interrupts, like one of a FIFO or a hanging mount."""
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    return build_clinic(tmp_path_factory.mktemp("stuck"))
 
 
 @pytest.mark.parametrize(("where", "charged"), [("run", 1), ("check_readable", 0)])

@@ -2,18 +2,12 @@
 
 from pathlib import Path
 
-import pytest
 from support.gated_engine import Gated, gated
-from support.raw_client import Client, error_of, rows_of
-from support.served_clinic import PASSWORD, Served, build_clinic
+from support.raw_client import error_of, rows_of
+from support.served_clinic import Served, logged_in
 
 DEAR = " AND ".join([f"NOT concat(sex, '{'x' * 4_000}') ~ 'a.{{480}}z'"] * 8)
 BIT = f"SELECT COUNT(*) FROM patients WHERE CASE WHEN patient_id = 7 AND age > 50 THEN {DEAR} ELSE FALSE END"
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    return build_clinic(tmp_path_factory.mktemp("timing"))
 
 
 def timed(clinic: Served, timing: str) -> Path:
@@ -21,12 +15,6 @@ def timed(clinic: Served, timing: str) -> Path:
     path = clinic.policy.with_name("timed.yaml")
     path.write_text(clinic.policy.read_text() + f"\ntiming: {timing}\n")
     return path
-
-
-def logged_in(port: int, **parameters: str) -> Client:
-    client = Client(port)
-    client.login("research", PASSWORD, "nafld", **parameters)
-    return client
 
 
 def test_the_attack_is_refused_before_data(clinic: Served) -> None:

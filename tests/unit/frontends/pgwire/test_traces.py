@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.raw_client import Client
-from support.served_clinic import PASSWORD, Served, build_clinic, serving
+from support.served_clinic import Served, build_clinic, logged_in, serving
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.custodian_log import TRACES
@@ -69,8 +68,7 @@ def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Served:
 
 def ask(clinic: Served, *questions: str) -> None:
     with serving(open_server_state(clinic.policy)) as port:
-        client = Client(port)
-        client.login("research", PASSWORD, "nafld")
+        client = logged_in(port)
         for sql in questions:
             client.query(sql)
 
@@ -110,8 +108,7 @@ def test_a_failure_says_no_word_of_the_engine(clinic: Served, spans: Spans, monk
 
 def test_an_analyst_sees_nothing_of_traces(clinic: Served, spans: Spans) -> None:
     with serving(open_server_state(clinic.policy)) as port:
-        client = Client(port)
-        client.login("research", PASSWORD, "nafld")
+        client = logged_in(port)
         told = repr(client.query(COUNTED)) + repr(client.query("SHOW ALL"))
     identities = {format(span.context.trace_id, "032x") for span in spans.ended}
     assert identities and not any(identity in told for identity in identities)

@@ -13,7 +13,8 @@ registry.register("dpsql", "dpsql.frontends.python.sqlalchemy_dialect", "DpsqlDi
 
 
 @pytest.fixture
-def engine(served: Served) -> sqlalchemy.Engine:
+def engine(served: Served, monkeypatch: pytest.MonkeyPatch) -> sqlalchemy.Engine:
+    monkeypatch.setenv("DPSQL_STATE", str(served.state))
     return sqlalchemy.create_engine(f"dpsql:///{served.policy}?analyst=clinic")
 
 
@@ -48,7 +49,8 @@ def test_refusals_reach_the_caller(engine: sqlalchemy.Engine) -> None:
     assert isinstance(caught.value.orig, Refusal)
 
 
-def test_the_address_names_a_project_and_nothing_unknown(served: Served) -> None:
+def test_the_address_names_a_project_and_nothing_unknown(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(served.state))
     engine = sqlalchemy.create_engine(f"dpsql:///{served.policy}?analyst=clinic&project=flu")
     with engine.connect() as connection:
         shown = connection.execute(sqlalchemy.text("SHOW dp.budget")).fetchall()
