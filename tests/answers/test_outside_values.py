@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from support.exact_session import assert_equal, exact_session
 from support.gates import NoiselessGate
+from support.random_expressions import literal
 from support.seeds import seeds
 from unit.functions.test_key_narrowing import named, rows_for
 
@@ -21,8 +22,8 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_narrowing import leaves_out, remaining
 from dpsql.functions.numeric import call
 from dpsql.functions.public_domains import as_key, domain_of
-from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Column, Expr, Filter, Literal, Scan
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Column, Expr, Filter, Scan
 from dpsql.policy import load_policy
 from dpsql.policy.check import parse_policy, policy_problems
 from dpsql.session.session import Session, open_session
@@ -390,10 +391,6 @@ def test_a_key_beside_an_outer_join_reads_labels_and_what_the_policy_names(
 
 
 # --- narrowing against brute force --------------------------------------------------------------------------------------
-
-
-def literal(value: Any) -> Literal:
-    return Literal(value, literal_facts(value))
 
 
 COLUMNS = {

@@ -142,14 +142,6 @@ World = tuple[duckdb.DuckDBPyConnection, Session]
 
 
 @pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Use a separate state directory: folders of an earlier run have the same names."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
-        yield
-
-
-@pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("places")
     (folder / "policy.yaml").write_text(POLICY)

@@ -7,18 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from support.random_expressions import literal
 from support.seeds import seeds
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_candidates import MOST_VALUES, Uses, cells, domain
 from dpsql.functions.numeric import call
-from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Column, Expr, Literal
-
-
-def literal(value: Any) -> Literal:
-    return Literal(value, literal_facts(value))
-
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Column, Expr
 
 WIDE = {
     "i": Column("i", Facts(Type.INTEGER)), "r": Column("r", Facts(Type.REAL)), "w": Column("w", Facts(Type.TEXT)),

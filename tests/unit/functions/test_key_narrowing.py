@@ -15,6 +15,7 @@ from math import prod
 from typing import Any
 
 import pytest
+from support.random_expressions import literal
 from support.seeds import seeds
 
 from dpsql.functions import key_questions
@@ -23,7 +24,7 @@ from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, _without_pa
 from dpsql.functions.key_questions import PublicValues
 from dpsql.functions.numeric import call
 from dpsql.functions.public_domains import domain_of
-from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.origins import Branch, UnmatchedRows
 from dpsql.plan.plan import (
     Call,
@@ -31,7 +32,6 @@ from dpsql.plan.plan import (
     Expr,
     Filter,
     Join,
-    Literal,
     Project,
     Relation,
     ReleasedValue,
@@ -41,11 +41,6 @@ from dpsql.plan.plan import (
 )  # fmt: skip
 from dpsql.planning.planner import AskedValues
 from dpsql.release.sandbox import shared_sandbox
-
-
-def literal(value: Any) -> Literal:
-    return Literal(value, literal_facts(value))
-
 
 AGE = Column("age", Facts(Type.INTEGER, Fraction(0), Fraction(12)))
 RANK = Column("rank", Facts(Type.INTEGER, Fraction(0), Fraction(3), nullable=False))

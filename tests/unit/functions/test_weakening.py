@@ -3,24 +3,20 @@
 import random
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import pytest
+from support.random_expressions import literal
 from support.seeds import seeds
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_questions import Weakening, folded
 from dpsql.functions.numeric import call
-from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 
 KNOWN = [Column(name, Facts(Type.INTEGER, Fraction(0), Fraction(2))) for name in ("a", "c")]
 UNKNOWN = [Column(name, Facts(Type.INTEGER)) for name in ("u", "v")]
 TRUTH = Column("t", Facts(Type.BOOLEAN))
-
-
-def literal(value: Any) -> Literal:
-    return Literal(value, literal_facts(value))
 
 
 def condition(chance: random.Random, depth: int) -> Expr:

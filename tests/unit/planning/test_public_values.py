@@ -3,24 +3,19 @@
 import random
 from datetime import date
 from fractions import Fraction
-from typing import Any
 
 import pytest
+from support.random_expressions import literal
 from support.seeds import seeds
 
 from dpsql.functions import key_questions
 from dpsql.functions.key_narrowing import remaining
 from dpsql.functions.key_questions import EVALUATED, Candidates, PublicValues, Span, Unanswered, ValueQuestion
 from dpsql.functions.numeric import call
-from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal, Scan
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr, Scan
 from dpsql.planning.planner import AskedValues
 from dpsql.release.sandbox import shared_sandbox
-
-
-def literal(value: Any) -> Literal:
-    return Literal(value, literal_facts(value))
-
 
 DAY, NUMBER, WORD = Column("d", Facts(Type.DATE)), Column("n", Facts(Type.INTEGER)), Column("w", Facts(Type.TEXT))
 FLAG, REAL = Column("f", Facts(Type.BOOLEAN)), Column("x", Facts(Type.REAL))

@@ -6,14 +6,11 @@ from pathlib import Path
 import pytest
 from support.effort import slow
 from support.hospital_file import exact
+from support.noted_engine import spent
 
 from dpsql.session.session import Session, open_session
 
 BASE = "SELECT region, plan, smoker, COUNT(*) AS n, SUM(age) AS s, COUNT(age) AS k FROM patients GROUP BY ALL"
-
-
-def spent(session: Session) -> str:
-    return session.budget().spent["dataset"]["epsilon"]
 
 
 @pytest.fixture

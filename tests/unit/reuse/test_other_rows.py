@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.lost_releases import lose_releases
+from support.noted_engine import spent
 
 from dpsql.errors.exceptions import Fault, InternalError
 from dpsql.pricing.budget_parts import term_errors
@@ -29,10 +30,6 @@ BY_TWO = "SELECT kind, cost > 30 AS dear, COUNT(*) FROM visits GROUP BY kind, de
 TURNED = "SELECT cost > 30 AS dear, kind, COUNT(*) FROM visits GROUP BY dear, kind"
 VALUES = "SELECT kind, cost > 30 AS dear, COUNT(DISTINCT cost) FROM visits GROUP BY kind, dear"
 VALUES_TURNED = "SELECT cost > 30 AS dear, kind, COUNT(DISTINCT cost) FROM visits GROUP BY dear, kind"
-
-
-def spent(session: Session) -> str:
-    return session.budget().spent["dataset"]["epsilon"]
 
 
 @pytest.mark.parametrize("reuse", ["on", "derive"])

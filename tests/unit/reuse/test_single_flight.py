@@ -4,16 +4,13 @@ import os
 from pathlib import Path
 
 import pytest
+from support.noted_engine import spent
 
 from dpsql.reuse.single_flight import UNKNOWN, measuring_lock, read_stamp
-from dpsql.session.session import Session, open_session
+from dpsql.session.session import open_session
 
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 NAME, NEIGHBOUR, OTHER = "0" * 64, "000" + "1" * 61, "2" * 64
-
-
-def spent(session: Session) -> str:
-    return session.budget().spent["dataset"]["epsilon"]
 
 
 # --- the counter ----------------------------------------------------------------------------------------------------

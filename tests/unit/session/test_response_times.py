@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.clinic import build
+from support.noted_engine import spent
 from support.places import POLICIES
 
 from dpsql.engine.contract import ExactAnswer
@@ -84,10 +85,6 @@ def policy_with(policy: Path, timing: str) -> Path:
     policy.write_text(policy.read_text() + f"timing: {timing}\n")
     open_session(policy, create_ledger=True).close()
     return policy
-
-
-def spent(session: Session) -> str:
-    return session.budget().spent["dataset"]["epsilon"]
 
 
 @pytest.fixture
