@@ -119,7 +119,6 @@ ANNEX_FILES = frozenset(
         "unit/privacy/mechanisms/test_most_frequent.py",
         "unit/privacy/mechanisms/test_sample_means.py",
         "unit/privacy/mechanisms/test_sample_values.py",
-        "unit/privacy/mechanisms/test_square_root.py",
         "unit/reuse/test_chosen_numbers.py",
         "unit/reuse/test_derived_series.py",
         "unit/reuse/test_quantiles_from_counts.py",

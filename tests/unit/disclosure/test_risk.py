@@ -12,13 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.clinic_folder import Clinic
 from support.places import ROOT
 
 from dpsql.disclosure import PersonRows, generalisations, measure_risk
 from dpsql.disclosure.report import ladder
 from dpsql.engine.registry import open_engine
-from dpsql.frontends.cli import status_of
 from dpsql.policy import Policy, parse_policy
 
 COLUMNS = {
@@ -218,18 +216,3 @@ def test_exact_rows_and_risks_are_for_the_owners_command_alone() -> None:
     assert importers == {*owners, "engine/contract.py"}, "the contract names it in a docstring"
     checks = {name for name, text in sources() if re.search(r"admin(\.| import )check\b", text)}
     assert checks == {"frontends/cli/owner.py"}, "no server reads everything"
-
-
-# --- `dpsql risk` from the owner's view -------------------------------------------------------------------------------
-
-
-def run(clinic: Clinic, *words: str) -> int:
-    return status_of(["risk", "-p", str(clinic.policy), *words])
-
-
-def test_risk_needs_no_ledger_and_charges_nothing(bare_clinic: Clinic, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(bare_clinic, "patients", "--columns", "region,age", "--sensitive", "smokes", "--k", "2") == 0
-    out, err = capsys.readouterr()
-    assert "k-anonymity:" in out and "smokes" in out and "Coarser values" in out
-    assert "for the data's owner alone" in err and "owner alone" not in out
-    assert not (bare_clinic.folder / "clinic-ledger.db").exists()

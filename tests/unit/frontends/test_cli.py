@@ -272,3 +272,11 @@ def test_init_reads_a_folder_as_a_table_for_each_file(bare_clinic: Clinic, dpsql
     assert checked.status == 0, checked.err
     answer = dpsql("query", "-p", "night.yaml", "SELECT SUM(alk_phos) AS s FROM _2024_visits")
     assert answer.status == 0, answer.err
+
+
+def test_risk_needs_no_ledger_and_charges_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
+    asked = ("patients", "--columns", "region,age", "--sensitive", "smokes", "--k", "2")
+    outcome = dpsql("risk", "-p", str(bare_clinic.policy), *asked)
+    assert outcome.status == 0 and "for the data's owner alone" in outcome.err
+    assert "k-anonymity:" in outcome.out and "smokes" in outcome.out and "Coarser values" in outcome.out
+    assert "owner alone" not in outcome.out and not (bare_clinic.folder / "clinic-ledger.db").exists()

@@ -1,7 +1,5 @@
 """A command makes its classes in less time, and they behave as those that Python makes."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Callable
