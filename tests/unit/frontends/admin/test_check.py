@@ -35,9 +35,10 @@ __all__ = ["server", "spark"]
 
 
 @pytest.fixture
-def checked(server: Server, tmp_path: Path) -> Callable[..., Findings]:
+def checked(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Findings]:
     """Return a function that checks the policy of the engine contract over a database with its tables, optionally with other
     entries."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     url = server.database()
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute("CREATE TABLE people (id bigint, height float8); CREATE TABLE wards (ward text, beds int)")
@@ -72,7 +73,12 @@ def test_init_reads_the_structure_of_a_catalog_of_spark(spark: Any, tmp_path: Pa
         spark.sql("DROP DATABASE night CASCADE")
     text = place.read_text()
     assert text.count("schema: night") == 1 and "passing" not in text and 'source: "spark://local[2]"' in text
-    for line in ("person: {type: integer", "cost: {type: real", "word: {type: text", "day: {type: date"):
+    for line in (
+        "person: {type: integer",
+        "cost: {type: real",
+        "word: {type: text",
+        "day: {type: date",
+    ):
         assert text.count(line) == 2, line
     assert "at: {type: timestamp" in text and "ok: {type: boolean" in text and "list" in text
 
@@ -81,6 +87,7 @@ def test_init_reads_the_structure_of_a_server(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Keys, NOT NULL, types and schemas from the catalog; of tables of one name, that of `public`."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     url = server.database()
     with psycopg.connect(url, autocommit=True) as owner:
@@ -182,6 +189,7 @@ def test_the_state_of_a_ledger_on_a_server_is_told(server: Server, checked: Call
 @pytest.mark.skipif(sys.platform == "win32", reason="a script stands for Java")
 def test_what_java_said_is_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_spark()
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho 'UnsupportedClassVersionError: a JDK of long ago' >&2\nexit 1\n")
@@ -198,12 +206,15 @@ def test_what_java_said_is_in_the_report(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes are files of POSIX systems")
 @pytest.mark.parametrize("source", ["visits.csv", "visits.csv.gz", "visits*.csv", "visits.parquet", "visits*.parquet"])
-def test_a_named_pipe_is_refused_instead_of_waited_for(tmp_path: Path, source: str) -> None:
+def test_a_named_pipe_is_refused_instead_of_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
     os.mkfifo(tmp_path / source.replace("*", "-1"))
     (tmp_path / "pipe.yaml").write_text(
         f"dataset: pipe\nsource: '{source}'\nprivacy_unit: row\nbudget: {{epsilon: 1, delta: 1e-6}}\n"
         "ledger: sqlite:///ledger.db\ntables: {visits: {columns: {day: {type: date}}}}\n"
     )
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     for command, words in (
         (("check", "pipe.yaml", "--create-ledger"), "is not a regular file"),
         (("query", "-p", "pipe.yaml", "SELECT count(*) FROM visits"), "the files of table visits cannot be read"),
@@ -285,7 +296,8 @@ BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_broken_files_are_named(tmp_path: Path, fault: str) -> None:
+def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     files, status, words = BROKEN[fault]
     folder = tmp_path / "files"
     folder.mkdir()
@@ -304,7 +316,10 @@ def test_broken_files_are_named(tmp_path: Path, fault: str) -> None:
         ('"tables"', '"analysts": {"ann": {"epsilon": 2, "people": {"b": {"epsilon": 3}}}}, "tables"', "epsilon 3, but the login only 2,"),
     ],
 )  # fmt: skip
-def test_what_a_policy_may_not_mean_is_noted(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_what_a_policy_may_not_mean_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, words: str
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     place = _people(tmp_path, str(tmp_path / "p.csv"))
     (tmp_path / "p.csv").write_text(GOOD.replace("born", "2000-01-02") if "from" in new else GOOD)
     assert words not in " ".join(check_policy_file(place).notes)
@@ -312,7 +327,10 @@ def test_what_a_policy_may_not_mean_is_noted(tmp_path: Path, old: str, new: str,
     assert words in " ".join(check_policy_file(place).notes)
 
 
-def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(tmp_path: Path) -> None:
+def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     columns = {"id": ["a", "b"], "salary": [1.5, 2.5], "born": [date(2000, 1, 2)] * 2}
     pq.write_table(pa.table({**columns, "age": [30, 40]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({**columns, "age": ["x", "3,5"]}), tmp_path / "b.parquet")
@@ -342,8 +360,11 @@ def test_cells_of_another_kind_in_one_of_many_parquet_files_are_counted(tmp_path
     assert "people.age cannot be read" in told and "incident" in told and "Traceback" not in told
 
 
-def test_what_check_counts_reaches_no_analyst(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_check_counts_reaches_no_analyst(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """A cell that cannot be read changes neither EXPLAIN nor a log."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     place, seen = _people(tmp_path, str(tmp_path / "p.csv")), set()
     for cell in ("33", "NA"):
         (tmp_path / "p.csv").write_text(f"{GOOD}p90,{cell},1.5,2000-01-02\n")
@@ -378,6 +399,7 @@ def test_columns_that_name_further_people_are_declared_and_every_report_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str], where: str, keyed: bool
 ) -> None:  # fmt: skip
     """Whoever is called is in any number of rows: `check` asks for a declaration, which changes no charge and no stored answer."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     refers = " REFERENCES people" if keyed else ""
     texts = (
         "CREATE TABLE people (id int PRIMARY KEY, mother int)", f"CREATE TABLE calls (src int{refers}, dst int{refers}, grade int)",
