@@ -52,7 +52,8 @@ def clinic(folder: Path, budget: str = PURE) -> Path:
 
 
 @pytest.fixture
-def policy(tmp_path: Path) -> Path:
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     return clinic(tmp_path)
 
 
