@@ -16,12 +16,12 @@ from support.postgres_source import Server, load, server
 from support.seeds import seeds
 from support.spark_source import show, spark
 
-from answers.test_same_groups import KEYS, World, compared, state, world
+from answers.test_same_groups import KEYS, World, compared, world
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.errors.exceptions import Refusal
 from dpsql.policy import Policy
 
-__all__ = ["server", "spark", "state", "world"]
+__all__ = ["server", "spark", "world"]
 
 
 def rows(world: World, policy: Policy) -> dict[str, Any]:
