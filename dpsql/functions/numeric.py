@@ -49,7 +49,7 @@ from dpsql.functions.values import (
 )
 from dpsql.plan import intervals as ranges
 from dpsql.plan.intervals import INT64, Facts, Interval, Type, in_decimals
-from dpsql.plan.plan import Expr, Literal, literal
+from dpsql.plan.plan import Call, Expr, Literal, literal
 
 __all__ = [
     "DATE_PARTS", "DIFF_UNITS", "MOST_PARTS", "MOST_TEXT", "REGISTRY", "TRUNC_UNITS", "Function",
@@ -413,6 +413,13 @@ function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_te
 def clamped(value: Expr) -> Expr:
     """Return a value clamped to its own bounds, which is NULL for NaN."""
     return call("clamp", value, constant(value.facts.lower, value), constant(value.facts.upper, value))
+
+
+def nearest_decimal(value: Expr) -> Expr:
+    """Return a decimal, if it is a sum, difference or product, as the double that is nearest to it, as a column of decimals is:
+    the float 0.3 - 0.1 is less than 0.2."""
+    computed = isinstance(value, Call) and value.function in ("add", "sub", "mul")
+    return call("round", value, literal(value.facts.scale)) if computed else value
 
 
 def both(condition: Expr | None, other: Expr) -> Expr:

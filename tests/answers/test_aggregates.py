@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -143,24 +144,52 @@ BESIDE_MEANS = [
     "SELECT COUNT(*) FROM (SELECT {x} AS v, AVG({x}) OVER (PARTITION BY person) AS a FROM t) AS q WHERE v = a",
     f"SELECT COUNT(*) FROM ({OF_ONE}) AS q WHERE a = m",
 ]
-BESIDE_SUMS = [f"SELECT COUNT(*) FROM ({OF_ONE}) AS q WHERE s <= m"]
+COMPUTED = ["{x} + 0.1", "100 - {x}", "{x} * 1.2", "3 * {x}", "{x} - MIN({x}) OVER (PARTITION BY person)"]
+JUMPS = ["{v} {op} {at}", "floor({v} * 10) {op} {at} * 10", "{v} IN ({at}, 7.7)"]
 
 
-def test_rows_are_compared_with_the_exact_mean_and_sum_of_their_person(tmp_path: Path) -> None:
-    """Persons have one to three equal rows, or two that differ: rounding on a grid would decide about the equal ones. Plain
-    DuckDB computes in whole cents."""
-    (tmp_path / "policy.yaml").write_text(PRICES)
-    rows = "SELECT i // 4 AS person, (i // 4 * 7919 % 90001 + if(i // 4 % 5 = 0, i % 2, 0))::INTEGER AS cents FROM range(2000) AS r(i)"
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[duckdb.DuckDBPyConnection, Session]]:
+    """Persons have one to three equal rows, or two that differ: rounding on a grid would decide about the equal ones."""
+    folder = tmp_path_factory.mktemp("prices")
+    (folder / "policy.yaml").write_text(PRICES)
+    cents = "(i // 4 * 7919 % 90001 + if(i // 4 % 5 = 0, i % 2 * 10, 0)) % 3000"
+    rows = f"SELECT i // 4 AS person, ({cents})::INTEGER AS cents FROM range(2000) AS r(i)"
+    where = "WHERE person % 4 <> 1 OR cents % 3 = 0"
     with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE t AS SELECT person, cents, (cents / 100)::DECIMAL(9, 2) AS price, cents / 100 AS weight FROM ({rows}) WHERE person % 4 <> 1 OR cents % 3 = 0")  # fmt: skip
-        with exact_session(load_policy(tmp_path / "policy.yaml"), connection, tmp_path / "ledger.db") as session:
-            for question, columns in [(q, ("price", "weight")) for q in BESIDE_MEANS] + [
-                (q, ("price",)) for q in BESIDE_SUMS
-            ]:
-                expected = connection.execute(question.format(x="cents")).fetchall()
-                for column in columns:
-                    sql = question.format(x=column)
-                    assert rows_of(session.execute(sql)) == [tuple(map(plain, row)) for row in expected], sql
+        columns = "person, cents, (cents / 100)::DECIMAL(9, 2) AS price, cents / 100 AS weight"
+        connection.execute(f"CREATE TABLE t AS SELECT {columns} FROM ({rows}) {where}")
+        with exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db") as session:
+            yield connection, session
+
+
+@pytest.mark.parametrize(
+    ("question", "column"),
+    [*product(BESIDE_MEANS, ("price", "weight")), (f"SELECT COUNT(*) FROM ({OF_ONE}) AS q WHERE s <= m", "price")],
+)
+def test_rows_are_compared_with_the_exact_mean_of_their_person(
+    prices: tuple[duckdb.DuckDBPyConnection, Session], question: str, column: str
+) -> None:
+    connection, session = prices
+    expected = [tuple(map(plain, row)) for row in connection.execute(question.format(x="cents")).fetchall()]
+    assert rows_of(session.execute(question.format(x=column))) == expected
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("computed", COMPUTED)
+def test_computed_decimals_are_compared_as_decimals(
+    prices: tuple[duckdb.DuckDBPyConnection, Session], computed: str, jump: str
+) -> None:
+    connection, session = prices
+    value = computed.format(x="price")
+    (at,) = connection.execute(f"SELECT mode(v) FROM (SELECT {value} AS v FROM t) AS q WHERE v > 0").fetchone() or (0,)
+    inside = [f"SELECT COUNT(*) FROM (SELECT {value} AS v FROM t) AS q WHERE {{}}"]
+    forms = inside if "OVER" in value else [*inside, "SELECT COUNT(*) FROM t WHERE {}"]
+    for form, op in [(form, op) for form in forms for op in ("=", ">=", "<")]:
+        sql = form.format(jump.format(v="v" if form in inside else f"({value})", op=op, at=at))
+        assert rows_of(session.execute(sql)) == [
+            tuple(map(plain, row)) for row in connection.execute(sql).fetchall()
+        ], sql
 
 
 # --- Lists of quantiles: the same numbers as single calls, and list values in every format ----------------------------

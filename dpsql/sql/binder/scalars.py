@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.numeric import REGISTRY, WrongArguments, call
+from dpsql.functions.numeric import REGISTRY, WrongArguments, call, nearest_decimal
 from dpsql.functions.public_domains import as_key
 from dpsql.functions.row_costs import MOST_NANOSECONDS, cost, part_read, way_out
 from dpsql.plan.intervals import Type
@@ -93,6 +93,8 @@ class Scalars:
         Refuses wrong arguments with the reason, misspelt listed values, and slow or long expressions."""
         try:
             read = [part_read(name, argument) for argument in _meet(name, arguments, node)]
+            if name in _DECIDING:
+                read = [part if part.facts.scale is None else nearest_decimal(part) for part in read]
             bound = call(name, *read)
         except WrongArguments as wrong:
             hint = comparison_hint(name, arguments)
@@ -200,6 +202,10 @@ def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr,
         return arguments
     chosen = range(len(arguments))[date_arguments.get(name, slice(None))]
     return tuple(_as_temporal(a, target, node) if i in chosen else a for i, a in enumerate(arguments))
+
+
+_DECIDING = _COMPARING | {"floor", "ceil", "round", "to_integer", "width_bucket"}
+"""Functions whose value jumps where a computed decimal is a little off."""
 
 
 def _as_truth(argument: Expr) -> Expr:
