@@ -160,7 +160,7 @@ _BINARY = (
     "B'10110'::bit(5)", "''::varbit", "B'101'::varbit", "'13:45:06.5+02'::timetz", "'[1,5)'::int4range", "'(,5)'::int8range", "'empty'::numrange",
     "'[1.50,2.5]'::numrange", "'[2024-01-01,)'::daterange", "'(2024-01-01 10:00,2024-01-02]'::tsrange", "'[2024-01-01 10:00+02,2024-01-02 00:00+00)'::tstzrange",
     "'{[1,3),[5,8)}'::int4multirange", "'{}'::datemultirange", "'{192.168.1.5,NULL}'::inet[]", "'{\"[1,3)\",empty}'::int4range[]", "'{{1,2},{3,NULL}}'::int4[]",
-    "'{a,\"b c\"}'::text[]", "'{101,1}'::varbit[]", "'{13:45:06+02}'::timetz[]", "'infinity'::date", "'-infinity'::timestamp", "'infinity'::timestamptz",
+    "'{a,\"b c\"}'::text[]", "'{101,1}'::varbit[]", "'1 2'::int2vector", "'{13:45:06+02}'::timetz[]", "'infinity'::date", "'-infinity'::timestamp", "'infinity'::timestamptz",
     "12345.678", "'NaN'::numeric", "'1 mon 2 days 03:04:05'::interval", "'{\"a\": 1}'::jsonb", "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid",
 )  # fmt: skip
 
@@ -180,6 +180,20 @@ def test_binary_values_are_those_of_postgresql(twins: Twins, value: str) -> None
             for connection in (ours, theirs)
         ]
         assert read[0] == read[1]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT row(1, 'a'::text, 2.5, true, 'int4'::regtype)",
+        "SELECT '{int4,_text}'::regtype[]",
+        "SELECT t FROM (SELECT oid, typname, typlen FROM pg_type WHERE oid = 23) t",
+    ],
+)
+def test_rows_are_sent_in_binary_as_by_postgresql(twins: Twins, sql: str) -> None:
+    with psycopg.connect(twins.ours) as ours, psycopg.connect(twins.theirs) as theirs:
+        sent = [one.pgconn.exec_params(sql.encode(), [], result_format=1).get_value(0, 0) for one in (ours, theirs)]
+    assert sent[0] == sent[1]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
 from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
-from dpsql.frontends.pgwire.parameters import declared_types, set_configs, values_in
+from dpsql.frontends.pgwire.parameters import declared_types, values_in
 from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
 from dpsql.frontends.pgwire.rows import (
     ResultField,
@@ -247,7 +247,7 @@ class Backend:
         if message.portal and message.portal in self._portals:
             raise refuse("portal_known", name=message.portal)
         formats = formats_for(message.formats, len(message.values))
-        read = parameter_text if prepared.kind == "constant" else read_parameter
+        read = parameter_text if prepared.kind == "catalog" else read_parameter
         values = tuple(
             read(oid, form, data, number)
             for number, (oid, form, data) in enumerate(zip(prepared.oids, formats, message.values, strict=True), 1)
@@ -369,28 +369,24 @@ class Backend:
             return StatementResult("")
         if prepared.command is None:
             settings = self._questions.settings
-            before, statuses = settings.snapshot(), self._configure(prepared, portal.values)
+            before, statuses = settings.snapshot(), list[tuple[str, str]]()
+
+            def change(name: str, value: str, local: bool) -> None:
+                command = Command("set", "SET", name, value, words=("LOCAL",) * local)
+                statuses.extend(self._transaction.run(command).statuses)
+
+            self._questions.change = change
             try:
                 with self._memory.statement(_ALLOWANCE, "rows") as held:
                     answer = self._questions.run(prepared, portal.values, held)
             except Error:
                 settings.restore(before)
                 raise
-            return replace(answer, held=held, statuses=statuses)
+            return replace(answer, held=held, statuses=tuple(statuses))
         answer = self._command(prepared, prepared.command, portal.values)
         if answer.table is None or answer.held is not None:
             return answer
         return replace(answer, held=self._memory.reserve(answer.table.get_total_buffer_size(), "rows"))
-
-    def _configure(self, prepared: PreparedStatement, values: Sequence[Any]) -> tuple[tuple[str, str], ...]:
-        """Change the settings that a question sets by set_config(name, value, local), as SET and SET LOCAL do; return what
-        clients are to be told. An option (dp.) is refused where its call is translated."""
-        statuses: tuple[tuple[str, str], ...] = ()
-        for name, value, local in set_configs(prepared.tree if prepared.kind == "catalog" else None, values):
-            if not name.lower().startswith("dp."):
-                change = Command("set", "SET", name, value, words=("LOCAL",) * local)
-                statuses += self._transaction.run(change).statuses
-        return statuses
 
     def _check_formats(self, portal: Portal) -> None:
         """Raise wire_format and wire_formats before anything is charged or fetched. A statement without columns takes any."""
@@ -446,7 +442,7 @@ class Backend:
             if named.command is not None:
                 raise refuse("wire_prepare", word=f"EXECUTE of {named.command.tag}")
             return self._inner(
-                Portal(named, values_in(command.query or Piece(""), named.oids, named.kind == "constant"))
+                Portal(named, values_in(command.query or Piece(""), named.oids, named.kind == "catalog"))
             )
         if command.kind == "close":
             return self._closed(command)

@@ -10,7 +10,7 @@ import math
 import re
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Context, Decimal, InvalidOperation
@@ -32,7 +32,8 @@ NAMED = {
     "regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regproc": 24, "regprocedure": 2202, "regrole": 4096,
     "regoper": 2203, "regoperator": 2204, "regconfig": 3734, "regdictionary": 3769, "regcollation": 4191,
 }  # fmt: skip
-"""OIDs of the types whose values name an object: a value is a dict of its number, under the name of the type, and its text."""
+"""OIDs of the types whose values name an object: a value is a dict of its number, under the name of the type, and its text; that
+of a record is one of its binary form, under `record`, and its text."""
 
 _EPOCH_DAY = date(2000, 1, 1).toordinal()
 _EPOCH = datetime(2000, 1, 1)
@@ -287,50 +288,11 @@ def _named(name: str) -> Codec:
     return Codec(name, 4, lambda v: str(v["text"]), lambda v: struct.pack("!I", v[name]), str, _utf8)
 
 
-def _oid_of_value(value: Any) -> int:
-    kinds = (
-        (bool, BOOL),
-        (int, INT8),
-        (float, FLOAT8),
-        (Decimal, NUMERIC),
-        (datetime, TIMESTAMP),
-        (date, DATE),
-        (bytes, BYTEA),
-    )
-    if isinstance(value, dict):
-        return NAMED.get(next(iter(value), ""), RECORD)
-    return next((oid for type_, oid in kinds if isinstance(value, type_)), TEXT)
-
-
-def _write_record(value: dict[str, Any]) -> str:
-    """Return a row as record_out writes it: (1,"a b",)."""
-    texts = [None if item is None else codec_of(item).write(item) for item in value.values()]
-    return "(" + ",".join("" if text is None else _record_item(text) for text in texts) + ")"
-
-
-def _record_item(text: str) -> str:
-    plain = text != "" and not any(c in '(),"\\' or c.isspace() for c in text)
-    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
-
-
-def _send_record(value: dict[str, Any]) -> bytes:
-    parts = [struct.pack("!i", len(value))]
-    for item in value.values():
-        data = None if item is None else codec_of(item).send(item)
-        parts.append(
-            struct.pack("!Ii", TEXT if item is None else _oid_of_value(item), -1 if data is None else len(data))
-            + (data or b"")
-        )
+def send_record(items: Sequence[tuple[int, bytes | None]]) -> bytes:
+    """Encode a row as record_send does, from the OIDs and binary forms of its values."""
+    parts = [struct.pack("!i", len(items))]
+    parts += [struct.pack("!Ii", oid, -1 if data is None else len(data)) + (data or b"") for oid, data in items]
     return b"".join(parts)
-
-
-def codec_of(value: Any) -> Codec:
-    """Return the codec of a value in a row, by what it is in Python."""
-    if isinstance(value, list):
-        return codec(
-            ARRAY_OF.get(next((_oid_of_value(item) for item in value if item is not None), TEXT), ARRAY_OF[TEXT])
-        )
-    return CODECS[_oid_of_value(value)]
 
 
 # --- texts that have a binary form of their own: addresses, bits, clocks of zones, ranges -----------------------------
@@ -493,7 +455,7 @@ CODECS: dict[int, Codec] = {
     _receive_numeric),
     **{oid: _named(name) for name, oid in NAMED.items()},
     ACLITEM: _text("aclitem"),
-    RECORD: Codec("record", -1, _write_record, _send_record, str, _utf8),
+    RECORD: Codec("record", -1, lambda v: str(v["text"]), lambda v: bytes(v["record"]), str, _utf8),
     UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
     lambda b: str(uuid.UUID(bytes=b))),
     869: Codec("inet", -1, str, _send_inet(0), str, _receive_inet),

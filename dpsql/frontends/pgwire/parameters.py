@@ -5,31 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from math import isfinite
 from typing import Any, TypeGuard
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
-from dpsql.frontends.pgwire.catalog.reading import read_postgres
-from dpsql.frontends.pgwire.catalog.shape import relations, type_names
-from dpsql.frontends.pgwire.catalog.sources import catalog_schema, tables_of
+from dpsql.frontends.pgwire.catalog.shape import type_names
 from dpsql.frontends.pgwire.constants.syntax import MOST_PARAMETERS
 from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.policy import Policy
-from dpsql.sql.lexer import Piece, place
+from dpsql.sql.lexer import POSTGRESQL, Piece, place
+from dpsql.sql.parse import MOST_BRACKETS, MOST_TOKENS
+from dpsql.sql.parser import parse_tokens
+from dpsql.sql.rewrites.postgresql import flattened
 
-_WIRE = {
-    "bool": e.BOOL,
-    "int2": e.INT2,
-    "int4": e.INT4,
-    "int8": e.INT8,
-    "oid": e.OID,
-    "float4": e.FLOAT4,
-    "float8": e.FLOAT8,
-}
 _COMPARED = (exp.Binary, exp.Between, exp.In, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least, exp.WidthBucket)
 _ORDERED_SETS = (exp.PercentileCont, exp.PercentileDisc)
 _QUANTILES = {
@@ -38,6 +30,7 @@ _QUANTILES = {
 }  # fmt: skip
 _REG_TYPES = frozenset(e.NAMED.values())
 _DAY = datetime(2020, 1, 1)
+_MOST_DEPTH = 150
 _DUMMIES: dict[int, Callable[[int], Any]] = {
     e.BOOL: lambda number: True,
     e.DATE: lambda number: _DAY.date() + timedelta(number),
@@ -50,6 +43,33 @@ _DUMMIES: dict[int, Callable[[int], Any]] = {
 """Dummies by the number of the parameter: each greater than the one before, as bounds must be, and fractions below 1, as shares
 are."""
 _WORDS = ("pg_class", "server_version", "int4", "day", "YYYY", "1 day")
+
+
+def read_postgres(piece: Piece, dialect: str = POSTGRESQL) -> exp.Expr | None:
+    """Parse one statement in PostgreSQL's dialect, or another one; None if sqlglot cannot. Limits apply before it runs."""
+    try:
+        tokens = list(piece.tokens(dialect))
+        depth = deepest = 0
+        for token in tokens:
+            depth += (token.text in ("(", "[") or token.text.upper() == "CASE") - (token.text in (")", "]"))
+            deepest = max(deepest, depth)
+        if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
+            return None
+        trees = parse_tokens(tokens, piece.sql, dialect)
+    except (Error, SqlglotError, RecursionError):
+        return None
+    tree = flattened(trees[0]) if len(trees) == 1 else None
+    return tree if tree is not None and _shallow(tree) else None
+
+
+def _shallow(tree: exp.Expr) -> bool:
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        if depth > _MOST_DEPTH:
+            return False
+        level = [child for node in level for child in node.iter_expressions()]
+    return True
 
 
 def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Policy) -> tuple[int, ...]:
@@ -90,56 +110,13 @@ def dummies(oids: Sequence[int], tree: exp.Expr | None = None) -> list[list[Any]
     ]
 
 
-def with_values(tree: exp.Expr, values: Sequence[Any]) -> exp.Expr:
-    """Return the tree with literals for its parameters."""
-    copy = tree.copy()
-    for node in list(copy.find_all(exp.Parameter)):
-        node.replace(literal(values[int(node.name) - 1]))
-    return copy
-
-
-def set_configs(tree: exp.Expr | None, values: Sequence[Any]) -> list[tuple[str, str, bool]]:
-    """Return the calls set_config(name, value, local) with literals or parameters among the outputs of a query."""
-    calls = []
-    for select in tree.selects if isinstance(tree, exp.Query) else ():
-        call = select.unalias()
-        call = call.expression if isinstance(call, exp.Dot) else call
-        if isinstance(call, exp.Anonymous) and call.name.lower() == "set_config" and len(call.expressions) == 3:
-            name, value, local = (argument.unnest() for argument in with_values(call, values).expressions)
-            if isinstance(name, exp.Literal) and isinstance(value, exp.Literal) and isinstance(local, exp.Boolean):
-                calls.append((name.name, value.name, bool(local.this)))
-    return calls
-
-
-def literal(value: Any) -> exp.Expr:
-    """Return a Python value as a tree."""
-    if value is None:
-        return exp.Null()
-    if isinstance(value, list):
-        return exp.Array(expressions=[literal(item) for item in value])
-    if isinstance(value, bool):
-        return exp.Boolean(this=value)
-    if isinstance(value, (float, Decimal)) and not isfinite(value):
-        return exp.cast(exp.Literal.string(str(float(value))), "double")
-    if isinstance(value, (int, float, Decimal)):
-        number = exp.Literal.number(str(abs(value)))
-        return exp.Neg(this=number) if value < 0 else number
-    if isinstance(value, bytes):
-        value = "\\x" + value.hex()
-    return exp.Literal.string(value.isoformat(" ") if isinstance(value, datetime) else str(value))
-
-
 def _columns(tree: exp.Expr, policy: Policy) -> Callable[[str], int | None]:
     """Return a function from the bare name of a column, in the tables that the tree reads, to its type (None: unknown)."""
     types: dict[str, int] = {}
-    for table in tables_of(tree):
-        schema, policy_table = catalog_schema(table), policy.table(table.name)
-        if schema is not None and (schema, table.name.lower()) in relations():
-            for name, (type_, _) in relations()[schema, table.name.lower()].columns.items():
-                types.setdefault(name, _WIRE.get(type_, e.TEXT))
-        elif policy_table is not None:
-            for column in policy_table.columns.values():
-                types.setdefault(column.name.lower(), TYPES[column.type][1])
+    for table in tree.find_all(exp.Table):
+        policy_table = policy.table(table.name)
+        for column in () if policy_table is None else policy_table.columns.values():
+            types.setdefault(column.name.lower(), TYPES[column.type][1])
     return lambda name: types.get(name.lower())
 
 

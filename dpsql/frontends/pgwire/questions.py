@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -25,16 +24,12 @@ from dpsql.errors.custodian_log import TRACES, registering
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
-from dpsql.frontends.pgwire.catalog.reading import read_postgres
-from dpsql.frontends.pgwire.catalog.sources import catalog_schema, tables_of
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
-from dpsql.frontends.pgwire.constants.answers import parsed as constant_select
-from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
-from dpsql.frontends.pgwire.constants.types import stopped_by
-from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
-from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
+from dpsql.frontends.pgwire.constants.answers import parsed as parsed_select
+from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery, tables_in
+from dpsql.frontends.pgwire.parameters import dummies, parameter_types, read_postgres
+from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.stop import Activity, Stop
 from dpsql.plan.plan import group_count
@@ -42,7 +37,6 @@ from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.error_bars.answers import measures_shown
 from dpsql.release.release import OutputColumn, Release
-from dpsql.release.sandbox import within_calendar
 from dpsql.release.shape import bar_names, rows_text, sentences
 from dpsql.release.value_text import half_width_text
 from dpsql.session.background_work import Pace
@@ -119,12 +113,16 @@ class Questions:
         self.session, self.settings, self.stop = session, settings, Stop()
         self.memory = MemoryAccount() if memory is None else memory
         self._catalog = catalog
+        self.change: Callable[[str, str, bool], None] = lambda name, value, local: None
         self._place = CatalogContext(
-            catalog.user, catalog.database, settings, process, catalog.names, catalog.tables, self._options
+            catalog.user, settings, process, catalog.tables, self._options, self._changed, self.stop.check
         )
         self._tables = {name.lower() for name in session.policy.visible}
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity
+
+    def _changed(self, name: str, value: str, local: bool) -> None:
+        self.change(name, value, local)
 
     def _options(self) -> dict[str, str]:
         """Return the present options of the session; SET replaces them as a whole."""
@@ -171,38 +169,44 @@ class Questions:
         about_catalog = any(
             word.startswith("pg_") or word in ("information_schema", "_pg_expandarray") for word in words
         )
-        plain = about_data and not about_catalog and first_parameter(piece) is None
-        if plain or not _is_query(piece):
+        if (about_data and not about_catalog and first_parameter(piece) is None) or not _is_query(piece):
             return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
-        if not about_data:
-            select = self._catalog.selects.get(piece.sql, lambda: _constant(piece, about_catalog), len(piece.sql))
-            constant = None if select is None else answerable(select, self._place, declared)
-            if constant is not None:
-                fields = tuple(starmap(ResultField, constant.columns))
-                return PreparedStatement(piece, "constant", constant.parameters, select=select, fields=fields)
+        if about_catalog or not about_data:
+            select = self._catalog.selects.get(piece.sql, lambda: _select(piece, about_data), len(piece.sql))
+            kind = "data" if select is None and "from" in words and not about_catalog else self._kind(select)
+            if kind == "catalog":
+                answer = self._answerable(select, declared)
+                fields = tuple(starmap(ResultField, answer.columns))
+                return PreparedStatement(piece, kind, answer.parameters, select=select, fields=fields)
 
-        def parsed() -> tuple[str, tuple[int, ...], exp.Expr | None]:
+        def parsed() -> tuple[tuple[int, ...], exp.Expr | None]:
             tree = read_postgres(piece)
-            kind = self._kind(tree, about_data)
             typed = read_postgres(piece, DIALECT) if tree is None else tree
-            return kind, parameter_types(typed, declared, self.session.policy), tree
+            return parameter_types(typed, declared, self.session.policy), tree
 
-        kind, oids, tree = self._catalog.understood(piece.sql, tuple(declared), parsed)
-        return PreparedStatement(piece, kind, oids, tree=tree)
+        oids, tree = self._catalog.understood(piece.sql, tuple(declared), parsed)
+        return PreparedStatement(piece, "data", oids, tree=tree)
 
-    def _kind(self, tree: exp.Expr | None, about_data: bool) -> str:
-        if tree is None or not isinstance(tree, exp.Query):
-            return "data"
-        kinds = {catalog_schema(table) is not None for table in tables_of(tree)}
-        if kinds == {True, False} and about_data:
+    def _kind(self, select: WrittenQuery | None) -> str:
+        """Return what answers a question: the catalog if it reads nothing else, or cannot be read. Raises catalog_mixed."""
+        tables = [] if select is None else tables_in(select)
+        listed = [names for names in tables if self._catalog.tables.is_catalogued(names)]
+        if listed and any(names[-1].lower() in self._tables for names in tables if names not in listed):
             raise refuse("catalog_mixed")
-        return "data" if False in kinds else "catalog"
+        return "catalog" if listed or not tables else "data"
+
+    def _answerable(
+        self, select: WrittenQuery | None, oids: Sequence[int], values: Sequence[str | None] | None = None
+    ) -> Answerable:
+        if select is None:
+            raise refuse("catalog_query")
+        return answerable(select, self._place, oids, values)
 
     def check_text(self, prepared: PreparedStatement) -> None:
         """Raise what is wrong with a statement whatever the values of its parameters are, as PostgreSQL does when it prepares
         one: some clients send the next message before they read an error of Describe. A cancel request or a timeout is raised at
         once, so that the description is not awaited a second time."""
-        if prepared.kind not in ("data", "catalog"):
+        if prepared.kind != "data":
             return
         with self._trace(prepared):
             try:
@@ -242,15 +246,13 @@ class Questions:
 
     def _fields_with(self, prepared: PreparedStatement, values: Sequence[Any]) -> tuple[ResultField, ...]:
         """Return the columns of a question with these values of its parameters."""
-        if prepared.kind == "constant":
-            return tuple(starmap(ResultField, self._constant(prepared, None).columns))
         if prepared.kind == "catalog":
-            return _fields(self._repeated(prepared, values, self._catalog.describe).schema)
+            return tuple(starmap(ResultField, self._answerable(prepared.select, prepared.oids).columns))
         try:
             with self.reading(prepared.piece.sql):
                 columns = self.session.describe(prepared.piece, list(values) or None)
         except Error as error:
-            return _fields(self._probe(prepared, error, values).schema)
+            return self._probe(prepared, error)
         return _data_fields(columns, prepared.bars)
 
     # --- running ------------------------------------------------------------------------------------------------------
@@ -258,12 +260,8 @@ class Questions:
     def run(self, prepared: PreparedStatement, values: Sequence[Any], held: Held) -> StatementResult:
         """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays. `held`:
         the memory of the statement, at the end that of the rows; without room for them there is memory_full."""
-        if prepared.kind == "constant":
-            return self._run_constant(prepared, values, held)
         if prepared.kind == "catalog":
-            table = self._repeated(prepared, values, self._catalog.run)
-            held.resize(table.get_total_buffer_size())
-            return _answer(table)
+            return self._run_catalog(prepared, values, held)
         with (
             TRACES.span("question"),
             self.stop.running(self.session.interrupt, self.settings.statement_seconds()),
@@ -276,7 +274,7 @@ class Questions:
                 self._activity.failed(self._place.user, error, prepared.piece.sql)
                 if self.stop.requested and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
-                return self._structure(prepared, error, values, held)
+                return self._structure(prepared, error)
             with registering(charged=release.receipt.is_paid):
                 if release.receipt.id:
                     self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
@@ -326,73 +324,29 @@ class Questions:
             error.charged = not release.reused and release.loss != PrivacyLoss.nothing()
             raise
 
-    def _constant(self, prepared: PreparedStatement, values: Sequence[str | None] | None) -> Answerable:
-        assert prepared.select is not None
-        constant = answerable(prepared.select, self._place, prepared.oids, values)
-        if constant is None:
-            raise refuse("catalog_query")
-        return constant
-
-    def _run_constant(self, prepared: PreparedStatement, values: Sequence[str | None], held: Held) -> StatementResult:
-        with self.stop.waiting(self.settings.statement_seconds()):
-            try:
-                with stopped_by(self.stop.check):
-                    constant = self._constant(prepared, values)
-                    table = constant.table()
-            except Large:
-                table = self._large_constant(prepared, values)
-            except Elsewhere:
-                raise said("0A000", "a value of this question is beyond what is computed here") from None
-        held.resize(table.get_total_buffer_size())
-        return StatementResult("SELECT", tuple(starmap(ResultField, constant.columns)), table)
-
-    def _large_constant(self, prepared: PreparedStatement, values: Sequence[str | None]) -> pa.Table:
-        """Return the rows of a constant that is too large for this process, from the confined one."""
-        tree = read_postgres(prepared.piece)
-        if tree is None:
-            raise refuse("catalog_query")
-        return self._in_catalog(partial(self._catalog.run, with_values(tree, values), self._place))
-
-    def _repeated(self, prepared: PreparedStatement, values: Sequence[Any], ask: Callable[..., pa.Table]) -> pa.Table:
-        """Return what `ask` (`run` or `describe` of the catalog) returns for a statement, or returned before in this state."""
-
-        def ask_anew() -> pa.Table:
-            assert prepared.tree is not None
-            answer = self._in_catalog(partial(ask, with_values(prepared.tree, values), self._place))
-            # Days beyond the years 1 to 9999 become NULL, as those of other answers do: no client's format has them.
-            return pa.table(list(map(within_calendar, answer.columns)), schema=answer.schema)
-
+    def _run_catalog(self, prepared: PreparedStatement, values: Sequence[str | None], held: Held) -> StatementResult:
+        """Answer a question about the catalogs or none, or with what was answered before in this state."""
         settings = tuple(self.settings.snapshot().items())
-        state = ask.__name__, (parameters := repr(values)), prepared.oids, settings, self.session.options
+        state = (parameters := repr(values)), prepared.oids, settings, self.session.options
         size = len(parameters) + sum(len(name) + len(value) for name, value in settings)
-        return self._catalog.repeated(prepared.piece.sql, state, ask_anew, size)
+        with self.stop.waiting(self.settings.statement_seconds()):
+            answer = self._answerable(prepared.select, prepared.oids, values)
+            table = self._catalog.repeated(prepared.piece.sql, state, answer.table, size)
+        held.resize(table.get_total_buffer_size())
+        return StatementResult("SELECT", tuple(starmap(ResultField, answer.columns)), table)
 
-    def _in_catalog(self, ask: Callable[[Callable[[Callable[[], None]], None]], pa.Table]) -> pa.Table:
-        """Return the result of `ask`, which is called with a function that registers how to interrupt the query. Raises
-        wire_cancelled and wire_timeout, also while it waits for a process."""
-        interrupt = _Interrupt()
-        with self.stop.running(interrupt, self.settings.statement_seconds()):
-            try:
-                return ask(interrupt.set)
-            except Error as error:
-                if self.stop.requested and error.slug == "sandbox_time":
-                    raise self.stop.refusal() from None
-                raise
-
-    def _structure(
-        self, prepared: PreparedStatement, error: Error, values: Sequence[Any], held: Held
-    ) -> StatementResult:
+    def _structure(self, prepared: PreparedStatement, error: Error) -> StatementResult:
         """Return the columns without rows to a tool that reads the columns of a table, for instance through LIMIT 1; for any
         other question, raise its refusal."""
-        table = self._probe(prepared, error, values)
-        held.resize(table.get_total_buffer_size())
+        fields = self._probe(prepared, error)
         notice = (
             "rows of people are not shown: these are the columns only",
             "ask for an aggregate: SELECT COUNT(*) ...",
         )
-        return replace(_answer(table), notices=(notice,))
+        table = pa.table([pa.array([], pa.string()) for _ in fields], names=[str(k) for k, _ in enumerate(fields)])
+        return StatementResult("SELECT", fields, table, notices=(notice,))
 
-    def _probe(self, prepared: PreparedStatement, error: Error, values: Sequence[Any]) -> pa.Table:
+    def _probe(self, prepared: PreparedStatement, error: Error) -> tuple[ResultField, ...]:
         if error.slug not in ("raw_rows", "rows_clause"):
             raise error
         tree = prepared.tree or read_postgres(prepared.piece)
@@ -409,10 +363,10 @@ class Questions:
             )
             raise error
         try:
-            table = self._in_catalog(partial(self._catalog.run, with_values(tree, values), self._place))
-            return table.schema.empty_table()
-        except Error as failure:
-            raise failure if self.stop.requested else error from None
+            select = parsed_select(prepared.piece.sql)
+            return tuple(starmap(ResultField, self._answerable(select, prepared.oids).columns))
+        except Error:
+            raise error from None
 
     def _notices(self, release: Release) -> tuple[tuple[str, str], ...]:
         receipt = release.receipt
@@ -430,20 +384,6 @@ class Questions:
                 exact += f"left: {receipt.remaining.questions_text(self.session.policy)}; "
             notices.insert(0, (paid, f"{_error_bars(release)}{exact}remaining: {left}"))
         return tuple(notices)
-
-
-class _Interrupt:
-    """A function that interrupts a catalog query; before the query has begun, it does nothing."""
-
-    def __init__(self) -> None:
-        self._call: Callable[[], None] | None = None
-
-    def set(self, call: Callable[[], None]) -> None:
-        self._call = call
-
-    def __call__(self) -> None:
-        if self._call is not None:
-            self._call()
 
 
 def _touching(release: Release) -> tuple[str, ...]:
@@ -490,13 +430,13 @@ def _error_bars(release: Release) -> str:
     return f"error bars ({release.confidence * 100:.4g} %): {', '.join(parts)}; " if parts else ""
 
 
-def _constant(piece: Piece, about_catalog: bool) -> WrittenQuery | None:
-    """Return a question without tables as it is computed in this process; None for others. Raises PostgreSQL's syntax errors, but
-    for a question about catalogs only if the reader of catalogs finds one as well: it knows more of PostgreSQL."""
+def _select(piece: Piece, about_data: bool) -> WrittenQuery | None:
+    """Return a question as the catalog reads it; None for one that it does not read. Raises PostgreSQL's syntax errors, but for a
+    question that names data dpsql's own."""
     try:
-        return constant_select(piece.sql)
+        return parsed_select(piece.sql)
     except Error:
-        if about_catalog and read_postgres(piece) is not None:
+        if about_data:
             return None
         raise
 
@@ -546,12 +486,6 @@ def _never(condition: exp.Expr) -> bool:
     return isinstance(left, exp.Literal) and isinstance(right, exp.Literal) and left.name != right.name
 
 
-def _fields(schema: pa.Schema) -> tuple[ResultField, ...]:
-    return tuple(
-        ResultField(column.name, int((column.metadata or {}).get(b"oid", oid_of(column.type)))) for column in schema
-    )
-
-
 def _data_fields(columns: Sequence[OutputColumn], bars: bool) -> tuple[ResultField, ...]:
     """Return the columns of an answer from data, with those of the ends of its error bars if there are any behind them: a program
     that reads columns by their position, as Superset does, reads what it asked for."""
@@ -570,7 +504,3 @@ def _data_rows(release: Release, bars: bool) -> pa.Table:
         plain.append(start)
         ends += [start + 1, start + 2] * column.noisy
     return release.to_arrow(bars=True).select(plain + ends)
-
-
-def _answer(table: pa.Table) -> StatementResult:
-    return StatementResult("SELECT", _fields(table.schema), table)

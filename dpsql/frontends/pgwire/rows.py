@@ -61,29 +61,6 @@ class StatementResult:
     is_paid: bool = False
 
 
-def oid_of(type_: pa.DataType) -> int:
-    """Return the OID for an Arrow type; an unsigned integer of 32 bits is an oid of the catalog."""
-    kinds = (
-        (pa.types.is_boolean, e.BOOL), (pa.types.is_uint32, e.OID), (pa.types.is_int8, e.INT2), (pa.types.is_int16,
-        e.INT2),
-        (pa.types.is_uint8, e.INT2), (pa.types.is_int32, e.INT4), (pa.types.is_uint16, e.INT2), (pa.types.is_int64,
-        e.INT8), (pa.types.is_uint64, e.OID),
-        (pa.types.is_integer, e.NUMERIC), (pa.types.is_decimal, e.NUMERIC), (pa.types.is_float32, e.FLOAT4),
-        (pa.types.is_floating, e.FLOAT8), (pa.types.is_date, e.DATE), (pa.types.is_time, e.TIME),
-        (pa.types.is_interval, e.INTERVAL), (pa.types.is_duration, e.INTERVAL), (pa.types.is_binary, e.BYTEA),
-    )  # fmt: skip
-    if pa.types.is_timestamp(type_):
-        return e.TIMESTAMP if type_.tz is None else e.TIMESTAMPTZ
-    if pa.types.is_list(type_):
-        element = type_.value_type
-        if pa.types.is_uint16(element) or pa.types.is_uint64(element):
-            return e.INT2VECTOR if pa.types.is_uint16(element) else e.OIDVECTOR
-        return oid_of(element) if pa.types.is_list(element) else e.ARRAY_OF.get(oid_of(element), e.ARRAY_OF[e.TEXT])
-    if pa.types.is_struct(type_):
-        return e.NAMED.get(type_.field(0).name, e.RECORD)
-    return next((oid for holds, oid in kinds if holds(type_)), e.TEXT)
-
-
 def formats_for(requested: Sequence[int], width: int) -> tuple[int, ...]:
     """Return one format for each column, from no format, one for all or one for each. Raises wire_formats."""
     if len(requested) == width:
@@ -124,9 +101,9 @@ def _binary(oid: int, kind: e.Codec) -> Any:
 
     def sent(value: Any) -> bytes:
         if not isinstance(value, str):
+            if oid == e.RECORD and value["record"] is None:
+                raise refuse("wire_binary", oid=oid)
             return send(value)
-        if oid == e.RECORD:
-            raise refuse("wire_binary", oid=oid)
         try:
             return e.binary_of_text(oid, value)
         except ValueError:

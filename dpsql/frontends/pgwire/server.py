@@ -359,9 +359,8 @@ class Server:
         with self._catalog_lock:
             version, catalog = self._catalogs.get(user, ("", None))
             if catalog is None or version != policy.version:
-                catalog = Catalog(policy, user, self._confined)
+                catalog = Catalog(policy, user)
                 self._catalogs[user] = policy.version, catalog
-                catalog.load()
             return catalog
 
     def _planner(self, policy: Policy) -> Planner:

@@ -343,7 +343,6 @@ SELECT "a" FROM (SELECT 1 AS a) t
 SELECT A FROM (SELECT 1 AS "A") t
 SELECT 1 AS "x", 2 AS X, 3 "Y"
 SELECT 1 a, 2 value, 3 name, 4 type, 5 user
--- differs: read as other dialects read it
 SELECT 1 order
 END; ABORT
 -- libpqxx

@@ -19,20 +19,13 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, formatted_types, namespaces, quoted, static, type_names
 from dpsql.frontends.pgwire.constants.tokens import said
 
-KINDS = {
-    "regclass": 11, "regtype": 12, "regnamespace": 13, "regproc": 14, "regprocedure": 15, "regrole": 16, "regoper": 17,
-    "regoperator": 18, "regconfig": 10, "regdictionary": 9, "regcollation": 8,
-}  # fmt: skip
-"""The width of the decimals of each kind."""
-VECTORS = {"int2vector": "USMALLINT[]", "oidvector": "UBIGINT[]"}
+KINDS = ("regclass", "regtype", "regnamespace", "regproc", "regprocedure", "regrole", "regoper", "regoperator", "regconfig",
+         "regdictionary", "regcollation")  # fmt: skip
 NAMING = ("pg_class", "pg_namespace", "pg_roles", "pg_type")
 """The relations with rows of the policy that are named by values of these kinds."""
-_BY_WIDTH = {width: kind for kind, width in KINDS.items()}
 _PIECE = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".\s]+(?: [^".]+)*))\s*')
 _SIZES = re.compile(r"\s*\([\d\s,]*\)")
 """The sizes behind a type, which its name does not have."""
-_COMPUTED = ("regclass", "regtype", "regnamespace", "regrole")
-"""The kinds whose names tools put together; those of functions and operators, which are many, are written as literals."""
 _SEVERAL = 0
 """Stands for the OID of a name that several functions or operators have."""
 _OTHERS = {
@@ -43,16 +36,6 @@ _OTHERS = {
 """The relation and the column with the names of further kinds, none of which a policy has."""
 Named = dict[int, tuple[str, str]]
 """The schema ("" for what belongs to none) and the name of each object as it is written, by its OID."""
-
-
-def physical(kind: str) -> str | None:
-    """Return DuckDB's type for one of these types; None for any other."""
-    return f"DECIMAL({KINDS[kind]},0)" if kind in KINDS else VECTORS.get(kind)
-
-
-def kind_of(type_: pa.DataType) -> str | None:
-    """Return the kind whose values have an Arrow type; None for any other type."""
-    return _BY_WIDTH.get(type_.precision) if pa.types.is_decimal(type_) and type_.scale == 0 else None
 
 
 @cache
@@ -116,26 +99,6 @@ def _spelt_everywhere() -> dict[str, dict[str, int]]:
     return {kind: _spelt(kind, named) for kind, named in _named_everywhere().items()}
 
 
-def spellings_everywhere(database: str) -> Iterator[tuple[str, str, int]]:
-    """Yield (DuckDB's type, spelling, OID) of the objects of every database whose names may be computed."""
-    for kind in _COMPUTED:
-        yield from _spelt_rows(kind, _spelt_everywhere()[kind], f"{quoted(database)}.")
-
-
-def rows_everywhere() -> Iterator[tuple[str, int, str, str]]:
-    """Yield (DuckDB's type, OID, schema, name) of the objects of every database."""
-    for kind, named in _named_everywhere().items():
-        for oid, (schema, name) in named.items():
-            yield physical(kind) or "", oid, schema, name
-
-
-def _spelt_rows(kind: str, oids: Mapping[str, int], database: str) -> Iterator[tuple[str, str, int]]:
-    for spelling, oid in oids.items():
-        yield physical(kind) or "", spelling, oid
-        if "." in spelling and kind != "regrole":
-            yield physical(kind) or "", f"{database}{spelling}", oid
-
-
 _LISTED = {
     "has_database_privilege": ("database", ""), "has_language_privilege": ("language", "lanname"),
     "has_tablespace_privilege": ("tablespace", "spcname"), "has_server_privilege": ("server", ""),
@@ -178,19 +141,10 @@ class ObjectNames:
         spelling = within if "." in within else spelling
         return everywhere[spelling] if spelling in everywhere else self._oids[kind].get(spelling)
 
-    def spellings(self) -> Iterator[tuple[str, str, int]]:
-        """Yield (DuckDB's type, spelling, OID) of the policy's objects whose names may be computed, for the lookup in SQL."""
-        everywhere = _spelt_everywhere()
-        for kind in _COMPUTED:
-            oids = {spelling: oid for spelling, oid in self._oids[kind].items() if spelling not in everywhere[kind]}
-            yield from _spelt_rows(kind, oids, self._database)
-
-    def rows(self) -> Iterator[tuple[str, int, str, str]]:
-        """Yield (DuckDB's type, OID, schema, name) of the policy's objects."""
-        for kind, named in _named_everywhere().items():
-            for oid, (schema, name) in self._of_policy[kind].items():
-                if oid not in named:
-                    yield physical(kind) or "", oid, schema, name
+    def type_name(self, oid: int) -> str | None:
+        """Return the SQL name of a type; None for an OID of none."""
+        name = self._of_policy["regtype"].get(oid) or _named_everywhere()["regtype"].get(oid)
+        return None if name is None else name[1]
 
     def oid(self, kind: str, text: str, path: Sequence[str]) -> int:
         """Return the OID of the object that a text names. Raises PostgreSQL's refusals of an unknown one."""
@@ -241,27 +195,6 @@ class ObjectNames:
             return "-" if oid == 0 else str(oid)
         schema, plain = name
         return plain if schema in ("", PG_CATALOG, *path) else f"{quoted(schema)}.{plain}"
-
-    def with_texts(self, table: pa.Table, path: Sequence[str]) -> pa.Table:
-        """Return the rows of an answer with each value of a kind as a struct of its number and its text."""
-        for position, field in enumerate(table.schema):
-            inner = field.type.value_type if pa.types.is_list(field.type) else field.type
-            kind = kind_of(inner)
-            if kind is None:
-                continue
-            values = table.column(position).to_pylist()
-            if inner is field.type:
-                both: list[Any] = [self._both(kind, value, path) for value in values]
-            else:
-                both = [None if value is None else [self._both(kind, item, path) for item in value] for value in values]
-            type_ = struct_of(kind)
-            table = table.set_column(
-                position, field.name, pa.array(both, type_ if inner is field.type else pa.list_(type_))
-            )
-        return table
-
-    def _both(self, kind: str, value: Any, path: Sequence[str]) -> dict[str, Any] | None:
-        return None if value is None else {kind: int(value), "text": self.text(kind, int(value), path)}
 
 
 def struct_of(kind: str) -> pa.DataType:

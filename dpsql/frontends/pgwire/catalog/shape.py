@@ -9,25 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import pyarrow as pa
-from sqlglot import exp
-
-from dpsql.sql.binder.scope import function_word
-
 PG_CATALOG, INFORMATION_SCHEMA = "pg_catalog", "information_schema"
-SCHEMAS = {PG_CATALOG: "pgc", INFORMATION_SCHEMA: "pgi"}
-"""PostgreSQL's schemas and their names in the private DuckDB, which reserves the original names."""
+SCHEMAS = (PG_CATALOG, INFORMATION_SCHEMA)
 
 OWNER = 10
 """OID of the role that owns everything."""
 
-_DUCKDB = {
-    "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE",
-    "oid": "UINTEGER", "xid": "UINTEGER", "bytea": "BLOB", "interval": "INTERVAL", "numeric": "DECIMAL(38, 6)",
-    "cardinal_number": "INTEGER", "timestamptz": "TIMESTAMP WITH TIME ZONE", "time_stamp": "TIMESTAMP WITH TIME ZONE",
-    "int2vector": "USMALLINT[]", "oidvector": "UBIGINT[]", "regproc": "DECIMAL(14,0)", "regtype": "DECIMAL(12,0)",
-}  # fmt: skip
-"""As `kinds`, which tells these types apart by what they are in DuckDB."""
 VECTORS = ("int2vector", "oidvector")
 
 
@@ -41,15 +28,6 @@ class Relation:
     kind: str
     columns: Mapping[str, tuple[str, bool]]
 
-    def duckdb_type(self, column: str) -> str:
-        """Return the column's type in the private DuckDB: UINTEGER for oid, text for every type without a counterpart."""
-        type_ = self.columns[column][0]
-        return duckdb_type(type_[1:]) + "[]" if type_.startswith("_") else duckdb_type(type_)
-
-    def arrow_type(self, column: str) -> pa.DataType:
-        """Return the Arrow type of the column's values."""
-        return _arrow(self.duckdb_type(column))
-
     def row(self, **values: Any) -> tuple[Any, ...]:
         """Return one row. A column that is not given is NULL, or an empty value if NULL is not allowed: drivers rely on that."""
         unknown = set(values) - set(self.columns)
@@ -60,29 +38,25 @@ class Relation:
     def _empty(self, column: str) -> Any:
         if not self.columns[column][1]:
             return None
-        type_ = self.duckdb_type(column)
-        if type_.endswith("[]"):
+        type_ = self.columns[column][0]
+        if type_.startswith("_") or type_ in VECTORS:
             return []
-        return {"BOOLEAN": False, "VARCHAR": ""}.get(type_, 0)
+        return False if type_ == "bool" else 0 if type_ in _NUMBERS else ""
 
 
-_ARROW = {
-    "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(), "UINTEGER": pa.uint32(), "USMALLINT": pa.uint16(), "UBIGINT": pa.uint64(),
-}  # fmt: skip
-
-
-def _arrow(type_: str) -> pa.DataType:
-    if type_.endswith("[]"):
-        return pa.list_(_arrow(type_[:-2]))
-    if type_.startswith("DECIMAL"):
-        return pa.int64()
-    return _ARROW.get(type_, pa.string())
-
-
-def duckdb_type(type_: str) -> str:
-    """Return DuckDB's type for a scalar type of PostgreSQL."""
-    return _DUCKDB.get(type_, "VARCHAR")
+_NUMBERS = {
+    "int2",
+    "int4",
+    "int8",
+    "float4",
+    "float8",
+    "oid",
+    "xid",
+    "cardinal_number",
+    "regproc",
+    "regtype",
+    "numeric",
+}
 
 
 @cache
@@ -128,19 +102,28 @@ def _expanded(values: list[Any] | dict[str, list[Any]]) -> list[Any]:
     return [value for length, value in zip(runs[::2], runs[1::2], strict=True) for _ in range(length)]
 
 
-@cache
-def static_tables(database: str) -> dict[tuple[str, str], pa.Table]:
-    """Return the rows of every relation that are the same in every database but for its name."""
-    tables = {}
-    for key in _data()["rows"]:
-        schema, _, name = key.partition(".")
-        arrays = {}
-        for column, values in static(name, schema).items():
-            named = column.endswith("_catalog")
-            listed = [value and database for value in values] if named else values
-            arrays[column] = pa.array(listed, relation(name, schema).arrow_type(column))
-        tables[schema, name] = pa.table(arrays)
-    return tables
+def static_rows(name: str, schema: str, database: str) -> list[tuple[Any, ...]]:
+    """Return the rows that a relation has in every database, in the order of its columns."""
+    if f"{schema}.{name}" not in _data()["rows"]:
+        return []
+    columns = static(name, schema)
+    count = len(next(iter(columns.values())))
+    listed = [
+        [value and database for value in columns[column]]
+        if column.endswith("_catalog")
+        else columns[column]
+        if column in columns
+        else [None] * count
+        for column in relations()[schema, name].columns
+    ]
+    return list(zip(*listed, strict=True))
+
+
+DOMAINS = {
+    "sql_identifier": "name", "cardinal_number": "int4", "character_data": "varchar", "yes_or_no": "varchar",
+    "time_stamp": "timestamptz",
+}  # fmt: skip
+"""The types on which those of information_schema are based."""
 
 
 @cache
@@ -175,8 +158,8 @@ def definitions() -> list[list[Any]]:
 
 
 @cache
-def signatures() -> pa.Table:
-    """Return the arguments of each function, those without their defaults, and its result, as SQL."""
+def signatures() -> list[tuple[int, str, str, str | None]]:
+    """Return the OID of each function, its arguments, those without their defaults, and its result, as SQL."""
     written: dict[int, str] = dict(_data()["arguments"])
     rows = []
     names = ("oid", "prokind", "proretset", "prorettype", "proargtypes", "proallargtypes", "proargmodes", "proargnames")
@@ -193,10 +176,7 @@ def signatures() -> pa.Table:
         arguments = written.get(oid, plain)
         identity = arguments if "ORDER BY" in arguments else plain
         rows.append((oid, arguments, identity, None if kind == "p" else described))
-    texts = [(name, pa.string()) for name in ("arguments", "identity", "result")]
-    return pa.table(
-        [list(column) for column in zip(*rows, strict=True)], schema=pa.schema([("oid", pa.uint32()), *texts])
-    )
+    return rows
 
 
 _MODES = {"i": "", "o": "OUT", "b": "INOUT", "v": "VARIADIC", "t": ""}
@@ -268,122 +248,3 @@ def formatted_types() -> dict[int, str]:
 def _data() -> dict[str, Any]:
     facts: dict[str, Any] = json.loads(files(__package__).joinpath("postgresql.json").read_text(encoding="utf-8"))
     return facts
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Names that PostgreSQL gives to outputs without an alias (count, ?column?, case), which clients use, and types that are
-# seen in a text.
-
-
-def output_names(tree: exp.Query) -> list[str]:
-    """Return the name of each output."""
-    return [output_name(select) for select in tree.selects]
-
-
-def called(node: exp.Expr) -> str:
-    """Return the name by which a function is called in the text, in lower case."""
-    written = node.meta.get("word")
-    if written is None and isinstance(node, exp.Func):
-        written = node.name if isinstance(node, exp.Anonymous) else function_word(node)
-    return str(written or "").lower()
-
-
-def output_name(node: exp.Expr) -> str:
-    """Return the name that PostgreSQL gives to an output without an alias."""
-    return _named(node)[0]
-
-
-_UNNAMED = ("?column?", 0)
-
-
-def _named(node: exp.Expr) -> tuple[str, int]:
-    """Return the name of an output and how strong it is: 2 that of a column or function, 1 that of a type or CASE, 0 none."""
-    if isinstance(node, (exp.Alias, exp.Column)):
-        return str(node.alias_or_name), 2
-    if isinstance(node, exp.Cast):
-        inner = _named(node.this)
-        return inner if inner[1] == 2 else (internal_name(node.to), 1)
-    if isinstance(node, (exp.Paren, exp.Collate, exp.Bracket, exp.Filter, exp.Window, exp.WithinGroup)):
-        return _named(node.this)
-    if isinstance(node, exp.Dot):
-        return _named(node.expression) if isinstance(node.expression, exp.Func) else (str(node.name), 2)
-    if isinstance(node, exp.Case):
-        default = node.args.get("default")
-        inner = _UNNAMED if default is None else _named(default)
-        return inner if inner[1] == 2 else ("case", 1)
-    if isinstance(node, (exp.Array, exp.Tuple)):
-        return "array" if isinstance(node, exp.Array) else "row", 2
-    if isinstance(node, exp.AtTimeZone):
-        return "timezone", 2
-    if isinstance(node, exp.Trim):
-        return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "btrim"), 2
-    if node.meta.get("word") and not isinstance(node, exp.Connector):
-        return called(node), 2
-    if isinstance(node, exp.Explode):
-        return "unnest", 2
-    if isinstance(node, exp.Subquery):
-        query = node.unnest()
-        return _named(query.selects[0]) if isinstance(query, exp.Query) and query.selects else _UNNAMED
-    if isinstance(node, exp.Func) and not isinstance(node, (exp.Connector, exp.Binary, exp.Interval)):
-        return _OWN_WORDS.get(type(node)) or called(node), 2
-    return ("interval", 1) if isinstance(node, exp.Interval) else _UNNAMED
-
-
-_OWN_WORDS: dict[type[exp.Expr], str] = {
-    exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg", exp.StrPosition: "position",
-    exp.JSONArrayAgg: "json_agg",
-}  # fmt: skip
-
-
-def internal_name(to: exp.Expr) -> str:
-    """Return the name under which pg_type has a type: int4 for integer."""
-    if isinstance(to, exp.ObjectIdentifier):
-        return str(to.this).lower()
-    kind = to.args.get("kind")
-    text = ((kind if isinstance(kind, exp.Expr) else to).sql("postgres", comments=False)).lower()
-    if text == '"char"':
-        return "char"
-    word = text.split("(")[0].split("[")[0].rpartition(".")[2].replace('"', "").strip()
-    return _INTERNAL.get(word, word)
-
-
-_INTERNAL = {sql: short for short, sql in SQL_NAMES.items()} | {
-    "int": "int4", "char": "bpchar", "decimal": "numeric", "varchar": "varchar", "timestamp": "timestamp", "time": "time",
-    "timestamp with time zone": "timestamptz", "double": "float8", "float": "float8",
-}  # fmt: skip
-
-
-def name_outputs(tree: exp.Query, names: list[str]) -> None:
-    """Give these names, as aliases, to the outputs without an alias."""
-    select: exp.Expr = tree
-    while isinstance(select, (exp.SetOperation, exp.Subquery)):
-        select = select.this
-    if not isinstance(select, exp.Select):
-        return
-    for node, name in zip(list(select.expressions), names, strict=True):
-        if not isinstance(node, (exp.Alias, exp.Column, exp.Star)) and not node.is_star:
-            node.replace(exp.alias_(node.copy(), name, quoted=True))
-
-
-@cache
-def column_types() -> dict[str, set[str]]:
-    """Return the types that catalog columns of each name have."""
-    types: dict[str, set[str]] = {}
-    for relation in relations().values():
-        for name, (type_, _) in relation.columns.items():
-            types.setdefault(name, set()).add(type_)
-    return types
-
-
-def is_of(node: exp.Expr, types: set[str]) -> bool:
-    """Return whether a value visibly has one of these types: a column of the catalogs, whose name is no alias in the question."""
-    node = node.unnest()
-    if not isinstance(node, exp.Column):
-        return False
-    outputs = node.root().find_all(exp.Alias)
-    aliases = {
-        output.alias
-        for output in outputs
-        if not (isinstance(output.this, exp.Column) and output.this.name == output.alias)
-    }
-    return node.name not in aliases and column_types().get(node.name, {""}) <= types

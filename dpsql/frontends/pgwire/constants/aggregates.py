@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from dpsql.frontends.pgwire.constants import numbers
+from dpsql.frontends.pgwire.constants import bounds, numbers
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.clocks import mean_span
 from dpsql.frontends.pgwire.constants.conversions import converter, in_range
@@ -31,7 +31,7 @@ def _aggregate(signatures: str, call: Callable[[list[Any]], Any], **options: Any
 def _exact(values: list[Any]) -> Decimal:
     total = Decimal(0)
     for value in values:
-        t.step()
+        bounds.step()
         total = numbers.add(total, Decimal(value))
     return total
 

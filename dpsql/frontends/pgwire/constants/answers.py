@@ -9,10 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.catalog.kinds import struct_of
-from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext
+from dpsql.frontends.pgwire.catalog.tables import CatalogContext
 from dpsql.frontends.pgwire.constants import (  # noqa: F401
     aggregates,
+    catalog_functions,
     clocks,
     collections_of_values,
     documents,
@@ -23,8 +25,11 @@ from dpsql.frontends.pgwire.constants import (  # noqa: F401
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.queries import relation
 from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, RowSource, WrittenQuery
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
-from dpsql.frontends.pgwire.encodings import NAMED, UNKNOWN
+from dpsql.frontends.pgwire.constants.resolve import REGISTER
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
+from dpsql.frontends.pgwire.encodings import NAMED, RECORD, UNKNOWN, binary_of_text, codec, send_record
+
+__all__ = ["REGISTER", "Answerable", "answerable", "parsed"]
 
 _GAPS = (ArithmeticError, LookupError, ValueError, TypeError, RecursionError)
 """What Python raises where a value is beyond what is computed here: a year after 9999, a number of too many digits."""
@@ -52,7 +57,9 @@ class Answerable:
         return pa.Table.from_arrays(arrays, names=[str(number) for number in range(len(arrays))])
 
 
-_STRUCTS = {oid: struct_of(kind) for kind, oid in NAMED.items()}
+_STRUCTS: dict[int, pa.DataType] = {oid: struct_of(kind) for kind, oid in NAMED.items()}
+_STRUCTS |= {t.oid(f"_{kind}"): pa.list_(struct_of(kind)) for kind in NAMED}
+_STRUCTS[RECORD] = pa.struct([("record", pa.binary()), ("text", pa.string())])
 
 
 def parsed(text: str) -> WrittenQuery | None:
@@ -67,12 +74,12 @@ def parsed(text: str) -> WrittenQuery | None:
 
 def answerable(
     query: WrittenQuery, catalog: CatalogContext, oids: Sequence[int] = (), values: Sequence[str | None] | None = None
-) -> Answerable | None:
-    """Return a parsed question with its columns; None if it is not answered here. `oids`: the types of its parameters, as far as
-    they are declared; `values`: their texts, once they are known. Raises PostgreSQL's errors."""
+) -> Answerable:
+    """Return a parsed question with its columns. `oids`: the types of its parameters, as far as they are declared; `values`:
+    their texts, once they are known. Raises PostgreSQL's errors, and catalog_query for what is not computed here."""
     try:
         declared = {k: t.named(oid) for k, oid in enumerate(oids, 1) if oid not in (0, UNKNOWN)}
-        context = t.Context(catalog, datetime.now(UTC).replace(tzinfo=None), declared, values, query.size)
+        context = t.Context(catalog, datetime.now(UTC).replace(tzinfo=None), declared, values)
         part = relation(context, query, None, {})
         types = [
             context.parameters.get(k, "unknown") for k in range(1, max([*context.parameters, len(oids)], default=0) + 1)
@@ -81,8 +88,10 @@ def answerable(
             raise said("42P18", f"could not determine data type of parameter ${types.index('unknown') + 1}")
         columns = tuple((name, t.oid(item.type)) for name, item in part.columns)
         return Answerable(columns, tuple(map(t.oid, types)), lambda: _rows(part, context))
-    except (Elsewhere, *_GAPS):
-        return None
+    except Elsewhere as missing:
+        raise refuse("catalog_query", hint=str(missing)) from None
+    except _GAPS:
+        raise refuse("catalog_query") from None
 
 
 def _rows(part: RowSource, context: t.Context) -> list[tuple[Any, ...]]:
@@ -92,10 +101,30 @@ def _rows(part: RowSource, context: t.Context) -> list[tuple[Any, ...]]:
             tuple(None if v is None else _written(v, type_, context) for v, type_ in zip(row, kinds, strict=True))
             for row in part.rows(())
         ]
-    except _GAPS as error:
-        raise Elsewhere from error
+    except Large:
+        raise refuse("sandbox_memory") from None
+    except (Elsewhere, *_GAPS):
+        raise said("0A000", "a value of this question is beyond what is computed here") from None
 
 
 def _written(value: Any, type_: str, context: t.Context) -> Any:
+    """Return a value as it is kept: a text, with the number of an object or the binary form of a row beside it."""
+    if type_.removeprefix("_") in NAMED and isinstance(value, list):
+        return [None if item is None else _written(item, type_[1:], context) for item in value]
     text = context.spent(t.write(value, type_, context))
+    if type_ == "record":
+        return {"record": _record(value, context), "text": text}
     return {type_: int(value), "text": text} if type_ in NAMED else text
+
+
+def _record(value: t.Record, context: t.Context) -> bytes | None:
+    """Return the binary form of a row; None if one of its values has none here."""
+    items = list[tuple[int, bytes | None]]()
+    try:
+        for item, type_ in zip(value.values, value.types, strict=True):
+            form = None if item is None else _written(item, type_, context)
+            oid = t.oid(type_)
+            items.append((oid, binary_of_text(oid, form) if isinstance(form, str) else form and codec(oid).send(form)))
+        return send_record(items)
+    except (ValueError, KeyError):
+        return None

@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.conversions import local, micros_of, midnight
 from dpsql.frontends.pgwire.constants.moments import (
@@ -332,7 +334,7 @@ for _type in ("timestamp", "timestamptz"):
 
 
 def _listed(values: Iterator[Any]) -> list[Any]:
-    rows = list(itertools.islice(values, (most := t.most_rows()) + 1))
+    rows = list(itertools.islice(values, (most := bounds.most_rows()) + 1))
     if len(rows) > most:
         raise Large
     return rows
@@ -436,6 +438,14 @@ def _current_setting(context: t.Context, name: str, missing: bool = False) -> st
     if value is None and not missing:
         raise said("42704", f'unrecognized configuration parameter "{name}"')
     return value
+
+
+@function("set_config(text, text, bool) text", context=True)
+def _set_config(context: t.Context, name: str, value: str, local: bool) -> str:
+    if name.lower().startswith("dp."):  # an option of the session
+        raise refuse("option_function", function="set_config", way=f"SET {name.lower()} = {value}")
+    context.catalog.change(name, value, local)
+    return context.catalog.settings.all().get(setting_key(name), value)
 
 
 @function("pg_size_pretty(int8) text")

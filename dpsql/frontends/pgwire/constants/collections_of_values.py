@@ -6,6 +6,8 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
+from dpsql.frontends.pgwire.catalog.tables import Vector
+from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.numbers import _key as key
 from dpsql.frontends.pgwire.constants.resolve import each, function
@@ -35,7 +37,7 @@ def _sizes(values: list[Any]) -> list[int]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    t.step()
+    bounds.step()
     return (a is None) == (b is None) and (a is None or bool(key(a) == key(b)))
 
 
@@ -95,12 +97,18 @@ function("&&(anyarray, anyarray) bool")(
 )
 function("array_ndims(anyarray) int4")(lambda v: len(_sizes(v)) or None)
 function("array_dims(anyarray) text")(lambda v: "".join(f"[1:{size}]" for size in _sizes(v)) or None)
-function("array_length(anyarray, int4) int4; array_upper(anyarray, int4) int4")(
-    lambda v, n: _sizes(v)[n - 1] if 0 < n <= len(_sizes(v)) else None
+function("array_length(anyarray, int4) int4")(lambda v, n: _sizes(v)[n - 1] if 0 < n <= len(_sizes(v)) else None)
+function("array_upper(anyarray, int4) int4")(
+    lambda v, n: _sizes(v)[n - 1] + first_index(v) - 1 if 0 < n <= len(_sizes(v)) else None
 )
-function("array_lower(anyarray, int4) int4")(lambda v, n: 1 if 0 < n <= len(_sizes(v)) else None)
+function("array_lower(anyarray, int4) int4")(lambda v, n: first_index(v) if 0 < n <= len(_sizes(v)) else None)
 function("cardinality(anyarray) int4")(lambda v: sum(1 for _ in flat(v)))
 function("unnest(anyarray) *anyelement")(lambda v: list(flat(v)))
+
+
+def first_index(values: list[Any]) -> int:
+    """Return the number of an array's first element."""
+    return 0 if isinstance(values, Vector) else 1
 
 
 def _dimension(values: list[Any]) -> None:
@@ -113,7 +121,8 @@ def _position(values: list[Any] | None, value: Any, start: int | None = 1) -> in
     if values is None or start is None:
         return None
     _dimension(values)
-    return next((k for k, item in enumerate(values, 1) if k >= start and _same(item, value)), None)
+    listed = enumerate(values, first_index(values))
+    return next((k for k, item in listed if k >= start - 1 + first_index(values) and _same(item, value)), None)
 
 
 @function("array_positions(anycompatiblearray, anycompatible) _int4", strict=False)
@@ -173,7 +182,8 @@ def _trim(values: list[Any], count: int) -> list[Any]:
 @function("generate_subscripts(anyarray, int4, reverse bool?) *int4")
 def _subscripts(values: list[Any], dimension: int, backwards: bool = False) -> list[int]:
     sizes = _sizes(values)
-    listed = list(range(1, sizes[dimension - 1] + 1)) if 0 < dimension <= len(sizes) else []
+    first = first_index(values)
+    listed = list(range(first, sizes[dimension - 1] + first)) if 0 < dimension <= len(sizes) else []
     return listed[::-1] if backwards else listed
 
 
@@ -218,14 +228,14 @@ def _holds(value: Range, item: Any) -> bool:
 
 
 def _covers(outer: Range, inner: Range) -> bool:
-    t.step()
+    bounds.step()
     return inner.empty or (
         not outer.empty and t.low_key(outer) <= t.low_key(inner) and t.high_key(inner) <= t.high_key(outer)
     )
 
 
 def _common(a: Range, b: Range) -> Range:
-    t.step()
+    bounds.step()
     if a.empty or b.empty:
         return _EMPTY
     low, high = max(a, b, key=t.low_key), min(a, b, key=t.high_key)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from dpsql.frontends.pgwire.catalog.shape import static
-from dpsql.frontends.pgwire.constants import conversions
+from dpsql.frontends.pgwire.catalog.shape import DOMAINS, static
+from dpsql.frontends.pgwire.catalog.tables import Vector
+from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose, common_type, first_misfit
@@ -22,7 +24,7 @@ Row = Sequence[Any]
 @dataclass(slots=True)
 class Compiled:
     """An expression: its type, its value for a row, its text if it is a literal of no type yet, whether it makes rows,
-    and its number if it is a parameter of no type yet."""
+    its number if it is a parameter of no type yet, and of a row the names and types of its columns."""
 
     type: str
     run: Callable[[Row], Any]
@@ -30,6 +32,7 @@ class Compiled:
     literal: str | None = None
     rows: bool = False
     parameter: int = 0
+    shape: tuple[tuple[str, str], ...] = ()
 
 
 class Compiler:
@@ -40,7 +43,7 @@ class Compiler:
 
     def compile(self, node: Node) -> Compiled:
         """Return an expression compiled. Raises PostgreSQL's errors, and `Elsewhere`."""
-        t.step()
+        bounds.step()
         compiled: Compiled = getattr(self, "_" + node.kind)(node)
         return compiled
 
@@ -66,6 +69,9 @@ class Compiler:
         if item.type == "record":
             raise Elsewhere
         convert, run = conversions.converter(item.type, type_, self.context), item.run
+        if item.rows:
+            listed = lambda row: [None if value is None else convert(value) for value in run(row)]  # noqa: E731
+            return Compiled(type_, listed, item.position, rows=True)
         return Compiled(type_, lambda row: None if (value := run(row)) is None else convert(value), item.position)
 
     def truth(self, node: Node, clause: str) -> Compiled:
@@ -125,9 +131,11 @@ class Compiler:
     # --- casts --------------------------------------------------------------------------------------------------------
 
     def _type(self, name: TypeName) -> str:
-        if name.schema not in ("", "pg_catalog"):
+        if name.schema not in ("", "pg_catalog", "information_schema"):
             raise said("3F000", f'schema "{name.schema}" does not exist', name.position)
         type_ = name.name.strip('"')
+        if name.schema == "information_schema":
+            type_ = DOMAINS.get(type_, f"{name.schema}.{type_}")
         if not t.exists(type_) or type_ in ("unknown", "record"):
             base = type_.removeprefix("_")
             if t.exists(base) or name.name in ("serial", "bigserial"):
@@ -144,10 +152,12 @@ class Compiler:
         else:
             item = self.compile(inner)
         if item.literal is not None:
-            if type_ == "interval" and to.fields:
-                value: Any = read_interval(item.literal, item.position, to.fields)
-            else:
-                value = t.read(item.literal, type_, self.context, item.position)
+            has_fields = type_ == "interval" and bool(to.fields)
+            value = (
+                read_interval(item.literal, item.position, to.fields)
+                if has_fields
+                else t.read(item.literal, type_, self.context, item.position)
+            )
             return constant(conversions.sized(value, type_, to.sizes), type_, item.position)
         if item.parameter:
             item = self._bound(item.parameter, type_, item.position)
@@ -158,6 +168,8 @@ class Compiler:
                 if to.sizes
                 else item
             )
+        if item.rows and not to.sizes:
+            return self.coerced(item, type_)
         if not t.castable(item.type, type_) or item.rows:
             if item.rows:
                 raise Elsewhere
@@ -201,11 +213,13 @@ class Compiler:
                        else self._missing(f"{arguments[-1].value}.{name}", arguments[:-1]), node.position)  # fmt: skip
         if name in _denied():
             raise said("42501", f"permission denied for function {name}")
+        if name == "grouping":
+            return self._grouping(node)
         if name not in REGISTER:
             if len(arguments) == 1 and t.exists(name) and arguments[0].kind != "argument":
                 return self._cast(Node("cast", node.position, TypeName(name, node.position), arguments))
             if name in _functions():
-                raise Elsewhere
+                raise Elsewhere(f"{name} is not computed here")
             choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
         if REGISTER[name][0].kind == "aggregate":
             if not arguments:
@@ -238,18 +252,23 @@ class Compiler:
         name = "<>" if node.value == "!=" else node.value
         if all(item.kind == "row" for item in node.items) and len(node.items) == 2:
             return self._rows_compared(name, node)
-        items = [self.value(item) for item in node.items]
+        items = [self.compile(item) for item in node.items]
         return self._operated(name, items, node.position)
 
     def _operated(self, name: str, items: list[Compiled], position: int) -> Compiled:
         return self._applied(name, items, position, is_operator=True)
 
     def _applied(self, name: str, items: list[Compiled], position: int, is_operator: bool) -> Compiled:
-        if any(item.rows for item in items) or (any(item.type == "record" for item in items) and is_operator):
+        if any(item.type == "record" for item in items) and is_operator:
             raise Elsewhere
         signature, expected, result = choose(name, [item.type for item in items], position, is_operator)
         converted = [self.coerced(item, type_) for item, type_ in zip(items, expected, strict=True)]
-        runs, call, context = [item.run for item in converted], signature.call, self.context
+        makers, runs = list[tuple[Compiled, list[Any]]](), list[Callable[[Row], Any]]()
+        for item in converted:
+            cell = list[Any]([None])
+            makers += [(item, cell)] * item.rows
+            runs.append((lambda row, cell=cell: cell[0]) if item.rows else item.run)  # type: ignore[misc]
+        call, context = signature.call, self.context
         spent = context.spent
         if signature.typed:
             types = tuple(item.type for item in converted)
@@ -268,9 +287,15 @@ class Compiler:
             def run(row: Row) -> Any:
                 return spent(call(*leading, *[inner(row) for inner in runs]))
 
-        return Compiled(
-            result, run, items[0].position if is_operator and len(items) == 2 else position, rows=signature.rows
+        start = items[0].position if is_operator and len(items) == 2 else position
+        shape = tuple(
+            (name, t.element(items[0].type) if type_ == "anyelement" else type_) for name, type_ in signature.shape
         )
+        if makers:
+            if signature.rows:
+                raise Elsewhere
+            return Compiled(result, _of_each(run, makers), start, rows=True)
+        return Compiled(result, run, start, rows=signature.rows, shape=shape)
 
     def _rows_compared(self, name: str, node: Node) -> Compiled:
         first, second = node.items
@@ -307,11 +332,11 @@ class Compiler:
         value, array = self.value(left), self.value(right)
         if array.type == "unknown":
             array = self.coerced(array, "_" + ("text" if value.type == "unknown" else value.type))
-        if not array.type.startswith("_"):
+        if not t.element(array.type):
             raise said("42809", "op ANY/ALL (array) requires array on right side", node.position)
         element: list[Any] = [None]
         test = self._operated(
-            operator, [value, Compiled(array.type[1:], lambda row: element[0], right.position)], node.position
+            operator, [value, Compiled(t.element(array.type), lambda row: element[0], right.position)], node.position
         )
 
         def run(row: Row) -> Any:
@@ -333,18 +358,12 @@ class Compiler:
         return Compiled("bool", lambda row: _not(run(row)), node.position)
 
     def _and(self, node: Node) -> Compiled:
-        left, right = (self.truth(item, "AND").run for item in node.items)
-        return Compiled(
-            "bool", lambda row: False if (v := left(row)) is False else _all((v, right(row))), node.position
-        )
+        tests = [self.truth(item, "AND").run for item in node.items]
+        return Compiled("bool", lambda row: _all(test(row) for test in tests), node.position)
 
     def _or(self, node: Node) -> Compiled:
-        left, right = (self.truth(item, "OR").run for item in node.items)
-        return Compiled(
-            "bool",
-            lambda row: True if (v := left(row)) is True else _not(_all((_not(v), _not(right(row))))),
-            node.position,
-        )
+        tests = [self.truth(item, "OR").run for item in node.items]
+        return Compiled("bool", lambda row: _not(_all(_not(test(row)) for test in tests)), node.position)
 
     def _is(self, node: Node) -> Compiled:
         word, negated = node.value
@@ -487,12 +506,16 @@ class Compiler:
         return Compiled("record", lambda row: t.Record(tuple(run(row) for run in runs), types), node.position)
 
     def _subscript(self, node: Node) -> Compiled:
-        array, *bounds = node.items
+        array, *ends = node.items
         whole = self.value(array)
-        limits = [None if bound is None else self.value(bound) for bound in bounds]
+        limits = [None if end is None else self.value(end) for end in ends]
         if whole.type == "jsonb" and not node.value and limits[0] is not None:
             return self._applied("->", [whole, limits[0]], node.position, is_operator=True)
-        if not whole.type.startswith("_"):
+        if whole.type == "name":  # a name is an array of characters, which counts from 0
+            letters = whole.run
+            read: Callable[[Row], Any] = lambda row: None if (v := letters(row)) is None else Vector(v)  # noqa: E731
+            whole = Compiled("_char", read, whole.position)
+        if not t.element(whole.type):
             raise said(
                 "42804",
                 f"cannot subscript type {t.sql_name(whole.type)} because it does not support subscripting",
@@ -513,10 +536,13 @@ class Compiler:
 
         def pick(row: Row) -> Any:
             values, index = whole.run(row), runs[0](row) if runs[0] else None
-            return values[index - 1] if values is not None and index is not None and 0 < index <= len(values) else None
+            if values is None or index is None:
+                return None
+            index -= not isinstance(values, Vector)
+            return values[index] if 0 <= index < len(values) else None
 
         nested = array.kind != "subscript" and _is_nested(array)
-        return Compiled(whole.type if nested else whole.type[1:], pick, node.position)
+        return Compiled(whole.type if nested else t.element(whole.type), pick, node.position)
 
     # --- parameters ---------------------------------------------------------------------------------------------------
 
@@ -539,12 +565,29 @@ class Compiler:
 
     def _field(self, node: Node) -> Compiled:
         inner, name = node.items[0], node.value
+        if inner.kind in ("call", "column"):
+            return self._of_record(self.compile(inner), name, node.position)
         items = inner.items if inner.kind == "row" else []
         if not (name[:1] == "f" and name[1:].isdecimal() and 0 < int(name[1:4]) <= len(items)):
             raise Elsewhere
         return self.value(items[int(name[1:4]) - 1])
 
+    @staticmethod
+    def _of_record(item: Compiled, name: str, position: int) -> Compiled:
+        """Return a column of a row, or of the rows that a function returns."""
+        labels, run = [label for label, _ in item.shape], item.run
+        if name not in labels:
+            raise said("42703", f'column "{name}" not found in data type {t.sql_name(item.type)}', position)
+        index = labels.index(name)
+        type_ = item.shape[index][1]
+        if item.rows:
+            return Compiled(type_, lambda row: [record.values[index] for record in run(row)], position, rows=True)
+        return Compiled(type_, lambda row: None if (record := run(row)) is None else record.values[index], position)
+
     def _aggregate(self, node: Node) -> Compiled:
+        raise Elsewhere
+
+    def _grouping(self, node: Node) -> Compiled:
         raise Elsewhere
 
     def _star(self, node: Node) -> Compiled:
@@ -552,6 +595,20 @@ class Compiler:
 
     def _argument(self, node: Node) -> Compiled:
         raise Elsewhere
+
+
+def _of_each(run: Callable[[Row], Any], makers: list[tuple[Compiled, list[Any]]]) -> Callable[[Row], list[Any]]:
+    """Return a function that returns what one returns for each of the rows that its arguments make, which it reads in cells."""
+
+    def listed(row: Row) -> list[Any]:
+        results = list[Any]()
+        for values in itertools.zip_longest(*(item.run(row) for item, _ in makers)):
+            for (_, cell), value in zip(makers, values, strict=True):
+                cell[0] = value
+            results.append(run(row))
+        return results
+
+    return listed
 
 
 def _is_nested(array: Node) -> bool:

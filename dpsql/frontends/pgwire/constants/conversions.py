@@ -22,6 +22,7 @@ from dpsql.frontends.pgwire.constants.types import (
     Json,
     Outside,
     category,
+    element,
     json_text,
     numeric_text,
     read,
@@ -42,13 +43,13 @@ def converter(source: str, target: str, context: Context, explicit: bool = True)
         return lambda value: to_number(value, source, target)
     if target in TEXTS:
         return lambda value: _as_text(value, source, target, context)
-    if source.startswith("_") and target.startswith("_"):
-        inner = converter(source[1:], target[1:], context)
-        return lambda value: _each(inner, value)
+    if element(source) and element(target):
+        inner = converter(element(source), element(target), context)
+        return lambda value: type(value)(_each(inner, value))
     named = _CONVERSIONS.get((source, target))
     if named is not None:
         return lambda value: named(value, context)
-    if target in NAMED or target == "oid" or source in NAMED:
+    if target in NAMED or source in NAMED or "oid" in (source, target):
         return lambda value: (
             context.number_of(target, value, None) if isinstance(value, str) and target in NAMED else value
         )

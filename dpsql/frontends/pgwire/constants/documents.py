@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from dpsql.frontends.pgwire.constants import conversions
+from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import function
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
@@ -274,7 +274,7 @@ _built("jsonb")
 
 
 def _contains(outer: Any, inner: Any, top: bool = True) -> bool:
-    t.step()
+    bounds.step()
     if isinstance(outer, dict) and isinstance(inner, dict):
         return all(key in outer and _contains(outer[key], value, False) for key, value in inner.items())
     if isinstance(outer, list) and isinstance(inner, list):

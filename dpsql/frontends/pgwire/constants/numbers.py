@@ -355,7 +355,7 @@ def _bucket(value: Any, low: Any, high: Any, count: int) -> int:
     if low == high:
         raise said("2201G", "lower bound cannot equal upper bound")
     share = (value - low) / (high - low)
-    return 0 if share < 0 else count + 1 if share >= 1 else int(share * count) + 1
+    return conversions.in_range(0 if share < 0 else count + 1 if share >= 1 else int(share * count) + 1, "int4")
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------

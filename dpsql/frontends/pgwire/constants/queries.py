@@ -1,4 +1,4 @@
-"""Questions as functions of rows: FROM and its joins, groups, windows, sets, and the questions inside of others.
+"""Questions as functions of rows: groups, windows, sets, and the questions inside of others.
 
 A row is a tuple: the values of the questions around a question, then those of its tail sources, then one tuple of its aggregates
 and one of its windows. So a question inside reads the columns around it where they stand.
@@ -7,26 +7,26 @@ and one of its windows. So a question inside reads the columns around it where t
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from functools import cmp_to_key
 from operator import itemgetter
 from typing import Any
 
+from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.compile import Compiled, Compiler, Row
-from dpsql.frontends.pgwire.constants.documents import record_values
+from dpsql.frontends.pgwire.constants.compile import Compiled, Row
+from dpsql.frontends.pgwire.constants.from_clause import SourceCompiler, around, kind_of, within
 from dpsql.frontends.pgwire.constants.query_syntax import (
     Key,
     RowSource,
-    ScopeColumn,
     Select,
     WrittenQuery,
     distinct,
     identity,
     inner_nodes,
-    lengthened,
     limited,
     named,
     ordered,
@@ -35,33 +35,20 @@ from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose
 from dpsql.frontends.pgwire.constants.syntax import Node, Order
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
-_RECORDS = {"json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"}
-_RESULT_NAMES = {
-    **dict.fromkeys(("json_array_elements", "json_array_elements_text", "jsonb_array_elements",
-    "jsonb_array_elements_text"), "value"),
-    "user": "current_user", "current_role": "current_role",
-}  # fmt: skip
-"""Names of the columns of functions in FROM that are not those of the functions."""
 
-
-class QueryCompiler(Compiler):
-    """Compiles the expressions of one question. `parent`: the question around it; `ctes`: questions that WITH names."""
+class QueryCompiler(SourceCompiler):
+    """Compiles the expressions of one question."""
 
     def __init__(
-        self, context: t.Context, parent: QueryCompiler | None = None, ctes: dict[str, RowSource] | None = None
+        self, context: t.Context, parent: SourceCompiler | None = None, ctes: dict[str, RowSource] | None = None
     ) -> None:
-        super().__init__(context)
-        self.parent, self.ctes = parent, ctes or {}
-        self.base = 0 if parent is None else parent.width
-        self.columns, self.visible = list[ScopeColumn](), list[int]()
-        self.clause: str | None = "FROM"  # in which there are no aggregates; None where there may be some
-        self.keys: dict[Any, Compiled] | None = None
+        super().__init__(context, parent, ctes)
         self.slots, self.windows = list[Callable[[list[Row]], Any]](), list[Callable[[list[Row]], list[Any]]]()
+        self.named_windows: dict[str, Any] = {}
+        self.has_sets = False
 
-    @property
-    def width(self) -> int:
-        """The number of values of a row before its aggregates."""
-        return self.base + len(self.columns)
+    def relation(self, query: WrittenQuery, outer: SourceCompiler | None) -> RowSource:
+        return relation(self.context, query, outer, self.ctes)
 
     def compile(self, node: Node) -> Compiled:
         if self.keys and self.clause is None and (key := self.keys.get(self._form(node))) is not None:
@@ -73,7 +60,7 @@ class QueryCompiler(Compiler):
         if isinstance(thing, Node):
             if thing.kind == "bracket":
                 return self._form(thing.items[0])
-            results = self._find(thing.value) if thing.kind == "column" else None
+            results = self._find(thing.value[-3:]) if thing.kind == "column" else None
             return (thing.kind, results[1] if results else self._form(thing.value), self._form(thing.items))
         if isinstance(thing, (list, tuple)):
             return tuple(map(self._form, thing))
@@ -81,195 +68,12 @@ class QueryCompiler(Compiler):
             return tuple(getattr(thing, part.name) for part in fields(thing) if part.name != "position")
         return (type(thing), id(thing) if isinstance(thing, (WrittenQuery, Select)) else thing)
 
-    # --- columns ------------------------------------------------------------------------------------------------------
-
-    def _find(self, names: list[str]) -> tuple[QueryCompiler, int] | None:
-        """Return the question and the number of the column with this name, and the name of its source before it."""
-        indexes = self.visible if len(names) == 1 else range(len(self.columns))
-        results = [
-            k
-            for k in indexes
-            if self.columns[k].name == names[-1] and (len(names) == 1 or self.columns[k].source == names[0])
-        ]
-        if len(results) > 1:
-            raise said("42702", f'column reference "{names[-1]}" is ambiguous')
-        return (self, results[0]) if results else self.parent._find(names) if self.parent is not None else None
-
-    def _column(self, node: Node) -> Compiled:
-        names = node.value
-        if len(names) > 4:
-            raise said("42601", f"improper qualified name (too many dotted names): {'.'.join(names)}", node.position)
-        if len(names) > 2:
-            raise Elsewhere
-        results = self._find(names)
-        if results is None:
-            return self._whole_row(names, node)
-        scope, index = results
-        column, index = scope.columns[index], scope.base + index
-        if scope is self and self.keys is not None and self.clause is None:
-            written = f"{column.source}.{column.name}" if column.source else column.name
-            words = f'column "{written}" must appear in the GROUP BY clause or be used in an aggregate function'
-            raise said("42803", words, node.position)
-        return Compiled(column.type, itemgetter(index), node.position)
-
-    def _whole_row(self, names: list[str], node: Node) -> Compiled:
-        indexes = [(k, column) for k, column in enumerate(self.columns) if column.source == names[0]]
-        if len(names) == 1 and indexes and (self.keys is None or self.clause == "aggregate"):
-            types, labels = tuple(c.type for _, c in indexes), tuple(c.name for _, c in indexes)
-            take = [self.base + k for k, _ in indexes]
-            return Compiled("record", lambda row: t.Record(tuple(row[k] for k in take), types, labels), node.position)
-        scope: QueryCompiler | None = self
-        while scope is not None and len(names) == 2:
-            if any(column.source == names[0] for column in scope.columns):
-                break
-            scope = scope.parent
-        else:
-            if len(names) == 2:
-                raise said("42P01", f'missing FROM-clause entry for table "{names[0]}"', node.position)
-        words = f"column {names[0]}.{names[1]}" if len(names) == 2 else f'column "{names[0]}"'
-        raise said("42703", f"{words} does not exist", node.position)
-
-    def _stars(self, node: Node) -> list[tuple[str, Compiled]]:
-        if node.value is None and not self.columns:
-            raise said("42601", "SELECT * with no tables specified is not valid", node.position)
-        of_source = [k for k, column in enumerate(self.columns) if column.source == node.value]
-        indexes = self.visible if node.value is None else of_source
-        if not indexes:
-            raise said("42P01", f'missing FROM-clause entry for table "{node.value}"', node.position)
-        if self.keys is None:  # two columns of a subquery may have one name
-            columns = [(self.columns[k], itemgetter(self.base + k)) for k in indexes]
-            return [(column.name, Compiled(column.type, read, node.position)) for column, read in columns]
-        names = [(self.columns[k].source, self.columns[k].name) for k in indexes]
-        return [
-            (name[1], self.compile(Node("column", node.position, list(name if name[0] else name[1:]))))
-            for name in names
-        ]
-
-    # --- sources ------------------------------------------------------------------------------------------------------
-
-    def source(self, node: Node) -> Callable[[Row], list[Row]]:
-        """Add the columns of a source, and return the function that lengthens a row by each of its rows."""
-        if node.kind == "join":
-            return self._join(node)
-        alias, columns, rows = self._source(node)
-        if any(column.source == alias for column in self.columns):
-            raise said("42712", f'table name "{alias}" specified more than once', node.position)
-        self.visible += range(len(self.columns), len(self.columns) + len(columns))
-        self.columns += [ScopeColumn(alias, name, type_) for name, type_ in columns]
-        t.widen(len(self.columns))
-
-        def longer(row: Row) -> list[Row]:
-            return [(*row, *tail) for tail in limited(list(rows(row)))]
-
-        return longer
-
-    def _join(self, node: Node) -> Callable[[Row], list[Row]]:
-        (kind, common, natural), (first, second, condition) = node.value, node.items
-        visible, start = len(self.visible), len(self.columns)
-        left, middle = self.source(first), len(self.columns)
-        right, names = self.source(second), [column.name for column in self.columns]
-        if natural:
-            common = [name for name in names[start:middle] if name in names[middle:]]
-        if common and kind in ("right", "full"):
-            raise Elsewhere
-        tests = [] if condition is None else [self.truth(condition, "JOIN/ON").run]
-        pairs = list[tuple[int, int]]()
-        for name in common or ():
-            sides = [[k for k in range(*part) if names[k] == name] for part in ((start, middle), (middle, len(names)))]
-            if [] in sides:
-                side = "left" if not sides[0] else "right"
-                raise said("42703", f'column "{name}" specified in USING clause does not exist in {side} table')
-            pairs.append((sides[0][0], sides[1][0]))
-            values = [Compiled(self.columns[k].type, itemgetter(self.base + k), node.position) for k in pairs[-1]]
-            tests.append(self._operated("=", values, node.position).run)
-        hidden = {k for pair in pairs for k in pair}
-        self.visible[visible:] = [k for k, _ in pairs] + [k for k in self.visible[visible:] if k not in hidden]
-        blank_left, blank_right = (None,) * (middle - start), (None,) * (len(names) - middle)
-        context = self.context
-
-        def matching(row: Row) -> list[Row]:
-            results, used = list[Row](), set[int]()
-            lone: list[Row] | None = None
-            if kind in ("right", "full"):
-                lone = [whole[-len(blank_right) :] for whole in right((*row, *blank_left))]
-            for begun in left(row):
-                wholes = right(begun) if lone is None else [(*begun, *tail) for tail in lone]
-                hits = [k for k, whole in enumerate(wholes) if all(test(whole) is True for test in tests)]
-                used.update(hits)
-                results += [wholes[k] for k in hits] or ([(*begun, *blank_right)] if kind in ("left", "full") else [])
-                limited(results)
-                context.spent(None)
-            return results + [(*row, *blank_left, *tail) for k, tail in enumerate(lone or ()) if k not in used]
-
-        return matching
-
-    def _source(self, node: Node) -> tuple[str, list[tuple[str, str]], Callable[[Row], Iterable[tuple[Any, ...]]]]:
-        (alias, columns, ordinality), inner = node.value, node.items[0]
-        names = [name for name, _ in columns]
-        if any(type_ is not None for _, type_ in columns):
-            return (alias or named(inner)[0], *self._records(columns, inner))
-        if inner.kind == "subquery":
-            outer = self if inner.value else self.parent
-            part, width = (
-                relation(self.context, inner.items[0], outer, self.ctes),
-                self.width if inner.value else self.base,
-            )
-            gathered = _typed(part)
-            rows: Callable[[Row], Iterable[tuple[Any, ...]]] = _within(part, width)
-        elif inner.kind == "column":
-            if len(inner.value) > 1 or inner.value[0] not in self.ctes:
-                raise Elsewhere  # a table
-            part = self.ctes[inner.value[0]]
-            gathered, rows = _typed(part), _within(part, None)
-        else:
-            gathered, rows = self._function(inner, alias)
-        label = alias or ("" if inner.kind == "subquery" else named(inner)[0])
-        if ordinality:
-            gathered = [*gathered, ("ordinality", "int8")]
-        if len(names) > len(gathered):
-            words = f'table "{label}" has {len(gathered)} columns available but {len(names)} columns specified'
-            raise said("42P10", words, node.position)
-        listed = list(zip(names, (type_ for _, type_ in gathered), strict=False)) + gathered[len(names) :]
-        if not ordinality:
-            return label, listed, rows
-        return label, listed, lambda row: [(*tail, k) for k, tail in enumerate(rows(row), 1)]
-
-    def _function(
-        self, node: Node, alias: str
-    ) -> tuple[list[tuple[str, str]], Callable[[Row], Iterable[tuple[Any, ...]]]]:
-        if node.kind == "call" and node.value == "unnest" and len(node.items) > 1:
-            parts = [self.compile(Node("call", node.position, "unnest", [item])) for item in node.items]
-            return [("unnest", part.type) for part in parts], lambda row: itertools.zip_longest(
-                *(p.run(row) for p in parts)
-            )
-        call = self.compile(node)
-        if call.type.startswith("record:"):
-            key, value = call.type.removeprefix("record:").split("/")
-            return [(key, "text"), ("value", value)], call.run
-        if call.type == "record":
-            raise Elsewhere
-        name = _RESULT_NAMES.get(named(node)[0], alias or named(node)[0])
-        return [
-            (name, "text" if call.type == "unknown" else call.type)
-        ], lambda row: [(item,) for item in call.run(row)] if call.rows else [(call.run(row),)]
-
-    def _records(
-        self, columns: list[Any], node: Node
-    ) -> tuple[list[tuple[str, str]], Callable[[Row], list[tuple[Any, ...]]]]:
-        """Return the columns that a list after AS gives to a JSON value in FROM, and its rows."""
-        if node.kind != "call" or node.value not in _RECORDS or len(node.items) != 1:
-            words = 'a column definition list is only allowed for functions returning "record"'
-            raise said("42601", words, node.position)
-        listed = [(name, self._type(type_)) for name, type_ in columns]
-        value = self.coerced(self.value(node.items[0]), node.value.split("_")[0])
-        many = node.value.endswith("set")
-        return listed, lambda row: record_values(value.run(row), listed, many, self.context)
-
     # --- questions inside ---------------------------------------------------------------------------------------------
 
     def _inside(self, node: Node) -> tuple[RowSource, Callable[[Row], list[tuple[Any, ...]]]]:
-        part = relation(self.context, node.items[0], self, self.ctes)
-        return part, _within(part, self.width)
+        """Return a question inside of an expression, and its rows, which are computed once if they depend on no row."""
+        part, reads, outer = self._reading(lambda: relation(self.context, node.items[0], self, self.ctes))
+        return part, within(part, self.width) if reads or outer else _once(part.rows, (None,) * self.width)
 
     def _one_column(self, node: Node) -> tuple[str, Callable[[Row], list[tuple[Any, ...]]]]:
         part, rows = self._inside(node)
@@ -358,30 +162,32 @@ class QueryCompiler(Compiler):
     def _window(self, node: Node) -> Compiled:
         if self.clause is not None:
             raise said("42P20", f"window functions are not allowed in {self.clause}", node.position)
-        (parts, order), call = node.value, node.items[0]
+        call, window = node.items[0], node.value
+        if isinstance(window, str):
+            if window not in self.named_windows:
+                raise said("42704", f'window "{window}" does not exist', node.position)
+            window = self.named_windows[window]
+        parts, order, frame = window
         name = call.value if call.kind == "call" else call.value[0]
         if name not in REGISTER:
             raise Elsewhere
         is_window = REGISTER[name][0].kind == "window"
+        if frame is not None and (is_window or (frame[0] == "range" and not {*frame[1:]} <= {0, math.inf, -math.inf})):
+            raise Elsewhere
         result, measure = self._measured(call, "window" if is_window else "aggregate", clause=None)
         split, keys = [self.value(part) for part in parts], self.ordering(order)
 
         def values(rows: list[Row]) -> list[Any]:
             results, groups = dict[int, Any](), dict[Any, list[int]]()
             for number, row in enumerate(rows):
+                bounds.step()
                 groups.setdefault(tuple(identity(part.run(row)) for part in split), []).append(number)
             for group in groups.values():
                 numbers = ordered(group, [(lambda k, value=value: value(rows[k]), *rest) for value, *rest in keys])  # type: ignore[misc]
                 members = [rows[k] for k in numbers]
                 peers = [tuple(identity(key[0](row)) for key in keys) for row in members]
-                ends = {peer: k for k, peer in enumerate(peers, 1)}
-                whole = measure(members, peers) if is_window else []
-                for k, number in enumerate(numbers):
-                    is_peer = k > 0 and peers[k] == peers[k - 1]
-                    results[number] = (
-                        whole[k] if is_window else whole[-1] if is_peer else measure(members[: ends[peers[k]]])
-                    )
-                    whole = whole if is_window else [results[number]]
+                listed = measure(members, peers) if is_window else _framed(members, peers, frame, measure)
+                results.update(zip(numbers, listed, strict=True))
             return [results[k] for k in range(len(rows))]
 
         self.windows.append(values)
@@ -393,7 +199,7 @@ class QueryCompiler(Compiler):
             return True
         inside = {id(node.items[0]) for node in inner_nodes([select.outputs, order]) if node.kind == "window"}
         return any(
-            node.kind == "aggregate" or (node.kind == "call" and _kind(node.value) == "aggregate")
+            node.kind == "aggregate" or (node.kind == "call" and kind_of(node.value) == "aggregate")
             for node in inner_nodes([select.outputs, order])
             if id(node) not in inside
         )
@@ -403,7 +209,7 @@ class QueryCompiler(Compiler):
     def comparable(self, type_: str) -> Callable[[Any], Any]:
         """Return the function by whose results the values of a type are sorted. Raises 42883 for types without an order."""
         type_ = "text" if type_ == "unknown" else type_
-        if type_ in ("int2", "int4", "int8", "text", "bool", "varchar"):
+        if type_ in ("int2", "int4", "int8", "text", "bool", "varchar", "oid", "name", "char"):
             return lambda value: value
         sides = [Compiled(type_, itemgetter(k), 0) for k in (0, 1)]
         less = self._operated("<", sides, 0).run
@@ -421,9 +227,11 @@ class QueryCompiler(Compiler):
 
     def select(self, select: Select, order: list[Order], keeps: bool) -> RowSource:
         """Return what SELECT answers, in an order. `keeps`: literals without a type keep none."""
-        sources = [self.source(node) for node in select.sources]
+        steps = [step for node in select.sources for step in self.steps(node)]
         self.clause = "WHERE"
-        where = None if select.where is None else self.truth(select.where, "WHERE").run
+        where = [] if select.where is None else self.tests(select.where, "WHERE")
+        join = self.joined(steps, where)
+        self.named_windows, self.has_sets = select.windows, bool(select.sets)
         keys = self._grouped(select) if self._is_grouped(select, order) else None
         self.clause = None
         outputs = list[tuple[str, Compiled]]()
@@ -442,19 +250,18 @@ class QueryCompiler(Compiler):
                     )
                 items, index = [*items, self.compile(node)], len(items)
             sort.append((itemgetter(index), self.comparable(items[index].type), descending, first))
+        ons = list[int]()
+        for node in select.distinct_on:
+            number = self._index(node, select, [name for name, _ in outputs], "DISTINCT ON")
+            items, number = (items, number) if number is not None else ([*items, self.value(node)], len(items))
+            ons.append(number)
         self.clause = "further"
         width, blank = len(outputs), (None,) * len(self.columns)
 
         def rows(outer: Row) -> list[tuple[Any, ...]]:
-            results: list[Any] = [tuple(outer)]
-            for source in sources:
-                results = lengthened(results, source)
-            if where is not None:
-                results = [row for row in results if where(row) is True]
+            results: list[Any] = join((*outer, *blank))
             if keys is not None:
-                results = self._by_group(
-                    results, keys, None if select.groups is None else (*outer, *blank), (*outer, *blank)
-                )
+                results = self._by_group(results, keys, select.groups, (*outer, *blank), select.sets)
                 results = results if having is None else [row for row in results if having(row) is True]
             elif self.windows:
                 results = [(*row, ()) for row in results]
@@ -463,7 +270,10 @@ class QueryCompiler(Compiler):
                 results = [(*row, tuple(column[k] for column in columns)) for k, row in enumerate(results)]
             built = self._built(results, items)
             built = distinct(built) if select.distinct else built
-            return [row[:width] for row in ordered(built, sort)] if sort else built
+            built = ordered(built, sort) if sort else built
+            if ons:
+                built = list({identity([row[k] for k in ons]): row for row in reversed(built)}.values())[::-1]
+            return [row[:width] for row in built]
 
         return RowSource(
             [(name, replace(item, run=itemgetter(k), rows=False)) for k, (name, item) in enumerate(outputs)], rows
@@ -514,23 +324,51 @@ class QueryCompiler(Compiler):
             key = node if index is None else select.outputs[index][0]
             keys[self._form(key)] = self.coerced(item, "text") if (item := self.value(key)).type == "unknown" else item
             self.comparable(keys[self._form(key)].type)
+        listed = list(keys.values())
+        if select.sets:
+            if len(keys) < len(select.groups or ()):
+                raise Elsewhere
+            keys = {form: self._if_in_set(item, number) for number, (form, item) in enumerate(keys.items())}
         self.keys = keys
-        return list(keys.values())
+        return listed
 
-    def _by_group(self, rows: list[Row], keys: list[Compiled], none: Any, blank: tuple[Any, ...]) -> list[Row]:
-        groups: dict[Any, list[Row]] = {} if none is not None else {(): []}
-        for row in rows:
-            groups.setdefault(self.context.spent(tuple(identity(key.run(row)) for key in keys)), []).append(row)
-        return [
-            (*(members[0] if members else blank), tuple(slot(members) for slot in self.slots))
-            for members in groups.values()
-        ]
+    def _if_in_set(self, item: Compiled, number: int) -> Compiled:
+        """Return a key which is NULL in the rows of sets that it is not in; these stand behind the aggregates."""
+        run, width = item.run, self.width
+        return replace(item, run=lambda row: run(row) if number in row[width][-1] else None)
+
+    def _grouping(self, node: Node) -> Compiled:
+        forms = list(self.keys or {})
+        if any(self._form(item) not in forms for item in node.items):
+            words = "arguments to GROUPING must be grouping expressions of the associated query level"
+            raise said("42803", words, node.position)
+        numbers, width, has_sets = [forms.index(self._form(item)) for item in node.items], self.width, self.has_sets
+
+        def run(row: Row) -> int:
+            return sum((has_sets and number not in row[width][-1]) << k for k, number in enumerate(reversed(numbers)))
+
+        return Compiled("int4", run, node.position)
+
+    def _by_group(
+        self, rows: list[Row], keys: list[Compiled], none: Any, blank: tuple[Any, ...], sets: list[tuple[int, ...]]
+    ) -> list[Row]:
+        results = list[Row]()
+        for chosen in sets or [tuple(range(len(keys)))]:
+            runs = [keys[number].run for number in chosen]
+            groups: dict[Any, list[Row]] = {} if runs or (none is not None and not sets) else {(): []}
+            for row in rows:
+                groups.setdefault(self.context.spent(tuple(identity(run(row)) for run in runs)), []).append(row)
+            results += [
+                (*(members[0] if members else blank), (*(slot(members) for slot in self.slots), chosen))
+                for members in groups.values()
+            ]
+        return results
 
     def _built(self, rows: list[Row], items: list[Compiled]) -> list[tuple[Any, ...]]:
         """Return the outputs of each row; what functions of an output return in rows stands beside each other."""
         built, makes_rows = list[tuple[Any, ...]](), any(item.rows for item in items)
         for row in rows:
-            values = self.context.spent([item.run(row) for item in items])
+            values = self.context.counted([item.run(row) for item in items])
             if makes_rows:
                 listed = [v if item.rows else itertools.repeat(v) for item, v in zip(items, values, strict=True)]
                 count = max(len(v) for item, v in zip(items, values, strict=True) if item.rows)
@@ -542,16 +380,34 @@ class QueryCompiler(Compiler):
         return built
 
 
-def _kind(name: str) -> str:
-    return REGISTER[name][0].kind if name in REGISTER else ""
+def _framed(
+    rows: list[Row], peers: list[Any], frame: tuple[str, float, float] | None, measure: Callable[[list[Row]], Any]
+) -> list[Any]:
+    """Return an aggregate of the frame of each row; without one it is of the rows up to the last peer."""
+    word, low, high = frame or ("range", -math.inf, 0)
+    firsts = {peer: len(peers) - k for k, peer in enumerate(reversed(peers), 1)}
+    lasts = {peer: k for k, peer in enumerate(peers, 1)}
+    results, before, last = list[Any](), None, None
+    for k, peer in enumerate(peers):
+        start, stop = (firsts[peer], lasts[peer]) if word == "range" else (k, k + 1)
+        start = 0 if low == -math.inf else max(start + int(low), 0) if low < math.inf else len(rows)
+        stop = len(rows) if high == math.inf else max(stop + int(high), 0) if high > -math.inf else 0
+        if (start, stop) != before:
+            before, last = (start, stop), measure(rows[start:stop])
+        results.append(last)
+    return results
 
 
-def _typed(part: RowSource) -> list[tuple[str, str]]:
-    return [(name, item.type) for name, item in part.columns]
+def _once(rows: Callable[[Row], list[tuple[Any, ...]]], row: Row) -> Callable[[Row], list[tuple[Any, ...]]]:
+    """Return a function that computes rows at its first call."""
+    memo = list[list[tuple[Any, ...]]]()
 
+    def computed(_: Row) -> list[tuple[Any, ...]]:
+        if not memo:
+            memo.append(rows(row))
+        return memo[0]
 
-def _within(part: RowSource, width: int | None) -> Callable[[Row], list[tuple[Any, ...]]]:
-    return lambda row: part.rows(row[:width])
+    return computed
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -560,18 +416,21 @@ def _within(part: RowSource, width: int | None) -> Callable[[Row], list[tuple[An
 def relation(
     context: t.Context,
     query: WrittenQuery,
-    outer: QueryCompiler | None,
+    outer: SourceCompiler | None,
     ctes: dict[str, RowSource],
     keeps: bool = False,
 ) -> RowSource:
     """Return what a question answers. `keeps`: literals without a type keep none, because a question around it gives them one."""
     ctes, base = dict(ctes), 0 if outer is None else outer.width
     for name, columns, inner in query.named:
+        before, context.columns_read = context.columns_read, set()
         part = _recursive(context, name, columns, inner, outer, ctes) if query.recursive else None
         part = relation(context, inner, outer, ctes) if part is None else part
         labels = columns + [label for label, _ in part.columns[len(columns) :]]
         items = [(label, item) for label, (_, item) in zip(labels, part.columns, strict=False)]
-        ctes[name] = RowSource(items, _within(part, base))
+        fixed = not {scope for scope, _ in context.columns_read} & around(outer)
+        context.columns_read |= before
+        ctes[name] = RowSource(items, _once(part.rows, (None,) * base) if fixed else within(part, base), fixed)
     scope = QueryCompiler(context, outer, ctes)
     if isinstance(query.body, Select):
         part = scope.select(query.body, query.order, keeps)
@@ -616,7 +475,9 @@ def _sorted(scope: QueryCompiler, part: RowSource, order: list[Order]) -> RowSou
             else None
         )
         if index is None:
-            raise Elsewhere
+            if node.kind == "column":
+                raise said("42703", f'column "{node.value[-1]}" does not exist', node.position)
+            raise said("0A000", "invalid UNION/INTERSECT/EXCEPT ORDER BY clause", node.position)
         keys.append((itemgetter(index), scope.comparable(part.columns[index][1].type), descending, first))
     return RowSource(part.columns, lambda row: ordered(part.rows(row), keys))
 
@@ -664,7 +525,7 @@ def _recursive(
     name: str,
     columns: list[str],
     query: WrittenQuery,
-    outer: QueryCompiler | None,
+    outer: SourceCompiler | None,
     ctes: dict[str, RowSource],
 ) -> RowSource | None:
     """Return what WITH RECURSIVE answers; None for a question that does not name itself."""
@@ -676,8 +537,9 @@ def _recursive(
     items = [(label, item) for label, (_, item) in zip(labels, first.columns, strict=False)]
     present = list[tuple[Any, ...]]()
     further = relation(
-        context, WrittenQuery(body.items[1]), outer, {**ctes, name: RowSource(items, lambda row: present)}
+        context, WrittenQuery(body.items[1]), outer, {**ctes, name: RowSource(items, lambda row: present, fixed=False)}
     )
+    context.columns_read.discard((0, id(items)))
     if len(further.columns) != len(first.columns):
         raise said("42601", "each UNION query must have the same number of columns", body.position)
     for k, ((_, left), (_, right)) in enumerate(zip(first.columns, further.columns, strict=True), 1):

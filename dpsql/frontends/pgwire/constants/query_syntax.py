@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.compile import Compiled, Row
 from dpsql.frontends.pgwire.constants.syntax import (
-    CLAUSES,
     MOST_DEPTH,
-    NO_BARE_LABEL,
-    RESERVED,
     Node,
     Order,
     Parser,
     TypeName,
 )
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
+from dpsql.frontends.pgwire.constants.tokens import CLAUSES, NO_BARE_LABEL, RESERVED, Elsewhere, Large, said
 
+_MOST_SETS = 4_096
+"""Limit on the grouping sets of a question, as PostgreSQL has it."""
 _JOINS = {"join", "inner", "left", "right", "full", "cross", "natural"}
 
 
@@ -35,6 +36,10 @@ class Select:
     groups: list[Node] | None = None
     having: Node | None = None
     distinct: bool = False
+    distinct_on: list[Node] = field(default_factory=list)
+    sets: list[tuple[int, ...]] = field(default_factory=list)
+    """The places in `groups` of the keys of each grouping set; empty if all keys are one."""
+    windows: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -48,8 +53,6 @@ class WrittenQuery:
     order: list[Order] = field(default_factory=list)
     limit: Node | None = None
     offset: Node | None = None
-    size: int = 0
-    """The number of tokens of the whole text."""
 
 
 class QueryParser(Parser):
@@ -57,13 +60,12 @@ class QueryParser(Parser):
 
     def statement(self) -> WrittenQuery:
         """Read a question to the end of the text."""
-        if self.word() not in ("select", "values", "with") and self.signs() != "(":
+        if self.word() not in ("select", "values", "with", "table") and self.signs() != "(":
             raise Elsewhere
         read = self.query()
         self.take(";")
         if self.token.kind != "end":
             raise self.problem()
-        read.size = len(self.tokens)
         return read
 
     def query(self) -> WrittenQuery:
@@ -123,17 +125,21 @@ class QueryParser(Parser):
         if self.signs() == "(":
             inner: WrittenQuery = self._in_brackets()
             return inner
+        if self.take("table"):
+            return Select([(Node("star", self.token.start), "")], [self._source()])
         return self._values() if self.take("values") else self._select()
 
     def _select(self) -> Select:
         self.expect("select")
         distinct = self.take("distinct")
         self.take("all")
-        if (distinct and self.word() == "on") or self.word() in CLAUSES:
-            raise Elsewhere
-        read = Select([self._output()], distinct=distinct)
-        while self.take(","):
+        read = Select([], distinct=distinct)
+        if distinct and self.take("on", "("):
+            read.distinct, read.distinct_on = False, self._list(")")
+        if self.word() not in CLAUSES and self.token.kind != "end" and self.signs() != ")":
             read.outputs.append(self._output())
+            while self.take(","):
+                read.outputs.append(self._output())
         if self.word() == "into":
             raise refuse("read_only", word="SELECT INTO")
         if self.take("from"):
@@ -143,14 +149,58 @@ class QueryParser(Parser):
         if self.take("where"):
             read.where = self.expression()
         if self.take("group", "by"):
-            if self.word() in ("rollup", "cube", "grouping", "all", "distinct"):
-                raise Elsewhere
-            read.groups = [self.expression()]
-            while self.take(","):
-                read.groups.append(self.expression())
+            self._groups(read)
         if self.take("having"):
             read.having = self.expression()
+        if self.take("window"):
+            while True:
+                name = self.name()
+                self.expect("as", "(")
+                read.windows[name] = self._window()
+                if not self.take(","):
+                    break
         return read
+
+    def _groups(self, read: Select) -> None:
+        """Read GROUP BY: each of its items is a list of sets of keys, and every choice of one of each is a grouping set."""
+        read.groups, choices = [], list[list[tuple[int, ...]]]()
+        while True:
+            choices.append(self._sets_of(read.groups))
+            if not self.take(","):
+                break
+        if any(len(sets) > 1 for sets in choices):
+            read.sets = [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*choices)]
+            if len(read.sets) > _MOST_SETS:
+                raise Elsewhere
+
+    def _sets_of(self, keys: list[Node]) -> list[tuple[int, ...]]:
+        word = self.word()
+        if word in ("rollup", "cube") and self.signs(1) == "(":
+            self.index += 2
+            parts = [self._key_set(keys) for _ in self._separated()]
+            if word == "rollup":
+                return [tuple(itertools.chain(*parts[:k])) for k in range(len(parts), -1, -1)]
+            picks = itertools.product((True, False), repeat=min(len(parts), 12))
+            return [tuple(itertools.chain(*itertools.compress(parts, pick))) for pick in picks]
+        if word == "grouping" and self.take("grouping", "sets", "("):
+            return [key_set for _ in self._separated() for key_set in self._sets_of(keys)]
+        return [self._key_set(keys)]
+
+    def _separated(self) -> Iterator[None]:
+        yield
+        while self.take(","):
+            yield
+        self.expect(")")
+
+    def _key_set(self, keys: list[Node]) -> tuple[int, ...]:
+        """Read a key, or several of them in brackets, and return their places."""
+        if self.signs() == "(" and self.signs(1) == ")":
+            self.index += 2
+            return ()
+        key = self.expression()
+        listed = key.items if key.kind == "row" else [key]
+        keys += listed
+        return tuple(range(len(keys) - len(listed), len(keys)))
 
     def _output(self) -> tuple[Node, str]:
         if self.signs() == "*":
@@ -201,12 +251,20 @@ class QueryParser(Parser):
     def _source(self) -> Node:
         start, lateral = self.token.start, self.take("lateral")
         if self.signs() == "(":
-            if self.word(1) not in ("select", "values", "with") and self.signs(1) != "(":
-                raise Elsewhere  # joins in brackets
-            source = Node("subquery", start, lateral, [self._in_brackets()])
+            index, depth = self.index, self.depth
+            try:
+                source = Node("subquery", start, lateral, [self._in_brackets()])
+            except Error:
+                self.index, self.depth = index + 1, depth
+                if self.word() in ("select", "values", "with"):
+                    raise
+                source = self._joined()
+                self.expect(")")
+                return source
         else:
-            source = Node("end", start) if self.token.kind == "end" else self.primary()
-            if source.kind not in ("call", "constant", "coalesce", "column"):
+            is_end, is_list = self.token.kind == "end", self.take("rows", "from", "(")
+            source = Node("end", start) if is_end else self._rows_from() if is_list else self.primary()
+            if source.kind not in ("call", "constant", "coalesce", "column", "rows_from"):
                 raise Elsewhere
         ordinality = self.take("with", "ordinality")
         alias, columns = "", list[Any]()
@@ -220,6 +278,13 @@ class QueryParser(Parser):
                     columns.append((self.name(), self._optional_type()))
                 self.expect(")")
         return Node("source", start, (alias, columns, ordinality), [source])
+
+    def _rows_from(self) -> Node:
+        calls = [self.primary()]
+        while self.take(","):
+            calls.append(self.primary())
+        self.expect(")")
+        return Node("rows_from", calls[0].position, None, calls)
 
     def _optional_type(self) -> TypeName | None:
         return None if self.signs() in (",", ")") else self.type_name()
@@ -236,14 +301,25 @@ class ScopeColumn:
     source: str
     name: str
     type: str
+    schema: str = ""
+    oid: int = 0
+    shape: tuple[tuple[str, str], ...] = ()
+
+    def is_called(self, names: list[str]) -> bool:
+        """Return whether a name, with that of the source and of its schema before it, is that of this column."""
+        return self.name == names[-1] and (
+            len(names) == 1 or (self.source == names[-2] and (len(names) == 2 or self.schema == names[-3]))
+        )
 
 
 @dataclass(slots=True)
 class RowSource:
-    """What a question answers: its columns by name, each as a function of one of its rows, and the rows for a row around it."""
+    """What a question answers: its columns by name, each as a function of one of its rows, and the rows for a row around it.
+    `fixed`: the rows of a question that WITH names are the same each time."""
 
     columns: list[tuple[str, Compiled]]
     rows: Callable[[Row], list[tuple[Any, ...]]]
+    fixed: bool = True
 
 
 Key = tuple[Callable[[Row], Any], Callable[[Any], Any], bool, bool]
@@ -265,6 +341,7 @@ def ordered(rows: Iterable[Any], keys: Sequence[Key]) -> list[Any]:
     """Return rows in an order."""
     listed = list(rows)
     for value, form, descending, first in reversed(keys):
+        bounds.checkpoint()
         nulls = [row for row in listed if value(row) is None]
         rest = sorted(
             (row for row in listed if value(row) is not None), key=lambda row: form(value(row)), reverse=descending
@@ -305,6 +382,8 @@ def named(node: Node) -> tuple[str, int]:
         default = node.value[1]
         inner = ("", 0) if default is None else named(default)
         return inner if inner[1] == 2 else ("case", 1)
+    if kind == "rows_from":
+        return "", 0
     if kind == "subquery":
         return first_name(node.items[0]), 2
     results = {
@@ -323,18 +402,26 @@ def first_name(query: WrittenQuery) -> str:
     return body.outputs[0][1] or named(body.outputs[0][0])[0] if isinstance(body, Select) else "column1"
 
 
+def tables_in(query: WrittenQuery) -> list[list[str]]:
+    """Return the names of the relations that a question reads, with their schemas as far as these are written."""
+    tables, named_ones = list[list[str]](), set[str]()
+    pending: list[Any] = [query]
+    while pending:
+        thing = pending.pop()
+        if isinstance(thing, WrittenQuery):
+            named_ones.update(name for name, _, _ in thing.named)
+        if isinstance(thing, Node) and thing.kind == "source" and thing.items[0].kind == "column":
+            tables.append(thing.items[0].value)
+        if isinstance(thing, (list, tuple)):
+            pending += thing
+        elif is_dataclass(thing):
+            pending += [getattr(thing, part.name) for part in fields(thing)]
+    return [names for names in tables if len(names) > 1 or names[0] not in named_ones]
+
+
 def limited(rows: list[Any]) -> list[Any]:
     """Return rows if there are not too many for this process. Raises Large."""
-    t.step()
-    if len(rows) > t.most_rows():
+    bounds.step()
+    if len(rows) > bounds.most_rows():
         raise Large
     return rows
-
-
-def lengthened(rows: Iterable[Row], source: Callable[[Row], list[Row]]) -> list[Row]:
-    """Return each row with those of a source behind it. Raises Large."""
-    longer = list[Row]()
-    for row in rows:
-        longer += source(row)
-        limited(longer)
-    return longer

@@ -24,7 +24,8 @@ NOT_UNIQUE = "Could not choose a best candidate {}. You might need to add explic
 class Signature:
     """A function or operator: the types of its arguments and its result. `strict`: NULL for a NULL argument. `context`: the
     first argument of `call` is the context, and if `typed` the second are the types. `rows`: it returns a list of rows. `kind`:
-    function, aggregate or window; an aggregate may be one `within` an order, or want its values `sorted_`."""
+    function, aggregate or window; an aggregate may be one `within` an order, or want its values `sorted_`. `shape`: the columns
+    of the record that it returns."""
 
     name: str
     arguments: tuple[str, ...]
@@ -40,6 +41,7 @@ class Signature:
     within: bool = False
     sorted_: bool = False
     labels: tuple[str, ...] = ()
+    shape: tuple[tuple[str, str], ...] = ()
 
 
 REGISTER: dict[str, list[Signature]] = {}
@@ -88,9 +90,9 @@ def _fits(supplied: str, expected: str) -> bool:
     if supplied == "unknown" or expected in ("any", "anyelement", "anycompatible"):
         return True
     if expected in ("anyarray", "anycompatiblearray"):
-        return supplied.startswith("_")
+        return bool(t.element(supplied))
     if expected == "anynonarray":
-        return not supplied.startswith("_")
+        return not t.element(supplied)
     if expected in ("anyrange", "anymultirange"):
         return supplied in (t.RANGES if expected == "anyrange" else t.MULTIRANGES)
     return t.implicit(supplied, expected)
@@ -237,7 +239,7 @@ def _solved(supplied: Sequence[str], expected: Sequence[str]) -> dict[str, str] 
             continue
         family = "anycompatible" if w.startswith("anycompatible") else "anyelement"
         if w in ("anyarray", "anycompatiblearray"):
-            families[family].append(g[1:])
+            families[family].append(t.element(g))
         elif w == "anyrange":
             families[family].append(t.RANGES[g])
             ranges = g

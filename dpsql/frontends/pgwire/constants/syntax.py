@@ -5,11 +5,13 @@ What is legal and is not read here raises `Elsewhere`: another road answers it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Token, said, tokenize
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.constants.tokens import RESERVED, Elsewhere, Token, said, tokenize
 
 MOST_DEPTH = 60
 MOST_PARAMETERS = 1_000
@@ -41,29 +43,16 @@ Order = tuple[Node, bool, bool]
 _TYPE_WORDS = {"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "decimal": "numeric",
                "dec": "numeric", "boolean": "bool", "character": "bpchar", "char": "bpchar", "nchar": "bpchar"}  # fmt: skip
 _LITERAL_TYPES = {"date", "time", "timestamp", "timestamptz", "timetz", "interval", "inet", "cidr", "macaddr", "macaddr8", "uuid",
-                  "json", "jsonb", "jsonpath", "text", "varchar", "bytea", "bool", "boolean", "int", "integer",
-                  "int2", "int4", "int8", "smallint",
-                  "bigint", "numeric", "decimal", "float", "float4", "float8", "real", "oid", "name", "bit",
-                  "regclass", "regtype",
+                  "json", "jsonb", "jsonpath", "text", "varchar", "bpchar", "bytea", "bool", "boolean", "int", "integer",
+                  "int2", "int4", "int8", "smallint", "bigint", "numeric", "decimal", "float", "float4",
+                  "float8", "real", "oid", "name", "bit", "regclass", "regtype",
                   "int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange", "double", "character", "char",
                   "point", "box", "circle", "lseg", "line", "path", "polygon", "money", "xml", "tsvector", "tsquery",
                   "pg_lsn"}  # fmt: skip
-RESERVED = {
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast", "check", "collate",
-    "column", "constraint", "create", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "false",
-    "fetch", "for", "foreign", "from", "grant", "group", "having", "in", "initially", "intersect", "into", "lateral",
-    "leading", "limit", "not", "null", "offset", "on", "only", "or", "order", "placing", "primary", "references",
-    "returning", "select", "some", "symmetric", "table", "then", "to", "trailing", "true", "union", "unique", "user",
-    "using", "variadic", "when", "where", "window", "with",
-}  # fmt: skip
-NO_BARE_LABEL = {
-    "array", "as", "char", "character", "create", "day", "except", "fetch", "filter", "for", "from", "grant", "group", "having",
-    "hour", "intersect", "into", "isnull", "limit", "minute", "month", "notnull", "offset", "on", "order", "over", "overlaps",
-    "precision", "returning", "second", "to", "union", "varying", "where", "window", "with", "within", "without", "year",
-}  # fmt: skip
-CLAUSES = {"from", "where", "union", "intersect", "except", "order", "group", "having", "limit", "offset", "fetch", "for",
-            "window", "into", "over", "filter", "within", "join", "escape", "returning", "uescape", "tablesample",
-            "variadic"}  # fmt: skip
+_CALLED = {"extract", "substring", "position", "overlay", "trim", "row", "coalesce", "nullif", "greatest", "least"}
+"""Words that may be names of columns where no bracket is behind them."""
+_UNREAD = {"for", "escape", "returning", "uescape", "tablesample", "variadic"}
+"""Words of PostgreSQL that are not read here."""
 _CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
               "session_user", "user", "current_role", "current_catalog", "current_schema", "system_user"}  # fmt: skip
 _MOMENTS = ("current_time", "current_timestamp", "localtime", "localtimestamp")
@@ -108,7 +97,7 @@ class Parser:
     def problem(self) -> Exception:
         """Return PostgreSQL's error at the present token; what may be a clause that is not read here is answered elsewhere."""
         token = self.token
-        if self.word() in CLAUSES or token.kind == "parameter" or token.text == ":":
+        if self.word() in _UNREAD or token.kind == "parameter" or token.text == ":":
             return Elsewhere()
         near = "end of input" if token.kind == "end" else f'or near "{token.source}"'
         return said("42601", f"syntax error at {near}", token.start)
@@ -161,7 +150,8 @@ class Parser:
             if level < least:
                 return None
             self.index += 1
-            return Node(word, token.start, None, [left, self.expression(level + 1)])
+            before = left.items if left.kind == word else [left]  # a long chain is no deep tree
+            return Node(word, token.start, None, [*before, self.expression(level + 1)])
         if word == "is" and least <= 4:
             return self._is(left)
         if word in ("isnull", "notnull") and least <= 4:
@@ -311,14 +301,17 @@ class Parser:
             return Node(token.kind, token.start, token.text)
         if token.kind == "param":
             self.index += 1
-            if len(token.text) > 5 or not 0 < int(token.text[1:]) <= MOST_PARAMETERS:
-                raise Elsewhere
-            return Node("parameter", token.start, int(token.text[1:]))
+            number = int(token.text[1:10])
+            if number == 0:
+                raise refuse("parameter_none", number=0, position=token.start)
+            if number > MOST_PARAMETERS:
+                raise refuse("wire_limit", most=MOST_PARAMETERS, what="parameters")
+            return Node("parameter", token.start, number)
         if self.take("("):
             return self._bracketed(token)
         if token.kind in ("quoted", "word"):
             special = self._SPECIAL.get(self.word())
-            if special is not None:
+            if special is not None and (self.word() not in _CALLED or self.signs(1) == "("):
                 read: Node = special(self)
                 return read
             return self._named()
@@ -383,9 +376,6 @@ class Parser:
         start = self.token.start
         self.expect("row", "(")
         return Node("row", start, None, self._list(")"))
-
-    def _literal(self, word: str) -> Callable[[], Node]:
-        return lambda: Node(word, self.token.start)
 
     def _truth(self) -> Node:
         token = self.token
@@ -519,7 +509,7 @@ class Parser:
         "interval": _interval, **dict.fromkeys(("coalesce", "nullif", "greatest", "least"), _collected),
         **dict.fromkeys(_CONSTANTS, _constant),
         "exists": _exists,
-        **dict.fromkeys(("grouping", "xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot",
+        **dict.fromkeys(("xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot",
         "normalize", "treat",
                          "merge_action", "json_array",), _elsewhere),
     }  # fmt: skip
@@ -569,16 +559,23 @@ class Parser:
             condition, is_plain = self.expression(), False
             self.expect(")")
         call = Node("call", token.start, names[-1], items)
-        if len(names) == 2 and names[0] != "pg_catalog":
+        if (
+            len(names) == 2
+            and names[0] != "pg_catalog"
+            and not (names[0] == "information_schema" and names[1][:4] == "_pg_")
+        ):
             items.append(Node("schema", token.start, names[0]))
         elif not is_plain:
             call = Node("aggregate", token.start, (names[-1], distinct, order, within, condition), items)
         return self._over(call) if self.take("over") else call
 
     def _over(self, call: Node) -> Node:
-        """Read the window of a function: what its rows have in common, and their order. Frames are answered elsewhere."""
+        """Read the window of a function: what its rows have in common, their order and frame; or its name."""
         if not self.take("("):
-            raise Elsewhere
+            return Node("window", call.position, self.name(), [call])
+        return Node("window", call.position, self._window(), [call])
+
+    def _window(self) -> tuple[list[Node], list[Order], Any]:
         parts, order = list[Node](), list[Any]()
         if self.take("partition", "by"):
             parts.append(self.expression())
@@ -586,10 +583,34 @@ class Parser:
                 parts.append(self.expression())
         if self.take("order", "by"):
             order = self._order()
+        frame = None
+        if self.word() in ("rows", "range"):
+            word = self.word()
+            self.index += 1
+            if self.take("between"):
+                first = self._bound()
+                self.expect("and")
+                frame = (word, first, self._bound())
+            else:
+                frame = (word, self._bound(), 0)
         if self.signs() != ")":
             raise Elsewhere
         self.index += 1
-        return Node("window", call.position, (parts, order), [call])
+        return parts, order, frame
+
+    def _bound(self) -> float:
+        """Read an end of a frame, as the number of rows from the present one."""
+        if self.take("current", "row"):
+            return 0
+        far = self.take("unbounded")
+        if not far and not self.token.text.isdecimal():
+            raise Elsewhere
+        size = math.inf if far else int(self.token.text[:9])
+        self.index += not far
+        if self.take("preceding"):
+            return -size
+        self.expect("following")
+        return size
 
     def _arguments(self) -> list[Node]:
         items = list[Node]()

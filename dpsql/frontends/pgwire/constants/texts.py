@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsql.frontends.pgwire.constants import conversions
+from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import each, function
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
@@ -387,7 +387,7 @@ def _search(form: str, text: str, options: str, whole: bool = False, prefix: boo
 
 def _computed(compute: Any, text: str, form: str, **options: Any) -> Any:
     """Return what RE2 computes, in time that grows with the text alone. Raises 2201B for what is no regular expression."""
-    t.step()
+    bounds.step()
     try:
         return compute(pa.array([text]), pattern=form, **options)[0].as_py()
     except pa.ArrowInvalid as error:
@@ -561,9 +561,15 @@ function("regexp_matches(text, text, flags text?) *_text")(
     ]
 )
 function("regexp_like(text, text, flags text?) bool")(lambda v, form, flags="": _search(form, v, _flags(flags)))
-function("regexp_count(text, text, start int4?, flags text?) int4")(
-    lambda v, form, start=1, flags="": len(_matches(v[max(start - 1, 0) :], form, _flags(flags), MOST_MATCHES))
-)
+
+
+@function("regexp_count(text, text, start int4?, flags text?) int4")
+def _regexp_count(text: str, form: str, start: int = 1, flags: str = "") -> int:
+    if start < 1:
+        raise said("22023", f'invalid value for parameter "start": {start}')
+    return len(_matches(text[start - 1 :], form, _flags(flags), MOST_MATCHES))
+
+
 function("regexp_split_to_table(text, text, flags text?) *text")(lambda v, form, flags="": _split(v, form, flags))
 function("regexp_split_to_array(text, text, flags text?) _text")(lambda v, form, flags="": _split(v, form, flags))
 function("substring(text, text) text")(

@@ -10,6 +10,24 @@ from dpsql.errors.exceptions import Error, refuse
 NO_FUNCTION = "No function matches the given name and argument types. You might need to add explicit type casts."
 
 
+RESERVED = {
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "both", "case", "cast", "check", "collate",
+    "column", "constraint", "create", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "false",
+    "fetch", "for", "foreign", "from", "grant", "group", "having", "in", "initially", "intersect", "into", "lateral",
+    "leading", "limit", "not", "null", "offset", "on", "only", "or", "order", "placing", "primary", "references",
+    "returning", "select", "some", "symmetric", "table", "then", "to", "trailing", "true", "union", "unique", "user",
+    "using", "variadic", "when", "where", "window", "with",
+}  # fmt: skip
+NO_BARE_LABEL = {
+    "array", "as", "char", "character", "create", "day", "except", "fetch", "filter", "for", "from", "grant", "group", "having",
+    "hour", "intersect", "into", "isnull", "limit", "minute", "month", "notnull", "offset", "on", "order", "over", "overlaps",
+    "precision", "returning", "second", "to", "union", "varying", "where", "window", "with", "within", "without", "year",
+}  # fmt: skip
+CLAUSES = {"from", "where", "union", "intersect", "except", "order", "group", "having", "limit", "offset", "fetch", "for",
+            "window", "into", "over", "filter", "within", "join", "escape", "returning", "uescape", "tablesample",
+            "variadic"}  # fmt: skip
+
+
 class Elsewhere(Exception):
     """A statement, or a value in it, that is not answered here."""
 
@@ -73,13 +91,11 @@ def tokenize(text: str) -> list[Token]:
         kind, end, start = str(match.lastgroup), match.end(), position
         value = match[0]
         if kind == "comment":
-            end = text.find("*/", end) + 2
-            if end == 1 or "/*" in text[start + 2 : end]:
-                raise Elsewhere
+            end = _commented(text, start)
         elif kind in ("string", "escape", "bits", "quoted", "unicode"):
             value, end = _delimited(text, start, end, kind)
         elif kind == "word" and value in ("n", "N") and text[end : end + 1] == "'":
-            raise Elsewhere
+            value = "bpchar"  # N'text'
         elif kind == "dollar":
             close = text.find(match[0], end)
             if close < 0:
@@ -98,6 +114,19 @@ def tokenize(text: str) -> list[Token]:
         position = end
     tokens.append(Token("end", "", len(text) + 1, ""))
     return tokens
+
+
+def _commented(text: str, start: int) -> int:
+    """Return the end of a comment, in which others may be."""
+    depth = 0
+    for sign in _COMMENTS.finditer(text, start):
+        depth += 1 if sign[0] == "/*" else -1
+        if depth == 0:
+            return sign.end()
+    raise said("42601", f'unterminated /* comment at or near "{text[start:]}"', start + 1)
+
+
+_COMMENTS = re.compile(r"/\*|\*/")
 
 
 def _delimited(text: str, start: int, end: int, kind: str) -> tuple[str, int]:

@@ -12,11 +12,8 @@ import ipaddress
 import json
 import math
 import re
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
@@ -25,9 +22,9 @@ from typing import Any, NamedTuple
 
 from numpy import float32
 
-from dpsql.errors.exceptions import refuse
-from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext
 from dpsql.frontends.pgwire.catalog.shape import formatted_types, static
+from dpsql.frontends.pgwire.catalog.tables import CatalogContext, Vector
+from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants.moments import (
     read_interval,
     read_moment,
@@ -42,12 +39,6 @@ from dpsql.sql.rewrites.comparisons import read_list
 MOST_DIGITS = 1000
 """Limit on the digits of a number, on either side of its point: what is longer is not computed here."""
 MOST_CHARACTERS = 100_000
-MOST_WORK = 1_000_000
-"""Limit on the characters, elements and calls of one answer."""
-MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 100_000, 2_000_000, 1_600
-"""Limits on the rows of one source, on their cells or the parts of the text that are computed for them, and on their columns."""
-MOST_SECONDS = 0.5
-"""Limit on the processor time of one answer, which holds up every connection of the server."""
 WHOLE = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
 NUMBERS = ("int2", "int4", "int8", "numeric", "float4", "float8")
 TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "unknown"})
@@ -84,59 +75,6 @@ class Record:
     names: tuple[str, ...] = ()
 
 
-class _Clock(threading.local):
-    """The processor time of a thread at which its statement ends, what raises once it is to end before, and the most cells or
-    parts of one of its rows."""
-
-    until = math.inf
-    check: Callable[[], None] = staticmethod(lambda: None)
-    width = 20
-
-
-_CLOCK = _Clock()
-
-
-@contextmanager
-def stopped_by(check: Callable[[], None]) -> Iterator[None]:
-    """Call `check`, which raises once the statement is to end, at each step of what this thread computes in the context."""
-    _CLOCK.check = check
-    try:
-        yield
-    finally:
-        del _CLOCK.check
-
-
-def step() -> None:
-    """Count a step of a statement. Raises sandbox_time beyond `MOST_SECONDS`: the statement runs in the server itself."""
-    _CLOCK.check()
-    if time.thread_time() > _CLOCK.until:
-        raise refuse("sandbox_time")
-
-
-def most_rows() -> int:
-    """Return the limit on the rows of a source or a product: what is computed of one row grows with the length of the text and
-    with its columns, so that all of it ends in time, and fits in memory, whatever the text asks of each row."""
-    return min(MOST_ROWS, MOST_CELLS // _CLOCK.width)
-
-
-def widen(columns: int) -> None:
-    """Note rows of so many columns. Raises Large for more than PostgreSQL's tables have."""
-    if columns > MOST_COLUMNS:
-        raise Large
-    _CLOCK.width = max(_CLOCK.width, columns)
-
-
-def _weight(value: Any) -> int:
-    """Return the characters and elements of a value."""
-    if isinstance(value, (str, bytes)):
-        return len(value)
-    if isinstance(value, Json):
-        return _weight(value.value)
-    if isinstance(value, dict):
-        return _weight(list(value)) + _weight(list(value.values()))
-    return len(value) + sum(map(_weight, value)) if isinstance(value, (list, tuple)) else 0
-
-
 @dataclass
 class Context:
     """What values depend on beside the text: the connection, and the time of the statement."""
@@ -147,22 +85,28 @@ class Context:
     """The types of the parameters that are known."""
     values: Sequence[str | None] | None = None
     """The texts of the parameters, once they are known."""
-    size: int = 0
-    """The number of tokens of the statement."""
+    columns_read: set[tuple[int, int]] = field(default_factory=set)
+    """The columns, by their question and number, that what is compiled reads."""
     work: int = 0
     """What has been computed: characters and elements of values, and calls."""
 
     def __post_init__(self) -> None:
-        _CLOCK.until, _CLOCK.width = time.thread_time() + MOST_SECONDS, max(20, self.size)
+        bounds.begin(self.catalog.check)
 
     def spent(self, value: Any) -> Any:
         """Return a value that was computed. Raises sandbox_time, and Large beyond `MOST_WORK`: the confined process has the
         memory for more."""
-        step()
-        self.work += 1 + _weight(value)
-        if self.work > MOST_WORK:
+        bounds.step()
+        self.work += 1 + bounds.weight(value)
+        if self.work > bounds.MOST_WORK:
             raise Large
         return value
+
+    def counted(self, values: list[Any]) -> list[Any]:
+        """Return values that are kept a second time. Raises as `spent`."""
+        self.work += len(values)
+        self.spent(None)
+        return values
 
     @cached_property
     def zone(self) -> tzinfo:
@@ -233,6 +177,11 @@ def casts() -> dict[tuple[str, str], str]:
     }
 
 
+def element(type_: str) -> str:
+    """Return the type of an array's elements; "" if it is no array."""
+    return type_[1:] if type_.startswith("_") else {"int2vector": "int2", "oidvector": "oid"}.get(type_, "")
+
+
 def implicit(source: str, target: str) -> bool:
     """Return whether a value of a type may stand where another type is wanted."""
     return source in (target, "unknown") or casts().get((source, target)) == "i" or target == "any"
@@ -242,8 +191,8 @@ def castable(source: str, target: str) -> bool:
     """Return whether x::type exists."""
     if source in (target, "unknown") or (source, target) in casts():
         return True
-    if source.startswith("_") and target.startswith("_"):
-        return castable(source[1:], target[1:])
+    if element(source) and element(target):
+        return castable(element(source), element(target))
     return category(target) == "S" or category(source) == "S" or (source == "record" and category(target) == "S")
 
 
@@ -260,6 +209,8 @@ def read(text: str, type_: str, context: Context, position: int | None = None) -
         return read_moment(text, type_, position, context)
     if type_.startswith("_"):
         return _read_array(text, type_[1:], context, position)
+    if element(type_):
+        return Vector(read(part, element(type_), context, position) for part in text.split())
     if type_ == "interval":
         return read_interval(text, position)
     if type_ in NAMED:
@@ -608,8 +559,8 @@ def write(value: Any, type_: str, context: Context) -> str:
         if settings.get("IntervalStyle") != "postgres" or not settings.get("DateStyle").upper().startswith("ISO"):
             raise Elsewhere
         return write_moment(value, type_, context)
-    if type_.startswith("_"):
-        return _write_array(value, type_[1:], context)
+    if isinstance(value, list):
+        return _write_list(value, type_, context)
     if isinstance(value, (Json, Range, Record, tuple)):
         return _write_composed(value, type_, context)
     if type_ in NAMED:
@@ -670,6 +621,13 @@ def json_text(value: Any) -> str:
 def quoted_json(text: str) -> str:
     """Return a text as a JSON string, with escapes for what a terminal would obey."""
     return media.json_text(text)
+
+
+def _write_list(value: list[Any], type_: str, context: Context) -> str:
+    if not type_.startswith("_"):
+        return " ".join(map(str, value))  # int2vector and oidvector
+    bounds = f"[0:{len(value) - 1}]=" if isinstance(value, Vector) and value else ""
+    return bounds + _write_array(value, type_[1:], context)
 
 
 def _write_array(values: list[Any], element: str, context: Context) -> str:

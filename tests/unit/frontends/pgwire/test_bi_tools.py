@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.policy import load_policy
-from unit.frontends.pgwire.catalog.test_rewrite import POLICIES, Asker
+from unit.frontends.pgwire.catalog.test_tables import POLICIES, Asker
 
 SEARCH_PATH = """(
   SELECT CASE WHEN trim(s[i]) = '"$user"' THEN user ELSE trim(s[i]) END
@@ -21,9 +21,7 @@ TABLES = ["countries", "events", "orders", "products", "users"]
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Asker]:
-    asker = Asker("ann")
-    yield asker
-    asker.pool.close()
+    yield Asker("ann")
 
 
 def test_grafana_learns_the_version(shop: Asker) -> None:

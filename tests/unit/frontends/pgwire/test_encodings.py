@@ -108,9 +108,10 @@ def test_the_text_of_an_interval_is_sent_as_the_interval(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("oid", "text"), [(e.DATE, "01.02.2024"), (e.ARRAY_OF[e.INT4], "{{1},{2}"), (e.RECORD, "(1,a)")]
+    ("oid", "text"),
+    [(e.DATE, "01.02.2024"), (e.ARRAY_OF[e.INT4], "{{1},{2}"), (e.RECORD, {"record": None, "text": "(1,a)"})],
 )
-def test_a_text_without_a_binary_form_is_refused(oid: int, text: str) -> None:
+def test_a_text_without_a_binary_form_is_refused(oid: int, text: object) -> None:
     (send,) = writers([ResultField("x", oid)], [1])
     with pytest.raises(Error, match="wire_binary"):
         send(text)

@@ -9,7 +9,14 @@ from support.clinic import build
 
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.questions import _error_bars
-from dpsql.frontends.pgwire.rows import BATCH, OIDS, ResultField, Rows, data_row, oid_of, writers
+from dpsql.frontends.pgwire.rows import (
+    BATCH,
+    OIDS,
+    ResultField,
+    Rows,
+    data_row,
+    writers,
+)
 from dpsql.plan.intervals import Type
 from dpsql.session.session import open_session
 
@@ -18,25 +25,6 @@ NUMBER, TEXT = ResultField("n", e.INT4), ResultField("t", e.TEXT)
 
 def numbers(count: int) -> Rows:
     return Rows((NUMBER,), pa.table({"n": pa.array(range(count), pa.int32())}))
-
-
-@pytest.mark.parametrize(
-    ("type_", "oid"),
-    [
-        (pa.bool_(), e.BOOL), (pa.int8(), e.INT2), (pa.uint8(), e.INT2), (pa.int16(), e.INT2), (pa.uint16(), e.INT2),
-        (pa.int32(), e.INT4), (pa.uint32(), e.OID), (pa.int64(), e.INT8), (pa.uint64(), e.OID),
-        (pa.decimal128(38, 6), e.NUMERIC), (pa.float16(), e.FLOAT8), (pa.float32(), e.FLOAT4), (pa.float64(), e.FLOAT8),
-        (pa.date32(), e.DATE), (pa.date64(), e.DATE), (pa.time64("us"), e.TIME), (pa.timestamp("us"), e.TIMESTAMP),
-        (pa.timestamp("us", "UTC"), e.TIMESTAMPTZ), (pa.month_day_nano_interval(), e.INTERVAL),
-        (pa.duration("us"), e.INTERVAL), (pa.binary(), e.BYTEA), (pa.string(), e.TEXT), (pa.null(), e.TEXT),
-        (pa.struct([("a", pa.int32())]), e.RECORD), (pa.list_(pa.int64()), e.ARRAY_OF[e.INT8]),
-        (pa.list_(pa.timestamp("us")), e.ARRAY_OF[e.TIMESTAMP]), (pa.list_(pa.list_(pa.int8())), e.ARRAY_OF[e.INT2]),
-        (pa.list_(pa.string()), e.ARRAY_OF[e.TEXT]),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_types_of_columns_have_oids(type_: pa.DataType, oid: int) -> None:
-    assert oid_of(type_) == oid
 
 
 def test_every_type_of_an_answer_has_an_oid() -> None:

@@ -13,12 +13,11 @@ from support.raw_client import Client, error_of, free_port, kinds
 from support.served_clinic import Served
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
+from dpsql.frontends.pgwire.catalog.tables import CatalogContext, CatalogTables
 from dpsql.frontends.pgwire.constants.answers import answerable, parsed
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import parse_policy
-from dpsql.release.confinement import ConfinedPool
 
 LONGEST_SECONDS = 10.0
 """Most that another client may wait on a machine with other work: one such text held up everybody for 70 seconds, and one more
@@ -66,8 +65,7 @@ CONSTANTS = (
 
 @pytest.fixture(scope="module")
 def context() -> CatalogContext:
-    catalog = Catalog(parse_policy(CLINIC), "ann", ConfinedPool(1))
-    return CatalogContext("ann", catalog.database, Settings("ann"), 1, catalog.names, catalog.tables)
+    return CatalogContext("ann", Settings("ann"), 1, CatalogTables(parse_policy(CLINIC), "ann"))
 
 
 @contextmanager

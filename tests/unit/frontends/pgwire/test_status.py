@@ -225,8 +225,8 @@ def test_the_custodians_log_has_one_line_for_each_event(tmp_path: Path, monkeypa
 def test_no_log_quotes_a_question_that_the_parser_warns_of(tmp_path: Path) -> None:
     program = (
         "from dpsql.errors.custodian_log import keep_log; keep_log()\n"
-        "from dpsql.frontends.pgwire.catalog.reading import read_postgres\n"
-        "read_postgres('EXPLAIN SELECT confidential FROM t')"
+        "from dpsql.frontends.pgwire.parameters import Piece, read_postgres\n"
+        "read_postgres(Piece('EXPLAIN SELECT confidential FROM t'))"
     )
     environment = {**os.environ, "DPSQL_STATE": str(tmp_path), "DPSQL_LOG": "stderr"}
     command = [sys.executable, "-c", program]

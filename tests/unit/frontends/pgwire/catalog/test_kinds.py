@@ -2,14 +2,11 @@
 
 import struct
 
-import pyarrow as pa
 import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.catalog.kinds import KINDS, ObjectNames, kind_of
-from dpsql.frontends.pgwire.rows import ResultField as Field
-from dpsql.frontends.pgwire.rows import oid_of, writers
+from dpsql.frontends.pgwire.catalog.kinds import ObjectNames
 
 NAMES = ObjectNames("shop", {
     "pg_namespace": [{"oid": 11, "nspname": "pg_catalog"}, {"oid": 2200, "nspname": "public"}, {"oid": 99, "nspname": "Sales"}],
@@ -54,21 +51,6 @@ def test_a_schema_is_shown_unless_it_is_searched() -> None:
     assert NAMES.text("regclass", 16384, []) == "public.orders"
 
 
-def test_values_have_a_text_and_in_binary_a_number() -> None:
-    types = [pa.decimal128(KINDS["regclass"], 0), pa.list_(pa.decimal128(KINDS["regtype"], 0))]
-    assert [kind_of(types[0]), kind_of(pa.decimal128(38, 0)), kind_of(pa.int64())] == ["regclass", None, None]
-    table = NAMES.with_texts(
-        pa.table([pa.array([16384, None], types[0]), pa.array([[23, None], None], types[1])], names=["c", "t"]), []
-    )
-    fields = [Field(field.name, oid_of(field.type)) for field in table.schema]
-    assert [field.oid for field in fields] == [2205, 2211]
-    value, listed = (column[0].as_py() for column in table.columns)
-    texts = writers(fields, (0, 0))
-    assert (texts[0](value), texts[1](listed)) == (b"public.orders", b"{integer,NULL}")
-    assert writers(fields, (1, 1))[0](value) == struct.pack("!I", 16384)
-
-
-def test_rows_and_arrays_of_arrays_are_written_as_by_postgresql() -> None:
-    assert e.codec(e.RECORD).write({"a": 1, "b": 'x "y"', "c": None, "d": [1, 2]}) == '(1,"x ""y""",,"{1,2}")'
+def test_arrays_of_arrays_are_written_as_by_postgresql() -> None:
     assert e.write_array(e.INT4, [[1, 2], [3, 4]]) == "{{1,2},{3,4}}"
     assert e.send_array(e.INT4, [[1, 2], [3, 4]])[:12] == struct.pack("!iiI", 2, 0, e.INT4)

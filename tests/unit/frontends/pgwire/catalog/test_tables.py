@@ -1,50 +1,46 @@
-"""The catalog: from the policy alone, locked, one analyst's view, with PostgreSQL's names, types and answers."""
+"""The catalog: from the policy alone, one analyst's view, with PostgreSQL's names, types and answers."""
 
 from collections.abc import Iterator
 from typing import Any
 
-import duckdb
 import pytest
-from sqlglot import exp
 from support.places import POLICIES
 from support.raw_client import error_of
 from support.served_clinic import Served
 
-from dpsql.errors.exceptions import Error
-from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
-from dpsql.frontends.pgwire.catalog.reading import read_postgres
-from dpsql.frontends.pgwire.catalog.rewrite import to_duckdb
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog.shape import denied, relations
-from dpsql.frontends.pgwire.questions import _fields
+from dpsql.frontends.pgwire.catalog.tables import CatalogContext, CatalogTables
+from dpsql.frontends.pgwire.constants.answers import Answerable, answerable, parsed
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import Policy, load_policy, parse_policy
-from dpsql.release.confined_process import opened
-from dpsql.release.confinement import ConfinedPool
 
 
 class Asker:
     def __init__(self, user: str, policy: Policy | None = None) -> None:
-        self.pool = ConfinedPool(1)
-        self.catalog = Catalog(policy or load_policy(POLICIES / "shop.yaml"), user, self.pool)
         self.options = {"dp.epsilon": "0.1"}
-        self.place = CatalogContext(
-            user, "shop", Settings(user), 7, self.catalog.names, self.catalog.tables, lambda: self.options
-        )
+        tables = CatalogTables(policy or load_policy(POLICIES / "shop.yaml"), user)
+        self.place = CatalogContext(user, Settings(user), 7, tables, lambda: self.options)
 
-    def table(self, sql: str) -> Any:
-        tree = read_postgres(sql)
-        assert tree is not None
-        return self.catalog.run(tree, self.place)
+    def answer(self, sql: str) -> Answerable:
+        select = parsed(sql)
+        if select is None:
+            raise refuse("catalog_query")
+        return answerable(select, self.place)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return list(zip(*(column.to_pylist() for column in self.table(sql).columns), strict=True))
+        answer = self.answer(sql)
+        kinds = [e.codec(oid) for _, oid in answer.columns]
+        return [
+            tuple(None if text is None else kind.read(text) for kind, text in zip(kinds, row, strict=True))
+            for row in answer.rows()
+        ]
 
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Asker]:
-    asker = Asker("ann")
-    yield asker
-    asker.pool.close()
+    yield Asker("ann")
 
 
 @pytest.mark.parametrize(
@@ -80,9 +76,8 @@ def test_set_config_of_an_option_is_refused(shop: Asker, name: str, hint: str) -
 
 
 def test_catalog_columns_have_the_oids_of_postgresql(shop: Asker) -> None:
-    found = shop.table("SELECT oid, relname, relkind, relnatts, reltuples, reloptions FROM pg_class LIMIT 1")
-    assert [one.oid for one in _fields(found.schema)] == [26, 19, 18, 21, 700, 1009]
-    assert _fields(shop.table("SELECT indkey FROM pg_index").schema)[0].oid == 22
+    found = shop.answer("SELECT oid, relname, relkind, relnatts, reltuples, reloptions, indkey FROM pg_class, pg_index")
+    assert [oid for _, oid in found.columns] == [26, 19, 18, 21, 700, 1009, 22]
 
 
 def test_no_column_is_null_that_may_not_be(shop: Asker) -> None:
@@ -129,52 +124,28 @@ def test_an_analyst_sees_no_other(shop: Asker) -> None:
     ],
 )  # fmt: skip
 def test_nothing_but_the_catalog_is_read(shop: Asker, sql: str) -> None:
-    """They are refused by name, before the locked engine would refuse them."""
-    tree = read_postgres(sql)
     with pytest.raises(Error):
-        to_duckdb(tree or exp.Command(), shop.place)
+        shop.answer(sql)
 
 
 @pytest.mark.parametrize(
-    "sql",
-    ["SELECT * FROM read_csv('/etc/passwd')", "ATTACH '/tmp/x.db'", "SET lock_configuration = false", "INSTALL httpfs",
-     "COPY pgc.pg_class TO '/tmp/x.csv'"],
-)  # fmt: skip
-def test_the_engine_itself_is_locked(shop: Asker, sql: str) -> None:
-    """This is the second defence, in case the first lets something through."""
-    with pytest.raises(duckdb.Error):
-        found = shop.catalog.image
-        opened(256, list(found.statements), dict(found.tables), list(found.closing)).execute(sql)
-
-
-@pytest.mark.parametrize(
-    ("sql", "slug"),
+    ("sql", "state"),
     [
-        ("SELECT length(lpad('x', 2000000000))", "wrong_arguments"),
-        ("SELECT length(rpad(relname, relnatts * 1000000)) FROM pg_class", "wrong_arguments"),
-        ("SELECT repeat('x', 1000000000)", "wrong_arguments"),
-        ("SELECT to_base64('x')", "catalog_function"), ("SELECT uuid()", "catalog_function"),
-        ("SELECT levenshtein('a', 'b')", "catalog_function"),
+        ("SELECT length(lpad('x', 2000000000))", "54000"),
+        ("SELECT length(rpad(relname, relnatts * 1000000)) FROM pg_class", "54000"),
+        ("SELECT repeat('x', 1000000000)", "54000"),
+        ("SELECT to_base64('x')", "42883"), ("SELECT uuid()", "42883"), ("SELECT levenshtein('a', 'b')", "42883"),
         ("SELECT t || t FROM (SELECT t || t AS t FROM (SELECT array_to_string(array_agg(lpad('x', 10000)), '') AS t "
-         "FROM generate_series(1, 20000)) AS a) AS b", "sandbox_memory"),
+         "FROM generate_series(1, 20000)) AS a) AS b", "53200"),
+        ("SELECT count(*) FROM pg_proc a, pg_proc b, pg_proc c", "53200"),
     ],
 )  # fmt: skip
-def test_what_would_take_the_servers_memory_is_refused(shop: Asker, sql: str, slug: str) -> None:
+def test_what_would_take_the_servers_memory_is_refused(shop: Asker, sql: str, state: str) -> None:
     """Unbounded, the first of these takes 4 GB and a minute, whatever the time limit."""
     with pytest.raises(Error) as caught:
-        shop.table(sql)
-    assert caught.value.slug == slug
+        shop.rows(sql)
+    assert caught.value.sqlstate == state
     assert shop.rows("SELECT lpad('x', 3, 'ab'), repeat('ab', 2)") == [("abx", "abab")]
-
-
-@pytest.mark.parametrize(
-    ("sql", "part"),
-    [
-        ("SELECT N'a'", "a national string"),
-    ],
-)  # fmt: skip
-def test_what_is_not_allowed_is_called_as_it_is_written(served: Served, sql: str, part: str) -> None:
-    assert error_of(served.client().query(sql))["M"] == f"{part} is not allowed here"
 
 
 @pytest.mark.parametrize("sql", ["SELECT $0", "SELECT COUNT(*) FROM patients WHERE age > $0"])
@@ -189,9 +160,7 @@ def in_schemas() -> Iterator[Asker]:
     text = text.replace("  orders:\n", "  orders:\n    schema: Sales\n").replace(
         "  users:\n", "  users:\n    schema: people\n"
     )
-    asker = Asker("ann", parse_policy(text))
-    yield asker
-    asker.pool.close()
+    yield Asker("ann", parse_policy(text))
 
 
 @pytest.mark.parametrize(
@@ -227,8 +196,8 @@ def test_search_path_names_the_schemas_that_exist(in_schemas: Asker) -> None:
 
 def test_columns_of_tables_in_schemas_are_looked_up_there_alone(in_schemas: Asker) -> None:
     for name in ("people.users", "users", "people.users AS u"):
-        assert in_schemas.table(f"SELECT * FROM {name} LIMIT 0").column_names[:2] == ["user_id", "country"]
-    assert in_schemas.table("SELECT people.users.age FROM people.users LIMIT 0").column_names == ["age"]
+        assert [c for c, _ in in_schemas.answer(f"SELECT * FROM {name} LIMIT 0").columns[:2]] == ["user_id", "country"]
+    assert in_schemas.answer("SELECT people.users.age FROM people.users LIMIT 0").columns == (("age", 20),)
     for name in ("public.users", "Sales.users", "other.orders"):
         with pytest.raises(Error, match=f'relation "{name.lower()}" does not exist'):
-            in_schemas.table(f"SELECT * FROM {name} LIMIT 0")
+            in_schemas.answer(f"SELECT * FROM {name} LIMIT 0")

@@ -1,0 +1,82 @@
+"""Limits on what one statement computes: it runs in the server itself, beside the answers of all connections."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.constants.tokens import Large
+
+MOST_WORK = 2_000_000
+"""Limit on the characters, elements and calls of one answer."""
+MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 100_000, 2_000_000, 1_600
+"""Limits on the rows of one source, on their cells, and on their columns."""
+_STEPS = 8
+"""Steps between two looks at the clock."""
+MOST_SECONDS, MOST_CATALOG_SECONDS = 0.5, 2.0
+"""Limits on the processor time of one answer, without the catalogs and from them: it holds up the connections of the server."""
+
+
+class _Clock(threading.local):
+    """The processor time of a thread at which its statement ends, its steps, and the most cells of one of its rows."""
+
+    until = math.inf
+    steps = 0
+    check: Callable[[], None] = staticmethod(lambda: None)
+    width = 20
+    later = 0.0
+
+
+_CLOCK = _Clock()
+
+
+def step() -> None:
+    """Count a step of a statement. Raises sandbox_time at its end: the statement runs in the server itself."""
+    _CLOCK.steps += 1
+    if _CLOCK.steps % _STEPS == 0:
+        _CLOCK.check()
+        if time.thread_time() > _CLOCK.until:
+            raise refuse("sandbox_time")
+
+
+def checkpoint() -> None:
+    """Look at the clock now. Raises sandbox_time."""
+    _CLOCK.steps = -1
+    step()
+
+
+def most_rows() -> int:
+    """Return the limit on the rows of a source or a product, which grow with their columns."""
+    return min(MOST_ROWS, MOST_CELLS // _CLOCK.width)
+
+
+def widen(columns: int) -> None:
+    """Note rows of so many columns. Raises Large for more than PostgreSQL's tables have."""
+    if columns > MOST_COLUMNS:
+        raise Large
+    _CLOCK.width = max(_CLOCK.width, columns)
+
+
+def begin(check: Callable[[], None]) -> None:
+    """Begin a statement of this thread, which ends where `check` raises."""
+    _CLOCK.until, _CLOCK.width, _CLOCK.check = time.thread_time() + MOST_SECONDS, 20, check
+    _CLOCK.later = MOST_CATALOG_SECONDS - MOST_SECONDS
+
+
+def read_catalogs() -> None:
+    """Give the statement the time of those that read the catalogs, which are thousands of rows."""
+    _CLOCK.until, _CLOCK.later = _CLOCK.until + _CLOCK.later, 0.0
+
+
+def weight(value: Any) -> int:
+    """Return the characters and elements of a value."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    value = getattr(value, "value", value)  # of JSON
+    if isinstance(value, dict):
+        return weight(list(value)) + weight(list(value.values()))
+    return len(value) + sum(map(weight, value)) if isinstance(value, (list, tuple)) else 0

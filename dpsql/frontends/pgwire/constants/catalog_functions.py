@@ -1,0 +1,357 @@
+"""PostgreSQL's functions over its catalogs: names, definitions, comments, rights, and states, which tell nothing of the data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire.catalog.kinds import KINDS, check_listed
+from dpsql.frontends.pgwire.catalog.shape import (
+    INFORMATION_SCHEMA,
+    keywords,
+    namespaces,
+    quoted,
+    relation,
+    static,
+)
+from dpsql.frontends.pgwire.catalog.tables import function_texts, view_text, zone_rows
+from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.resolve import function
+from dpsql.frontends.pgwire.constants.tokens import said
+
+Context = t.Context
+
+
+def _constant(signatures: str, value: Any, **options: Any) -> None:
+    """Register functions that return the same for any arguments."""
+    function(signatures, **options)(lambda *values: value)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+_SIZED = re.compile(r"(\[\])?$")
+
+
+def _sized(name: str, size: object) -> str:
+    return _SIZED.sub(lambda match: f"({size}){match[1] or ''}", name, count=1)
+
+
+@function("format_type(oid, int4) text", context=True, strict=False)
+def _format_type(context: Context, oid: int | None, modifier: int | None) -> str | None:
+    """Return the name of a type with the sizes that its modifier holds."""
+    if not oid:
+        return None if oid is None else "-"
+    name = context.catalog.names.type_name(oid)
+    if name is None or modifier is None:
+        return name or "???"
+    if modifier < 0:
+        return {1042: "bpchar", 1560: '"bit"'}.get(oid, name)
+    if oid in (1560, 1561, 1562, 1563):
+        return _sized(name, modifier)
+    if oid in (1014, 1015, 1042, 1043):
+        return _sized(name, modifier - 4)
+    if oid in (1231, 1700):
+        return _sized(name, f"{modifier - 4 >> 16},{modifier - 4 & 65535}")
+    if oid in (1083, 1114, 1115, 1182, 1183, 1184, 1185, 1266, 1270):
+        return re.sub(r"^(\w+)", rf"\1({modifier})", name)
+    return name
+
+
+for _kind in [kind for kind in KINDS if kind not in ("regconfig", "regdictionary")]:
+
+    @function(f"to_{_kind}(text) {_kind}", context=True)
+    def _to_kind(context: Context, name: str, kind: str = _kind) -> int | None:
+        if name.isdecimal():
+            return int(name)
+        try:
+            return context.catalog.names.oid(kind, name, context.catalog.path) or None
+        except Error:
+            return None
+
+
+_ENCODINGS = (
+    "SQL_ASCII", "EUC_JP", "EUC_CN", "EUC_KR", "EUC_TW", "EUC_JIS_2004", "UTF8", "MULE_INTERNAL",
+    *(f"LATIN{number}" for number in range(1, 11)), "WIN1256", "WIN1258", "WIN866", "WIN874", "KOI8R", "WIN1251", "WIN1252",
+    *(f"ISO_8859_{number}" for number in range(5, 9)), "WIN1250", "WIN1253", "WIN1254", "WIN1255", "WIN1257", "KOI8U", "SJIS",
+    "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004",
+)  # fmt: skip
+"""PostgreSQL's names of encodings in the order of their numbers."""
+_CODES = {name.replace("_", ""): number for number, name in enumerate(_ENCODINGS)}
+function("pg_encoding_to_char(int4) name")(lambda code: _ENCODINGS[code] if 0 <= code < len(_ENCODINGS) else "")
+function("pg_char_to_encoding(name) int4")(lambda name: _CODES.get(re.sub(r"[^A-Z0-9]", "", name.upper()), -1))
+
+
+@function("pg_get_userbyid(oid) name", context=True)
+def _user(context: Context, oid: int) -> str:
+    name, _ = context.catalog.tables.roles.get(oid, (f"unknown (OID={oid})", False))
+    return name
+
+
+# --- definitions and comments -----------------------------------------------------------------------------------------
+
+function("pg_get_constraintdef(oid) text; pg_get_constraintdef(oid, bool) text", context=True)(
+    lambda context, oid, pretty=False: context.catalog.tables.constraints.get(oid)
+)
+
+
+@function("pg_get_indexdef(oid) text; pg_get_indexdef(oid, int4, bool) text", context=True)
+def _index(context: Context, oid: int, number: int = 0, pretty: bool = False) -> str | None:
+    whole, short, columns = context.catalog.tables.indexes.get(oid, (None, None, []))
+    if number == 0:
+        return short if pretty else whole
+    return None if whole is None else columns[number - 1] if 0 < number <= len(columns) else ""
+
+
+_OWN_PROPERTIES = ("asc", "nulls_last", "orderable", "returnable", "search_array")
+_INDEX_PROPERTIES = dict.fromkeys(("desc", "nulls_first", "distance_orderable", "search_nulls"), False)
+_INDEX_PROPERTIES |= dict.fromkeys(_OWN_PROPERTIES, True)
+function("pg_index_column_has_property(regclass, int4, text) bool", context=True)(
+    lambda context, oid, number, name: (
+        _INDEX_PROPERTIES.get(name)
+        if number in context.catalog.tables.columns.get(oid, {}) and oid in context.catalog.tables.indexes
+        else None
+    )
+)
+function("pg_get_viewdef(oid) text; pg_get_viewdef(oid, bool) text; pg_get_viewdef(text) text", context=True)(
+    lambda context, oid, pretty=False: view_text(
+        context.number_of("regclass", oid, None) if isinstance(oid, str) else oid
+    )
+)
+for _name, _part in (("arguments", 0), ("identity_arguments", 1), ("result", 2)):
+    function(f"pg_get_function_{_name}(oid) text")(
+        lambda oid, index=_part: function_texts().get(oid, (None,) * 3)[index]
+    )
+_constant(
+    "pg_get_expr(pg_node_tree, oid) text; pg_get_expr(pg_node_tree, oid, bool) text; pg_get_ruledef(oid) text; "
+    "pg_get_ruledef(oid, bool) text; pg_get_triggerdef(oid) text; pg_get_triggerdef(oid, bool) text; "
+    "pg_get_functiondef(oid) text; pg_get_function_sqlbody(oid) text; pg_get_statisticsobjdef_columns(oid) text; "
+    "pg_get_statisticsobjdef(oid) text; "
+    "pg_get_partkeydef(oid) text; pg_get_partition_constraintdef(oid) text; pg_get_serial_sequence(text, text) text; "
+    "pg_partition_root(regclass) regclass; pg_get_replica_identity_index(regclass) regclass; "
+    "pg_filenode_relation(oid, oid) regclass; "
+    "pg_current_xact_id_if_assigned() int8",
+    None,
+)
+
+
+def _comment(context: Context, oid: int, number: int, relation_: str | None = None) -> str | None:
+    is_relation = relation_ in static("pg_class")["relname"]
+    catalog = None if relation_ is None else relation(relation_).oid if is_relation else 0
+    comments = context.catalog.tables.comments.get((oid, number), [])
+    return next((text for listed_in, text in comments if catalog in (None, listed_in)), None)
+
+
+function("obj_description(oid) text; obj_description(oid, name) text", context=True)(
+    lambda context, oid, relation_=None: _comment(context, oid, 0, relation_)
+)
+function("shobj_description(oid, name) text", context=True)(lambda context, oid, name: _comment(context, oid, 0, name))
+function("col_description(oid, int4) text", context=True)(
+    lambda context, oid, number: _comment(context, oid, number) if number else None
+)
+
+# --- visibility and rights: everything here may be read, nothing may be written ---------------------------------------
+
+
+def _visible(name: str) -> Callable[[Context, int], bool | None]:
+    def visible(context: Context, oid: int) -> bool | None:
+        schema = context.catalog.tables.schema_of(name, oid)
+        if schema is None or name in ("pg_type", "pg_class"):
+            return (
+                None
+                if schema is None
+                else context.catalog.tables.schema_name(schema) in ("pg_catalog", *context.catalog.path)
+            )
+        return schema != namespaces()[INFORMATION_SCHEMA] or INFORMATION_SCHEMA in context.catalog.path
+
+    return visible
+
+
+for _name, _table in (("table", "class"), ("type", "type"), ("function", "proc"), ("operator", "operator"),
+                      ("opclass", "opclass"), ("opfamily", "opfamily"), ("collation", "collation"),
+                      ("conversion", "conversion"), ("statistics_obj", "statistic_ext"), ("ts_config", "ts_config"),
+                      ("ts_dict", "ts_dict"), ("ts_parser", "ts_parser"), ("ts_template", "ts_template")):  # fmt: skip
+    function(f"pg_{_name}_is_visible(oid) bool", context=True)(_visible(f"pg_{_table}"))
+
+
+def _granted(rights: str, possible: tuple[str, ...], granted: tuple[str, ...]) -> bool:
+    """Return whether an analyst has one of the rights that a text names. Raises 22023 for a word that is none."""
+    words = [
+        word.strip().upper().replace(" WITH GRANT OPTION", "").replace(" WITH ADMIN OPTION", "")
+        for word in rights.split(",")
+    ]
+    if not set(words) <= set(possible):
+        raise refuse("catalog_privilege", name=rights)
+    return not set(words).isdisjoint(granted)
+
+
+def _check_role(context: Context, role: Any) -> None:
+    if isinstance(role, str) and role != "public":
+        context.catalog.names.oid("regrole", quoted(role), context.catalog.path)
+
+
+def _rights(kind: str, object_: str, possible: tuple[str, ...], granted: int = 1) -> None:
+    """Register has_KIND_privilege of a role or of the present one, and of an object by its name or OID. `granted`: how many of
+    the possible rights an analyst has."""
+    name = f"has_{kind}_privilege"
+
+    def check(context: Context, *values: Any) -> bool | None:
+        *role, item, rights = values
+        for text in role:
+            _check_role(context, text)
+        if isinstance(item, str):
+            if object_:
+                context.number_of(object_, item, None)
+            else:
+                check_listed(name, item, context.catalog.database, None)
+        elif kind in ("table", "any_column") and context.catalog.tables.schema_of("pg_class", item) is None:
+            return None
+        return _granted(rights, possible, possible[:granted])
+
+    forms = [f"{name}({role}{item}, text) bool" for role in ("", "name, ", "oid, ") for item in ("text", "oid")]
+    function("; ".join(forms), context=True)(check)
+
+
+_TABLE_RIGHTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+_COLUMN_RIGHTS = ("SELECT", "INSERT", "UPDATE", "REFERENCES")
+_rights("schema", "regnamespace", ("USAGE", "CREATE"))
+_rights("database", "", ("CONNECT", "CREATE", "TEMPORARY", "TEMP"))
+_rights("table", "regclass", _TABLE_RIGHTS)
+_rights("any_column", "regclass", _COLUMN_RIGHTS)
+_rights("function", "regprocedure", ("EXECUTE",))
+_rights("language", "", ("USAGE",))
+_rights("type", "regtype", ("USAGE",))
+_rights("sequence", "regclass", ("USAGE", "SELECT", "UPDATE"), granted=0)
+_rights("tablespace", "", ("CREATE",), granted=0)
+_rights("foreign_data_wrapper", "", ("USAGE",), granted=0)
+_rights("server", "", ("USAGE",), granted=0)
+
+
+@function(
+    "; ".join(
+        f"has_column_privilege({role}{table}, {column}, text) bool"
+        for role in ("", "name, ", "oid, ") for table in ("text", "oid") for column in ("text", "int2")
+    ),
+    context=True,
+)  # fmt: skip
+def _column_right(context: Context, *values: Any) -> bool | None:
+    *role, table, column, rights = values
+    for text in role:
+        _check_role(context, text)
+    oid = context.number_of("regclass", table, None) if isinstance(table, str) else table
+    if column not in context.catalog.tables.columns.get(oid, {}):
+        raise refuse("catalog_column", name=f'"{column}"')
+    return _granted(rights, _COLUMN_RIGHTS, _COLUMN_RIGHTS[:1])
+
+
+@function(
+    "; ".join(f"pg_has_role({user}{role}, text) bool" for user in ("", "name, ", "oid, ") for role in ("name", "oid")),
+    context=True,
+)
+def _has_role(context: Context, *values: Any) -> bool:
+    *user, role, rights = values
+    roles = context.catalog.tables.roles
+    for text in (*user, role):
+        _check_role(context, text)
+    _granted(rights, ("MEMBER", "USAGE", "SET"), ())
+    asker = user[0] if user else context.catalog.user
+    return any(rules or role in (name, oid) for oid, (name, rules) in roles.items() if asker in (name, oid))
+
+
+_constant("row_security_active(oid) bool; pg_relation_is_publishable(regclass) bool; "
+          "pg_column_is_updatable(regclass, int2, bool) bool; "
+          "pg_cancel_backend(int4) bool; pg_terminate_backend(int4, int8?) bool", False)  # fmt: skip
+_constant("pg_relation_is_updatable(regclass, bool) int4", 0)
+
+# --- sizes and states that reveal nothing about the data --------------------------------------------------------------
+
+_constant(
+    "; ".join(f"{name}({type_}) int8" for name, types in (
+        ("pg_relation_size", ("regclass", "regclass, text")), ("pg_total_relation_size", ("regclass",)),
+        ("pg_table_size", ("regclass",)), ("pg_indexes_size", ("regclass",)), ("pg_database_size", ("oid", "name")),
+        ("pg_tablespace_size", ("oid", "name")), *((f"pg_stat_get_{counter}", ("oid",)) for counter in (
+            "numscans", "live_tuples", "dead_tuples", "tuples_inserted", "tuples_updated", "tuples_deleted", "tuples_fetched")),
+    ) for type_ in types), 0)  # fmt: skip
+
+
+@function("pg_tablespace_location(oid) text")
+def _location(oid: int) -> str:
+    if oid not in (0, *static("pg_tablespace")["oid"]):
+        raise said("58P01", f'could not read symbolic link "pg_tblspc/{oid}": No such file or directory')
+    return ""
+
+
+@function("pg_is_wal_replay_paused() bool")
+def _paused() -> bool:
+    raise said(
+        "55000", "recovery is not in progress", None, "Recovery control functions can only be executed during recovery."
+    )
+
+
+_constant("pg_advisory_unlock_all() void; pg_notify(text, text) void; " + "; ".join(
+    f"pg_advisory_{name}({keys}) void" for name in ("lock", "lock_shared", "xact_lock", "xact_lock_shared")
+    for keys in ("int8", "int4, int4")), "")  # fmt: skip
+_constant("; ".join(f"pg_{name}({keys}) bool" for name in ("try_advisory_lock", "try_advisory_xact_lock", "advisory_unlock",
+          "try_advisory_lock_shared", "try_advisory_xact_lock_shared", "advisory_unlock_shared")
+          for keys in ("int8", "int4, int4")), True)  # fmt: skip
+_constant("txid_current() int8", 1)
+_constant("pg_blocking_pids(int4) _int4", [])
+function("pg_relation_filenode(regclass) oid")(lambda oid: oid)
+_constant("age(xid) int4", 2147483647)
+_constant("_pg_truetypmod(record, record) int4", -1)
+
+# --- sets of rows -----------------------------------------------------------------------------------------------------
+
+
+_Shape = tuple[tuple[str, str], ...]
+
+
+def _rows_of(signature: str, shape: _Shape, call: Callable[..., list[tuple[Any, ...]]], **options: Any) -> None:
+    """Register a function that returns rows of these columns."""
+    types, names = tuple(type_ for _, type_ in shape), tuple(name for name, _ in shape)
+    function(f"{signature} *record", shape=shape, **options)(
+        lambda *values: [t.Record(row, types, names) for row in call(*values)]
+    )
+
+
+def _relation_rows(name: str, rows: Callable[[Context], list[tuple[Any, ...]]], called: str = "") -> None:
+    shape = tuple((column, type_) for column, (type_, _) in relation(name).columns.items())
+    _rows_of(f"{called or name}()", shape, rows, context=True)
+
+
+_relation_rows("pg_timezone_names", lambda context: zone_rows())
+_relation_rows("pg_timezone_abbrevs", lambda context: context.catalog.tables.rows("pg_timezone_abbrevs"))
+_relation_rows("pg_settings", lambda context: context.catalog.tables.rows("pg_settings"), "pg_show_all_settings")
+_rows_of(
+    "pg_get_keywords()",
+    (("word", "text"), ("catcode", "char"), ("barelabel", "bool"), ("catdesc", "text"), ("baredesc", "text")),
+    lambda: [tuple(row) for row in keywords()],
+)
+_rows_of(
+    "_pg_expandarray(anyarray)", (("x", "anyelement"), ("n", "int4")),
+    lambda values: [(value, number) for number, value in enumerate(values, 1)],
+)  # fmt: skip
+_rows_of("pg_partition_tree(regclass)", (("relid", "regclass"), ("parentrelid", "regclass"), ("isleaf", "bool"),
+         ("level", "int4")), lambda oid: [])  # fmt: skip
+_rows_of("pg_options_to_table(_text)", (("option_name", "text"), ("option_value", "text")),
+         lambda options: [(o.partition("=")[0], o.partition("=")[2] if "=" in o else None) for o in options])  # fmt: skip
+function("pg_partition_ancestors(regclass) *regclass")(lambda oid: [])
+_LETTERS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "D": "TRUNCATE", "x": "REFERENCES", "t": "TRIGGER",
+            "X": "EXECUTE", "U": "USAGE", "C": "CREATE", "T": "TEMPORARY", "c": "CONNECT"}  # fmt: skip
+_ITEM = re.compile(r'("(?:[^"]|"")*"|[^=]*)=([\w*]*)/(.*)')
+
+
+def _exploded(context: Context, items: list[str]) -> list[tuple[Any, ...]]:
+    """Return the rights that a list of them names."""
+    oids = {name: oid for oid, (name, _) in context.catalog.tables.roles.items()}
+    rows = list[tuple[Any, ...]]()
+    for match in filter(None, map(_ITEM.fullmatch, items)):
+        grantee, grantor = (oids.get(match[k].strip('"'), 0) for k in (1, 3))
+        for letter, star in re.findall(r"(\w)(\*?)", match[2]):
+            rows.append((grantor, grantee, _LETTERS.get(letter, letter), bool(star)))
+    return rows
+
+
+_rows_of("aclexplode(_aclitem)", (("grantor", "oid"), ("grantee", "oid"), ("privilege_type", "text"),
+         ("is_grantable", "bool")), _exploded, context=True)  # fmt: skip

@@ -1,0 +1,586 @@
+"""FROM: sources with their columns, and the order in which their rows are joined.
+
+A row has the width of all sources from the beginning; each source fills its own places. So sources are joined in the order that
+makes the fewest rows, by equal values where a condition names some, whatever the order of the text.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.constants import bounds
+from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.compile import Compiled, Compiler, Row, constant
+from dpsql.frontends.pgwire.constants.documents import record_values
+from dpsql.frontends.pgwire.constants.query_syntax import (
+    QueryParser,
+    RowSource,
+    ScopeColumn,
+    WrittenQuery,
+    limited,
+    named,
+)
+from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose
+from dpsql.frontends.pgwire.constants.syntax import Node
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+
+_RECORDS = {"json_to_record", "jsonb_to_record", "json_to_recordset", "jsonb_to_recordset"}
+_RESULT_NAMES = {
+    **dict.fromkeys(("json_array_elements", "json_array_elements_text", "jsonb_array_elements",
+    "jsonb_array_elements_text"), "value"),
+    "pg_partition_ancestors": "relid", "user": "current_user", "current_role": "current_role",
+}  # fmt: skip
+"""Names of the columns of functions in FROM that are not those of the functions."""
+_HASHED = {"int2", "int4", "int8", "oid", "text", "name", "char", "bool", "varchar"}
+"""Types whose values are equal where Python's are."""
+_SYSTEM = {"tableoid": "oid", "xmin": "xid", "cmin": "cid", "xmax": "xid", "cmax": "cid", "ctid": "tid"}
+
+
+_Columns = list[Any]
+"""Columns as name, type and what else is known of one."""
+_Rows = Callable[[Row], Iterable[tuple[Any, ...]]]
+
+
+@dataclass(slots=True)
+class Test:
+    """A condition: its value for a row, the columns of this question and whether it reads others; for an equality of values that
+    can be looked up both sides, each with its columns."""
+
+    run: Callable[[Row], Any]
+    reads: frozenset[int]
+    outer: bool
+    sides: tuple[tuple[Callable[[Row], Any], frozenset[int], bool], ...] = ()
+
+
+@dataclass(slots=True)
+class JoinStep:
+    """A source in a join: the rows that it has for a row, its places, of which kind the join is, and its conditions. `reads`: the
+    columns that its rows depend on; `fixed`: they depend on nothing."""
+
+    rows: _Rows
+    start: int
+    stop: int
+    fixed: bool
+    reads: frozenset[int] = frozenset()
+    kind: str = "inner"
+    tests: list[Test] = field(default_factory=list)
+
+
+class SourceCompiler(Compiler):
+    """Compiles FROM, columns and conditions. `parent`: the question around this one; `ctes`: questions that WITH names."""
+
+    def __init__(self, context: t.Context, parent: SourceCompiler | None, ctes: dict[str, RowSource] | None) -> None:
+        super().__init__(context)
+        self.parent, self.ctes = parent, ctes or {}
+        self.base = 0 if parent is None else parent.width
+        self.columns, self.visible = list[ScopeColumn](), list[int]()
+        self.clause: str | None = "FROM"  # in which there are no aggregates; None where there may be some
+        self.keys: dict[Any, Compiled] | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of values of a row before its aggregates."""
+        return self.base + len(self.columns)
+
+    def _form(self, thing: Any) -> Any:
+        """Return what equal expressions have in common."""
+        raise Elsewhere
+
+    def relation(self, query: WrittenQuery, outer: SourceCompiler | None) -> RowSource:
+        """Return what a question inside of this one answers."""
+        raise Elsewhere
+
+    # --- columns ------------------------------------------------------------------------------------------------------
+
+    def _find(self, names: list[str]) -> tuple[SourceCompiler, int] | None:
+        """Return the question and the number of the column with this name, and the name of its source before it."""
+        indexes = self.visible if len(names) == 1 else range(len(self.columns))
+        results = [k for k in indexes if self.columns[k].is_called(names)]
+        if len(results) > 1:
+            raise said("42702", f'column reference "{names[-1]}" is ambiguous')
+        return (self, results[0]) if results else self.parent._find(names) if self.parent is not None else None
+
+    def _column(self, node: Node) -> Compiled:
+        names = node.value
+        if len(names) > 4:
+            raise said("42601", f"improper qualified name (too many dotted names): {'.'.join(names)}", node.position)
+        names = names[-3:]
+        try:
+            results = self._find(names)
+        except Exception as error:
+            error.position = node.position  # type: ignore[attr-defined]
+            raise
+        if results is None:
+            return self._system_column(names, node)
+        scope, index = results
+        self.context.columns_read.add((id(scope), index))
+        column, slot = scope.columns[index], scope.base + index
+        if scope is self and self.keys is not None and self.clause is None and not self._is_decided(column):
+            written = f"{column.source}.{column.name}" if column.source else column.name
+            words = f'column "{written}" must appear in the GROUP BY clause or be used in an aggregate function'
+            raise said("42803", words, node.position)
+        return Compiled(column.type, itemgetter(slot), node.position, shape=column.shape)
+
+    def _is_decided(self, column: ScopeColumn) -> bool:
+        """Return whether GROUP BY has the OID of a relation's rows, which decides their other columns."""
+        label = ["oid"] if not column.source else [column.source, "oid"]
+        return bool(column.oid and self.keys) and self._form(Node("column", 0, label)) in (self.keys or {})
+
+    def _system_column(self, names: list[str], node: Node) -> Compiled:
+        """Return tableoid, xmin and the like of a relation: no row is ever changed here."""
+        if names[-1] in _SYSTEM:
+            columns = (c for c in self.columns if c.oid and (len(names) == 1 or c.source == names[-2]))
+            if (column := next(columns, None)) is not None:
+                value = {"tableoid": column.oid, "ctid": "(0,1)", "xmin": 1}.get(names[-1], 0)
+                return constant(value, _SYSTEM[names[-1]], node.position)
+            if self.parent is not None:
+                return self.parent._system_column(names, node)
+        return self._whole_row(names, node)
+
+    def _whole_row(self, names: list[str], node: Node) -> Compiled:
+        indexes = [(k, column) for k, column in enumerate(self.columns) if column.source == names[0]]
+        if len(names) == 1 and indexes and (self.keys is None or self.clause == "aggregate"):
+            shape = tuple((c.name, c.type) for _, c in indexes)
+            types, labels = tuple(type_ for _, type_ in shape), tuple(name for name, _ in shape)
+            take = [self.base + k for k, _ in indexes]
+            self.context.columns_read.update((id(self), k) for k, _ in indexes)
+            read: Callable[[Row], Any] = lambda row: t.Record(tuple(row[k] for k in take), types, labels)  # noqa: E731
+            return Compiled("record", read, node.position, shape=shape)
+        if len(names) == 1 and self.parent is not None and any(c.source == names[0] for c in self.parent.columns):
+            return self.parent._whole_row(names, node)
+        scope: SourceCompiler | None = self
+        while scope is not None and len(names) > 1:
+            if any(column.source == names[-2] for column in scope.columns):
+                break
+            scope = scope.parent
+        else:
+            if len(names) > 1:
+                raise said("42P01", f'missing FROM-clause entry for table "{names[-2]}"', node.position)
+        words = f"column {names[-2]}.{names[-1]}" if len(names) > 1 else f'column "{names[0]}"'
+        raise said("42703", f"{words} does not exist", node.position)
+
+    def _stars(self, node: Node) -> list[tuple[str, Compiled]]:
+        if node.value is None and not self.columns:
+            raise said("42601", "SELECT * with no tables specified is not valid", node.position)
+        of_source = [k for k, column in enumerate(self.columns) if column.source == node.value]
+        indexes = self.visible if node.value is None else of_source
+        if not indexes:
+            raise said("42P01", f'missing FROM-clause entry for table "{node.value}"', node.position)
+        self.context.columns_read.update((id(self), k) for k in indexes)
+        if self.keys is None:  # two columns of a subquery may have one name
+            columns = [(self.columns[k], itemgetter(self.base + k)) for k in indexes]
+            return [(c.name, Compiled(c.type, read, node.position, shape=c.shape)) for c, read in columns]
+        names = [(self.columns[k].source, self.columns[k].name) for k in indexes]
+        return [
+            (name[1], self.compile(Node("column", node.position, list(name if name[0] else name[1:]))))
+            for name in names
+        ]
+
+    # --- conditions ---------------------------------------------------------------------------------------------------
+
+    def _reading(self, compile_: Callable[[], Any]) -> tuple[Any, frozenset[int], bool]:
+        """Return what is compiled, the columns of this question that it reads, and whether it reads those of questions around."""
+        before, self.context.columns_read = self.context.columns_read, set()
+        compiled = compile_()
+        columns_read, self.context.columns_read = self.context.columns_read, before | self.context.columns_read
+        reads = frozenset(index for scope, index in columns_read if scope == id(self))
+        return compiled, reads, bool({scope for scope, _ in columns_read} & around(self.parent))
+
+    def tests(self, node: Node, clause: str) -> list[Test]:
+        """Return the conditions of which a condition consists, all of which must be true."""
+        if node.kind == "and":
+            return [test for item in node.items for test in self.tests(item, "AND")]
+        if node.kind == "operator" and node.value == "=" and not any(item.kind == "row" for item in node.items):
+            sides = [self._reading(lambda item=item: self.value(item)) for item in node.items]  # type: ignore[misc]
+            items = [item for item, _, _ in sides]
+            run = self._operated("=", items, node.position).run
+            _, expected, _ = choose("=", [item.type for item in items], node.position, is_operator=True)
+            reads, outer = sides[0][1] | sides[1][1], sides[0][2] or sides[1][2]
+            if not set(expected) <= _HASHED:
+                return [Test(run, reads, outer)]
+            runs = [self.coerced(item, type_).run for item, type_ in zip(items, expected, strict=True)]
+            return [Test(run, reads, outer, tuple((r, s[1], s[2]) for r, s in zip(runs, sides, strict=True)))]
+        item, reads, outer = self._reading(lambda: self.truth(node, clause))
+        return [Test(item.run, reads, outer)]
+
+    # --- sources ------------------------------------------------------------------------------------------------------
+
+    def steps(self, node: Node) -> list[JoinStep]:
+        """Add the columns of a source, and return it, or the sources of which a join consists."""
+        if node.kind == "join":
+            return self._join(node)
+        start = len(self.columns)
+        (alias, columns, rows, facts), reads, outer = self._reading(lambda: self._source(node))
+        if any(column.source == alias != "" for column in self.columns):
+            raise said("42712", f'table name "{alias}" specified more than once', node.position)
+        self.visible += range(start, start + len(columns))
+        self.columns += [ScopeColumn(alias, name, type_, **facts, **more) for name, type_, more in columns]
+        bounds.widen(len(self.columns))
+        return [JoinStep(rows, start, len(self.columns), not reads and not outer, reads)]
+
+    def _join(self, node: Node) -> list[JoinStep]:
+        (kind, common, natural), (first, second, condition) = node.value, node.items
+        visible = len(self.visible)
+        left, middle = self.steps(first), len(self.columns)
+        right = self.steps(second)
+        names = [column.name for column in self.columns]
+        if natural:
+            seen_left = [names[k] for k in self.visible[visible:] if k < middle]
+            common = [name for name in seen_left if name in names[middle:]]
+        tests = [] if condition is None else self.tests(condition, "JOIN/ON")
+        pairs = list[tuple[int, int]]()
+        for name in common or ():
+            sides = [
+                [k for k in self.visible[visible:] if (k < middle) == is_left and names[k] == name]
+                for is_left in (True, False)
+            ]
+            if [] in sides:
+                side = "left" if not sides[0] else "right"
+                raise said("42703", f'column "{name}" specified in USING clause does not exist in {side} table')
+            pairs.append((sides[0][0], sides[1][0]))
+            labels = [[self.columns[k].source, name] if self.columns[k].source else [name] for k in pairs[-1]]
+            tests += self.tests(
+                Node("operator", node.position, "=", [Node("column", node.position, n) for n in labels]), ""
+            )
+        hidden = {k for pair in pairs for k in pair}
+        if kind == "full" and pairs:
+            raise Elsewhere
+        prepared = [k for _, k in pairs] if kind == "right" else [k for k, _ in pairs]
+        self.visible[visible:] = prepared + [k for k in self.visible[visible:] if k not in hidden]
+        if kind == "right":
+            left, right, kind = right, left, "left"
+        if kind == "full":
+            return [self._full(self._whole(left), self._whole(right), tests)]
+        if kind == "left":
+            right = [self._whole(right)]
+            right[0].kind = "left"
+        (right if kind == "left" else left)[0].tests += tests
+        return left + right
+
+    def _whole(self, steps: list[JoinStep]) -> JoinStep:
+        """Return a join as one source."""
+        if len(steps) == 1 and steps[0].kind == "inner" and not steps[0].tests:
+            return steps[0]
+        start, stop = min(step.start for step in steps), max(step.stop for step in steps)
+        joined, base = self.joined(steps, []), self.base
+        reads = frozenset().union(*(step.reads for step in steps)) - frozenset(range(start, stop))
+        tested = [test for step in steps for test in step.tests]
+        reads |= frozenset(k for test in tested for k in test.reads if not start <= k < stop)
+        fixed = not reads and all(step.fixed for step in steps) and not any(test.outer for test in tested)
+        width = stop
+
+        def rows(row: Row) -> list[tuple[Any, ...]]:
+            wide = (*row, *(None,) * (base + width - len(row)))
+            return [tuple(whole[base + start : base + stop]) for whole in joined(wide)]
+
+        return JoinStep(rows, start, stop, fixed, reads)
+
+    def _full(self, left: JoinStep, right: JoinStep, tests: list[Test]) -> JoinStep:
+        """Return FULL JOIN as one source."""
+        base, (a, b, c, d) = self.base, (left.start, left.stop, right.start, right.stop)
+        blank_left, blank_right = (None,) * (b - a), (None,) * (d - c)
+
+        def rows(row: Row) -> list[tuple[Any, ...]]:
+            head, results, used = row[: base + a], list[tuple[Any, ...]](), set[int]()
+            seconds = list(right.rows((*head, *blank_left, *blank_right)))
+            for tail in left.rows((*head, *blank_left, *blank_right)):
+                hits = [
+                    k
+                    for k, other in enumerate(seconds)
+                    if all(test.run((*head, *tail, *other)) is True for test in tests)
+                ]
+                used.update(hits)
+                results += [(*tail, *seconds[k]) for k in hits] or [(*tail, *blank_right)]
+                limited(results)
+                self.context.spent(None)
+            return results + [(*blank_left, *other) for k, other in enumerate(seconds) if k not in used]
+
+        return JoinStep(
+            rows, a, d, left.fixed and right.fixed and not any(test.outer for test in tests), left.reads | right.reads
+        )
+
+    def joined(self, steps: list[JoinStep], where: list[Test]) -> Callable[[Row], list[Row]]:
+        """Return the rows of sources for a row as wide as all of them, whose conditions are true."""
+        if not steps:
+            return lambda row: [row] if all(test.run(row) is True for test in where) else []
+        free = list(where)
+        for step in steps:
+            if step.kind == "inner":
+                free += step.tests
+        plan = list[Any]()
+
+        def rows(row: Row) -> list[Row]:
+            if not plan:
+                plan.extend(_ordered_steps(steps, free, self.base))
+            results = [row]
+            for extend in plan:
+                results = extend(results)
+                if not results:
+                    break
+            return results
+
+        return rows
+
+    def _source(self, node: Node) -> tuple[str, _Columns, _Rows, dict[str, Any]]:
+        """Return the name of a source, its columns, its rows for a row, and what else is known of all its columns."""
+        (alias, columns, ordinality), inner = node.value, node.items[0]
+        names, facts = [name for name, _ in columns], dict[str, Any]()
+        rows: _Rows
+        gathered: _Columns
+        if any(type_ is not None for _, type_ in columns):
+            typed, rows = self._records(columns, inner)
+            return alias or named(inner)[0], [(*column, {}) for column in typed], rows, facts
+        label = alias or ("" if inner.kind == "subquery" else named(inner)[0])
+        if inner.kind == "subquery":
+            outer = self if inner.value else self.parent
+            width = self.width if inner.value else self.base
+            part = self.relation(inner.items[0], outer)
+            gathered, rows = _typed(part), within(part, width)
+        elif inner.kind == "column":
+            gathered, rows, facts = self._table(inner)
+        else:
+            gathered, rows = self._function(inner, alias)
+        if ordinality:
+            gathered = [*gathered, ("ordinality", "int8", {})]
+            plain = rows
+            rows = lambda row: [(*tail, k) for k, tail in enumerate(plain(row), 1)]  # noqa: E731
+        if len(names) > len(gathered):
+            words = f'table "{label}" has {len(gathered)} columns available but {len(names)} columns specified'
+            raise said("42P10", words, node.position)
+        listed = [(name, *rest) for name, (_, *rest) in zip(names, gathered, strict=False)] + gathered[len(names) :]
+        return label, listed, rows, facts
+
+    def _table(self, node: Node) -> tuple[_Columns, _Rows, dict[str, Any]]:
+        """Return a question that WITH names, or a relation of the catalogs."""
+        names = node.value
+        if len(names) == 1 and names[0] in self.ctes:
+            part = self.ctes[names[0]]
+            if not part.fixed:
+                self.context.columns_read.add((0, id(part.columns)))
+            return _typed(part), within(part, None), {}
+        database = self.context.catalog.tables
+        schema = names[-2] if len(names) > 1 else ""
+        listing = database.find(schema, names[-1], self.context.catalog.path) if len(names) < 4 else None
+        if listing is None:
+            raise refuse("unknown_table", name=".".join(names[-2:]), position=node.position)
+        if listing.denied:
+            raise refuse("catalog_denied", name=listing.denied, position=node.position)
+        bounds.read_catalogs()
+        if listing.view:
+            part = self.relation(_view(listing.view), None)
+            return _typed(part), within(part, 0), {"schema": listing.schema}
+        stored = listing.rows
+        columns: _Columns = [(name, type_, {}) for name, type_ in listing.columns]
+        return columns, lambda row: stored(), {"schema": listing.schema, "oid": listing.oid}
+
+    def _function(self, node: Node, alias: str) -> tuple[_Columns, _Rows]:
+        if node.kind == "rows_from" or (node.kind == "call" and node.value == "unnest" and len(node.items) > 1):
+            is_list = node.kind == "rows_from"
+            calls = [item if is_list else Node("call", node.position, "unnest", [item]) for item in node.items]
+            parts = [self._function(call, "") for call in calls]
+            blanks = [(None,) * len(columns) for columns, _ in parts]
+            return [column for columns, _ in parts for column in columns], lambda row: [
+                tuple(itertools.chain(*(tail or blank for tail, blank in zip(tails, blanks, strict=True))))
+                for tails in itertools.zip_longest(*(rows(row) for _, rows in parts))
+            ]
+        call = self.compile(node)
+        if call.type.startswith("record:"):
+            key, value = call.type.removeprefix("record:").split("/")
+            return [(key, "text", {}), ("value", value, {})], call.run
+        if call.type == "record":
+            if not call.shape:
+                raise Elsewhere
+            listed: _Columns = [(name, type_, {}) for name, type_ in call.shape]
+            if call.rows:
+                return listed, lambda row: [record.values for record in call.run(row)]
+            return listed, lambda row: [record.values if (record := call.run(row)) else (None,) * len(listed)]
+        name = _RESULT_NAMES.get(named(node)[0], alias or named(node)[0])
+        return [
+            (name, "text" if call.type == "unknown" else call.type, {})
+        ], lambda row: [(item,) for item in call.run(row)] if call.rows else [(call.run(row),)]
+
+    def _records(
+        self, columns: list[Any], node: Node
+    ) -> tuple[list[tuple[str, str]], Callable[[Row], list[tuple[Any, ...]]]]:
+        """Return the columns that a list after AS gives to a JSON value in FROM, and its rows."""
+        if node.kind != "call" or node.value not in _RECORDS or len(node.items) != 1:
+            words = 'a column definition list is only allowed for functions returning "record"'
+            raise said("42601", words, node.position)
+        listed = [(name, self._type(type_)) for name, type_ in columns]
+        value = self.coerced(self.value(node.items[0]), node.value.split("_")[0])
+        many = node.value.endswith("set")
+        return listed, lambda row: record_values(value.run(row), listed, many, self.context)
+
+
+def around(scope: SourceCompiler | None) -> set[int]:
+    """Return by what the columns of a question and of those around it are known, and the rows of recursion."""
+    ids = {0}
+    while scope is not None:
+        ids.add(id(scope))
+        scope = scope.parent
+    return ids
+
+
+def _typed(part: RowSource) -> list[Any]:
+    return [(name, item.type, {"shape": item.shape}) for name, item in part.columns]
+
+
+def within(part: RowSource, width: int | None) -> Callable[[Row], list[tuple[Any, ...]]]:
+    return lambda row: part.rows(row[:width])
+
+
+@cache
+def _view(text: str) -> WrittenQuery:
+    return QueryParser(text).statement()
+
+
+def kind_of(name: str) -> str:
+    return REGISTER[name][0].kind if name in REGISTER else ""
+
+
+# --- joins ------------------------------------------------------------------------------------------------------------
+
+
+def _ordered_steps(steps: list[JoinStep], free: list[Test], base: int) -> list[Callable[[list[Row]], list[Row]]]:
+    """Return the steps of a join in the order that makes few rows, as functions of rows. `free`: the conditions that are tested
+    as soon as their columns are there."""
+    remaining, tests, placed, plan = list(steps), list(free), set[int](), list[Any]()
+    local: dict[int, list[Test]] = {id(step): [] for step in steps}
+    for step in steps:
+        span = frozenset(range(step.start, step.stop))
+        if step.kind == "inner" and step.fixed:
+            mine = [test for test in tests if test.reads and test.reads <= span and not test.outer]
+            tests = [test for test in tests if not any(test is other for other in mine)]
+            local[id(step)] = mine
+    sizes = dict[int, int]()
+    prepared = dict[int, Any]()
+    for step in steps:
+        if step.fixed:
+            prepared[id(step)] = _Fixed(step, base, local[id(step)])
+    first = [test for test in tests if not test.reads]
+    tests = [test for test in tests if test.reads]
+    if first:
+        plan.append(_filter(first))
+    while remaining:
+        step = min(enumerate(remaining), key=lambda pair: (*_cost(pair[1], placed, tests, prepared, sizes), pair[0]))[1]
+        remaining.remove(step)
+        span = frozenset(range(step.start, step.stop))
+        before = set(placed)
+        placed |= span
+        ready = [test for test in tests if test.reads <= placed]
+        tests = [test for test in tests if not test.reads <= placed]
+        if step.kind == "left":
+            plan.append(_extend(step, base, step.tests, before, prepared.get(id(step))))
+            if ready:
+                plan.append(_filter(ready))
+        else:
+            plan.append(_extend(step, base, ready, before, prepared.get(id(step))))
+    return plan
+
+
+def _cost(
+    step: JoinStep, placed: set[int], tests: list[Test], prepared: dict[int, Any], sizes: dict[int, int]
+) -> tuple[int, int]:
+    """Return how late a source is joined: what is not ready last, outer joins late, and what no equality connects late."""
+    span = frozenset(range(step.start, step.stop))
+    if not step.reads <= placed:
+        return 9, 0
+    if step.kind == "left":
+        needed = frozenset().union(*(test.reads for test in step.tests)) - span
+        return (3, 0) if needed <= placed and placed else (8, 0)
+    if not step.fixed:
+        return (2, 0)
+    if id(step) not in sizes:
+        sizes[id(step)] = len(prepared[id(step)].rows())
+    size = sizes[id(step)]
+    if any(_key(test, span, placed) is not None for test in tests):
+        return 1, size
+    return (1, size) if size < 2 else (2 if not placed else 4, size)
+
+
+def _key(test: Test, span: frozenset[int], placed: set[int]) -> tuple[Any, Any] | None:
+    """Return the value of a source's row and that of the rows before it which must be equal."""
+    for (run, reads, outer), (other, further, _) in (test.sides, test.sides[::-1]) if test.sides else ():
+        if reads and reads <= span and not outer and not (further & span) and further <= placed:
+            return run, other
+    return None
+
+
+class _Fixed:
+    """The rows of a source that depend on nothing, less those that its own conditions exclude, once they are needed."""
+
+    def __init__(self, step: JoinStep, base: int, local: list[Test]) -> None:
+        self._step, self._base, self._tests = step, base, local
+        self._rows: list[tuple[Any, ...]] | None = None
+        self.maps = dict[Any, dict[Any, list[tuple[Any, ...]]]]()
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        if self._rows is None:
+            head = (None,) * (self._base + self._step.start)
+            rows = self._step.rows(head)
+            if self._tests:
+                keep = _filter(self._tests)
+                rows = [tail for tail in rows if keep([(*head, *tail)])]
+            self._rows = limited(list(rows))
+        return self._rows
+
+    def by(self, runs: tuple[Callable[[Row], Any], ...]) -> dict[Any, list[tuple[Any, ...]]]:
+        """Return the rows by the values of some of their expressions, none of which is NULL."""
+        if runs not in self.maps:
+            head, rows = (None,) * (self._base + self._step.start), dict[Any, list[tuple[Any, ...]]]()
+            for tail in self.rows():
+                whole = (*head, *tail)
+                key = tuple(run(whole) for run in runs)
+                if None not in key:
+                    rows.setdefault(key, []).append(tail)
+            self.maps[runs] = rows
+        return self.maps[runs]
+
+
+def _filter(tests: list[Test]) -> Callable[[list[Row]], list[Row]]:
+    runs = [test.run for test in tests]
+
+    def prepared(row: Row) -> bool:
+        bounds.step()
+        return all(run(row) is True for run in runs)
+
+    return lambda rows: list(filter(prepared, rows))
+
+
+def _extend(
+    step: JoinStep, base: int, tests: list[Test], placed: set[int], fixed: _Fixed | None
+) -> Callable[[list[Row]], list[Row]]:
+    """Return the function that lengthens rows by those of a source whose conditions are true."""
+    span, start, stop = frozenset(range(step.start, step.stop)), base + step.start, base + step.stop
+    keys = [(key, test) for test in tests if (key := _key(test, span, placed)) is not None] if fixed is not None else []
+    keyed = {id(test) for _, test in keys}
+    runs = [test for test in tests if id(test) not in keyed]
+    keep = _filter(runs)
+    ours, theirs = tuple(key[0] for key, _ in keys), [key[1] for key, _ in keys]
+    is_left, blank = step.kind == "left", (None,) * (stop - start)
+
+    def extend(rows: list[Row]) -> list[Row]:
+        longer = list[Row]()
+        for row in rows:
+            head, rest = row[:start], row[stop:]
+            if fixed is None:
+                tails = step.rows(head)
+            elif ours:
+                key = tuple(run(row) for run in theirs)
+                tails = () if None in key else fixed.by(ours).get(key, ())
+            else:
+                tails = fixed.rows()
+            wholes: list[Row] = [(*head, *tail, *rest) for tail in tails]
+            if runs:
+                wholes = keep(wholes)
+            longer += wholes if wholes or not is_left else [row if row[start:stop] == blank else (*head, *blank, *rest)]
+            limited(longer)
+        return longer
+
+    return extend
