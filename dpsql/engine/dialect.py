@@ -124,6 +124,8 @@ class Dialect(ABC):
     """Whether `moved_to_grid` also clamps and rounds, so that its text is the row's integer."""
     groups_by_few_values: ClassVar[bool] = False
     """Whether grouping rows by a number with few values takes less time than the sums of products over all rows."""
+    most_places: ClassVar[int] = 0
+    """Most groups that are held as bits of an integer (`emit.group_caps`); 0: the engine has no such functions of lists."""
     without_clipping: ClassVar[str] = ""
     """The reason why units' sums cannot be clipped (max_total, max_count); "" if they can."""
 

@@ -69,6 +69,7 @@ from dpsql.plan.plan import (
     Expr,
     Measure,
     Plan,
+    Project,
     Relation,
     Result,
     TotalCut,
@@ -191,21 +192,20 @@ def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block
     ratio = call(
         "clamp", call("div", total, literal(cut.least)), literal(Fraction(1)), literal(2 * cut.most / cut.least)
     )
-    log = call("ln", ratio)
+    units, log = Project(units, (("ratio", ratio),)), call("ln", Column("ratio", ratio.facts))  # each computed once
+    units, behind_least = Project(units, (("log", log),)), Column("log", log.facts)
     wide = WIDE_CELLS * WIDE_DOUBLINGS
     indexes = [
         call("add", literal(Fraction(first)), call("ceil", call("mul", literal(Fraction(steps / math.log(2))), behind)))
         for first, steps, behind in (
-            (EMPTY_CELLS, 1 / WIDE_DOUBLINGS, log),
-            (EMPTY_CELLS + WIDE_CELLS, STEPS, call("sub", log, literal(Fraction(wide * math.log(2))))),
+            (EMPTY_CELLS, 1 / WIDE_DOUBLINGS, behind_least),
+            (EMPTY_CELLS + WIDE_CELLS, STEPS, call("sub", behind_least, literal(Fraction(wide * math.log(2))))),
         )
     ]  # the larger number is the right one: each is the smaller where the other applies
     ends = (literal(Fraction(EMPTY_CELLS)), literal(Fraction(last_cell(cut))))
     cell = call("to_integer", call("clamp", call("greatest", *indexes), *ends))
-    nothing = literal(0)
-    cell = call("coalesce", cell, nothing)  # a unit without values is above no cell
-    lean = (literal(groups), literal(FALL))
-    return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, *lean), False, None),))
+    cell = call("coalesce", cell, literal(0))  # a unit without values is above no cell
+    return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, literal(groups), literal(FALL)), False, None),))
 
 
 def _result(cut: TotalCut) -> Result:

@@ -127,9 +127,14 @@ def _whole_division(operator: str) -> Template:
 
 def _place_in(node: Call, texts: list[str]) -> str:
     """Return the text of a value's position in a list; for texts by the hash of an enumeration, which takes as long for a
-    thousand values as for one. Labels of an enumeration are plain literals, without a NUL character."""
+    thousand values as for one, and for numbers that follow each other by their distance from the first. Labels of an
+    enumeration are plain literals, without a NUL character."""
     value, *items = _TEXTS.comparable(node, texts)
-    listed = {item.value for item in node.arguments[1:] if isinstance(item, Literal) and isinstance(item.value, str)}
+    values = [item.value for item in node.arguments[1:] if isinstance(item, Literal)]
+    whole = node.arguments[0].facts.type is Type.INTEGER and all(type(value) is int for value in values)
+    if whole and values == list(range(values[0], values[0] + len(items))):
+        return f"(CASE WHEN {value} BETWEEN {items[0]} AND {items[-1]} THEN {value} - {items[0]} END)"
+    listed = {value for value in values if isinstance(value, str)}
     if node.arguments[0].facts.type is Type.TEXT and len(listed) == len(items) and "\0" not in "".join(listed):
         return f"CAST(enum_code(TRY_CAST({value} AS ENUM({', '.join(items)}))) AS BIGINT)"
     return f"CAST(list_position([{', '.join(items)}], {value}) - 1 AS BIGINT)"
@@ -272,6 +277,7 @@ class DuckDBDialect(Dialect):
     types = literals.TYPES
     functions = FUNCTIONS
     takes_parameters = groups_by_few_values = True
+    most_places = 62
 
     def constant(self, value: Any) -> str:
         return literals.constant(value)

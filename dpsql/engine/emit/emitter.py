@@ -15,6 +15,7 @@ from dpsql.engine.dialect import Dialect, parametrised
 from dpsql.engine.emit.bounded_view import ROWS_OF_UNIT, rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.columns import RowsOf, in_groups, sent_key, strict
+from dpsql.engine.emit.group_caps import within_limits
 from dpsql.engine.emit.quantization import (
     both_there,
     companion_sum,
@@ -466,13 +467,15 @@ class Emitter(RelationText):
             rows = f"SELECT * FROM {self.dialect.derived(rows)} WHERE {inside}" if inside else rows
         if not bounds.drops_rows_by_group:
             return rows
-        unit, order = self._name(UNIT), self._order_key(block.source)
+        unit, order, view = self._name(UNIT), self._order_key(block.source), self._prepared(block.source)
+        owner = self._name(UNIT_ID) if view is not None and view.prepared else unit
         if bounds.max_groups is not None:
-            group = rank(self.dialect, order, [unit], tuple(keys), "dense_rank")
+            group = rank(self.dialect, order, [owner], tuple(keys), "dense_rank")
             ranked = f'SELECT *, {group} AS "#group" FROM {self.dialect.derived(rows)}'
-            rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#group" <= {bounds.max_groups}'
+            limited = within_limits(rows, owner, block.keys, bounds.max_groups, order, self.dialect)
+            rows = limited or f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#group" <= {bounds.max_groups}'
         if bounds.max_rows_per_group is not None:
-            row = rank(self.dialect, order, [unit, *keys], tuple(names) or (unit,))
+            row = rank(self.dialect, order, [owner, *keys], tuple(names) or (unit,))
             ranked = f'SELECT *, {row} AS "#row" FROM {self.dialect.derived(rows)}'
             rows = f'SELECT * FROM {self.dialect.derived(ranked)} WHERE "#row" <= {bounds.max_rows_per_group}'
         return rows

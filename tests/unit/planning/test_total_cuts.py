@@ -14,6 +14,7 @@ from support.noted_engine import NotedEngine, noted_session, spent
 from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.perturb import Gate
+from dpsql.plan.plan import Project
 from dpsql.planning.total_cuts import DOUBLINGS, OFF_VALUES
 from dpsql.pricing.sum_terms import EMPTY_CELLS, STEPS, WIDE_CELLS, cut_at, last_cell, units_above
 from dpsql.privacy.mechanisms.exponential import Choice
@@ -180,12 +181,22 @@ def test_the_cell_of_a_total_is_the_first_whose_end_is_no_smaller(opener: Opener
     session, _ = opener()
     planned = session.plan(session.planner.parse(SUM, None)).plan
     cell, (cut,) = planned.blocks[0].measures[0].arguments[0], planned.cuts
+    steps, source = [("cell", cell)], planned.blocks[0].source
+    while isinstance(source, Project):
+        steps, source = [*source.columns, *steps], source.source
+
+    def cell_of(total: float | None) -> object:
+        row: dict[str, object] = {"s": total}
+        for name, value in steps:
+            row[name] = evaluate(value, row)
+        return row["cell"]
+
     assert (cell.facts.lower, cell.facts.upper) == (0, last_cell(cut))
     for power in range(-400, 130):
         total = 1.0703 * 2.0 ** (power / 10)
         ends = (number for number in range(EMPTY_CELLS, last_cell(cut) + 1) if cut_at(cut, number) >= total)
-        assert evaluate(cell, {"s": total}) == next(ends, last_cell(cut))
-    assert [evaluate(cell, {"s": total}) for total in (None, 0.0)] == [0, EMPTY_CELLS]
+        assert cell_of(total) == next(ends, last_cell(cut))
+    assert [cell_of(total) for total in (None, 0.0)] == [0, EMPTY_CELLS]
 
 
 def test_the_sandbox_has_the_bound_of_each_cell(opener: Opener) -> None:
