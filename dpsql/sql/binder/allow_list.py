@@ -165,14 +165,17 @@ def check_format(node: exp.Expr) -> None:
 
 
 def _check_window(node: exp.Expr) -> None:
-    """Refuse the constants of windows with which the sandbox would fail for every row."""
+    """Refuse the constants of windows and limits with which the sandbox would fail for every row."""
+    word, reason = sql_word(node), "counts rows from 0 on"
     if isinstance(node, exp.WindowSpec):
-        numbers, word, reason = [node.args.get("start"), node.args.get("end")], "a frame", "counts rows from 0 on"
+        numbers, word = [node.args.get("start"), node.args.get("end")], "a frame"
+    elif isinstance(node, (exp.Limit, exp.Offset)):
+        numbers = [node.expression]
     else:
         numbers = [node.this if isinstance(node, exp.Ntile) else node.args.get("offset")]
-        word, reason = sql_word(node), "takes a number from 1 on"
+        reason = "takes a number from 1 on"
     for number in numbers:
-        if isinstance(number, exp.Neg) or (_is_zero(number) and not isinstance(node, exp.WindowSpec)):
+        if isinstance(number, exp.Neg) or (_is_zero(number) and reason.endswith("1 on")):
             raise refuse("wrong_arguments", function=word, reason=reason, position=place(number) or place(node))
 
 
@@ -187,5 +190,5 @@ def _check_subscript(node: exp.Bracket) -> None:
 
 _CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {
     exp.TimeToStr: check_format, exp.Escape: read_pattern, exp.WindowSpec: _check_window, exp.Ntile: _check_window,
-    exp.NthValue: _check_window, exp.Bracket: _check_subscript,
+    exp.NthValue: _check_window, exp.Bracket: _check_subscript, exp.Limit: _check_window, exp.Offset: _check_window,
 }  # fmt: skip

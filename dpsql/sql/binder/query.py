@@ -557,6 +557,8 @@ class QueryBinder:
             return rows
         if all(isinstance(side, Protected) for side in sides):
             return protected_sets(node, [side for side in sides if isinstance(side, Protected)])
+        if not node.args.get("by_name") and len({len(side.columns) for side in sides}) > 1:
+            raise refuse("catalog_union", position=place(node.expression))
         copy = type(node)()
         for name, side, original in zip(("this", "expression"), sides, (node.this, node.expression), strict=True):
             if isinstance(side, Protected):

@@ -272,3 +272,8 @@ SELECT COUNT(*) FROM visits WHERE replace(ward, 'e') = 'r'
 -- sqlstate: 42883
 -- at: COUNT(*) / -(0.0)
 SELECT COUNT(*) / -(0.0) FROM visits
+
+-- query: rows_below_zero
+-- sqlstate: 42883
+-- at: 1
+SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT -1

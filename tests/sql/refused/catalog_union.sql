@@ -1,0 +1,4 @@
+-- query: results_of_other_widths
+-- sqlstate: 42601
+-- at: COUNT(*) FROM patients
+SELECT ward, COUNT(*) FROM visits GROUP BY ward UNION ALL SELECT COUNT(*) FROM patients
