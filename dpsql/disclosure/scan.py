@@ -9,7 +9,7 @@ is differentially private: no session, server or report of a server imports it (
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,13 +135,10 @@ def names_units(policy: Policy, engine: Engine, table: str, column: str) -> bool
     rows = f"{named} LEFT JOIN (SELECT c0 AS c1 FROM {units}) AS s1 ON c0 = c1 WHERE c0 IS NOT NULL"
     ends = f", max(c0) AS m2, (SELECT max(c0) FROM {units}) AS m3"
     whole = policy.tables[table].columns[column].type == "integer"
-    try:
-        (row,) = engine.exact_rows(f"SELECT count(*) AS m0, count(c1) AS m1{ends * whole} FROM {rows}").to_pylist()
-    except Error as error:
-        if error.slug != "engine_failed":
-            raise
-        return False
-    return bool(row["m0"] > 1 and row["m0"] == row["m1"] and not (whole and 2 * row["m2"] < row["m3"]))
+    row = _first_row(engine, f"SELECT count(*) AS m0, count(c1) AS m1{ends * whole} FROM {rows}")
+    return row is not None and bool(
+        row["m0"] > 1 and row["m0"] == row["m1"] and not (whole and 2 * row["m2"] < row["m3"])
+    )
 
 
 @dataclass(frozen=True)
@@ -161,12 +158,9 @@ def rows_left_out(policy: Policy, engine: Engine, table: str) -> RowCounts | Non
     beyond = f"CASE WHEN {unit} IS NOT NULL AND n0 > {view.most} THEN n0 - {view.most} ELSE 0 END"
     sums = ((f"CASE WHEN {unit} IS NOT NULL THEN n0 ELSE 0 END", "m0"), (beyond, "m1"))
     items = ", ".join(f"coalesce(sum({value}), 0) AS {name}" for value, name in sums)
-    try:
-        (row,) = engine.exact_rows(f"SELECT {items} FROM {by_unit}").to_pylist()
-        (whole,) = engine.exact_rows(f"SELECT count(*) AS m0 FROM {engine.source(table).sql} AS s0").to_pylist()
-    except Error as error:
-        if error.slug != "engine_failed":
-            raise
+    row = _first_row(engine, f"SELECT {items} FROM {by_unit}")
+    whole = _first_row(engine, f"SELECT count(*) AS m0 FROM {engine.source(table).sql} AS s0")
+    if row is None or whole is None:
         return None
     return RowCounts(int(whole["m0"]), int(whole["m0"]) - int(row["m0"]), int(row["m1"]))
 
@@ -241,7 +235,7 @@ class _Reading:
             condition = f" WHERE {key} IS NULL" if first is None else f" WHERE {both}"
         rows = text.derived(f"SELECT {', '.join(items)} FROM {self.engine.source(self.table).sql} AS s0{condition}")
         smaller = text.truth_value(f"{text.keyed_order(_KEY, names)} < {text.keyed_order(_KEY, [])}")
-        return _reads(lambda: self.engine.exact_rows(f"SELECT coalesce(sum({smaller}), 0) AS m0 FROM {rows}"))
+        return _first_row(self.engine, f"SELECT coalesce(sum({smaller}), 0) AS m0 FROM {rows}") is not None
 
     def cells(self, columns: list[str], most: int | None) -> tuple[int, dict[str, tuple[int, int]]]:
         """Return the number of rows, of at most `most`, and for each column its filled and its unreadable cells; nothing if the
@@ -264,11 +258,8 @@ class _Reading:
                 sums.append(f"coalesce(sum({letter}{number}), 0) AS {letter}{number}")
         limit = "" if most is None else f" LIMIT {most}"
         rows = text.derived(f"SELECT {', '.join(items)} FROM {source.sql} AS s0{limit}")
-        try:
-            (row,) = self.engine.exact_rows(f"SELECT {', '.join(sums)} FROM {rows}").to_pylist()
-        except Error as error:
-            if error.slug != "engine_failed":
-                raise
+        row = _first_row(self.engine, f"SELECT {', '.join(sums)} FROM {rows}")
+        if row is None:
             return 0, {}
         return int(row["n0"]), {
             column: (int(row[f"f{number}"]), int(row[f"u{number}"])) for number, column in enumerate(columns)
@@ -286,12 +277,12 @@ class _Reading:
         return [(row["c0"], int(row["m0"])) for row in groups.to_pylist()]
 
 
-def _reads(act: Callable[[], Any]) -> bool:
-    """Return whether reading succeeds. Raises every error that is not one of reading."""
+def _first_row(engine: Engine, sql: str) -> dict[str, Any] | None:
+    """Return the row of an aggregation; None if it cannot be read. Raises every error that is not one of reading."""
     try:
-        act()
+        rows: list[dict[str, Any]] = engine.exact_rows(sql).to_pylist()
     except Error as error:
         if error.slug != "engine_failed":
             raise
-        return False
-    return True
+        return None
+    return rows[0]

@@ -156,14 +156,7 @@ def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
 def _add_days(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of a date or timestamp plus an integer number of days, which is NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
-    facts, days = arguments[0].facts, arguments[1].facts
-    if not (facts.bounded and days.bounded):
-        return Facts(facts.type)
-    try:
-        lower, upper = (b + timedelta(days=int(d)) for b, d in ((facts.lower, days.lower), (facts.upper, days.upper)))
-    except OverflowError:
-        return Facts(facts.type)
-    return Facts(facts.type, lower, upper, nullable=any_nullable(arguments))
+    return _moved(arguments, lambda value, days: value + timedelta(days=days))
 
 
 @function("add_months", meaning=moved_by_months, repeated=2, cost=200)

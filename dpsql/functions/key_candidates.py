@@ -17,19 +17,16 @@ from typing import Any
 from dpsql.functions.dates import unit_of
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_questions import Candidates, Span, inside, reads_result
-from dpsql.functions.values import bucket, moved_by_months, truncated
+from dpsql.functions.public_domains import MOST_VALUES, starts
+from dpsql.functions.values import bucket
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 from dpsql.storage.memory import RecentValues
 
-MOST_VALUES = 100_000
-"""Largest number of candidates of one column."""
 _COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct"))
 _STEPPING = frozenset(("floor", "ceil", "round", "to_integer", "intdiv", "width_bucket"))
 _GRAINS = ("second", "minute", "hour", "day", "month", "quarter", "year")
 _PARTS = {**{unit: unit for unit in _GRAINS}, **dict.fromkeys(("week", "dow", "isodow", "doy"), "day")}
-_STEPS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
-_MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _SAMPLES = 8
 """Places that are tried for each whole value of a step function."""
 _EXACT = 2**52
@@ -266,24 +263,15 @@ def _starts(uses: Uses, low: Any, high: Any) -> Iterator[Any]:
         while start <= high:
             yield max(start, low)
             start += timedelta(seconds=seconds)
-    units = [unit for unit in uses.grains if unit != "second" or uses.column.facts.type is Type.TIMESTAMP]
-    if not units:
+    if not uses.grains:
         return
-    unit = min(units, key=_GRAINS.index)
-    if uses.column.facts.type is Type.DATE and unit in ("hour", "minute", "second"):
+    unit, type_ = min(uses.grains, key=_GRAINS.index), uses.column.facts.type
+    if type_ is Type.DATE and unit in ("hour", "minute", "second"):
         unit = "day"
-    months, step = _MONTHS.get(unit), _STEPS.get(unit, timedelta(seconds=1))
-    if (high - low) / (step if months is None else timedelta(days=28 * months)) > MOST_VALUES:
+    begun = starts(Facts(type_, low, high), unit)
+    if begun is None:
         raise _Unknown
-    start = truncated(unit, low)
-    if isinstance(low, date) and not isinstance(low, datetime) and isinstance(start, datetime):
-        start = start.date()
-    while start <= high:
-        yield max(start, low)
-        try:
-            start = start + step if months is None else moved_by_months(start, months)
-        except (OverflowError, ValueError):
-            return
+    yield from (max(start, low) for start in begun)
 
 
 def _representatives(step: Expr, column: Column, low: Any, high: Any) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.key_candidates import MOST_VALUES, Uses, cells, domain
+from dpsql.functions.key_candidates import Uses, cells, domain
 from dpsql.functions.key_questions import (
     EVALUATED,
     MOST_ASKED,
@@ -38,7 +38,7 @@ from dpsql.functions.key_questions import (
     reads_result,
     rewritten,
 )
-from dpsql.functions.public_domains import Values, domain_of, labelled_column
+from dpsql.functions.public_domains import MOST_VALUES, Values, domain_of, labelled_column
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.origins import Branch, UnknownOrigin, UnmatchedRows, branches
 from dpsql.plan.plan import Call, Column, Expr, Literal, Numbers, Relation, columns_read, literal, names_read

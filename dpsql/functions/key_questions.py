@@ -15,6 +15,7 @@ from math import prod
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.public_domains import calls
 from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, literal, names_read
@@ -74,7 +75,7 @@ class ValueQuestion:
     @property
     def work(self) -> int:
         """Return the number of calls in all combinations."""
-        return self.size * sum(1 + _calls(part) for part in (*self.keys, *self.conditions))
+        return self.size * sum(1 + calls(part) for part in (*self.keys, *self.conditions))
 
 
 Rows = tuple[tuple[Any, ...], ...]
@@ -137,10 +138,6 @@ def _evaluated(question: ValueQuestion) -> Rows:
         if all(evaluate(condition, row) is True for condition in question.conditions):
             combinations[tuple(evaluate(key, row) for key in question.keys)] = None
     return tuple(combinations)
-
-
-def _calls(expression: Expr) -> int:
-    return 1 + sum(map(_calls, expression.arguments)) if isinstance(expression, Call) else 0
 
 
 # --- parts of expressions ---------------------------------------------------------------------------------------------

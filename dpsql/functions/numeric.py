@@ -20,6 +20,7 @@ from dpsql.functions.signatures import (
     Function,
     Infer,
     WrongArguments,
+    always,
     any_nullable,
     call,
     common_type,
@@ -156,10 +157,9 @@ def _abs(arguments: tuple[Expr, ...]) -> Facts:
     return in_decimals(facts, [arguments[0].facts])
 
 
-@function("sign", meaning=lambda x: (x > 0) - (x < 0), nodes=("Sign",), coarse=True)
-def _sign(arguments: tuple[Expr, ...]) -> Facts:
-    want(arguments, NUMERIC)
-    return Facts(Type.INTEGER, Fraction(-1), Fraction(1), nullable=any_nullable(arguments))
+function("sign", meaning=lambda x: (x > 0) - (x < 0), nodes=("Sign",), coarse=True)(
+    always(Facts(Type.INTEGER, Fraction(-1), Fraction(1), nullable=False), NUMERIC)
+)
 
 
 def _whole(whole: Callable[[Fraction], int]) -> Infer:
@@ -331,10 +331,7 @@ def _and(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
 
 
-@function("not", meaning=operator.not_)
-def _not(arguments: tuple[Expr, ...]) -> Facts:
-    want(arguments, Type.BOOLEAN)
-    return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
+function("not", meaning=operator.not_)(always(Facts(Type.BOOLEAN, nullable=False), Type.BOOLEAN))
 
 
 @function("is_null")
@@ -512,33 +509,21 @@ def _within_one(function: Callable[[float], float]) -> Callable[[float], float |
     return lambda x: function(float(x)) if -1 <= x <= 1 else None
 
 
-def _between(low: Fraction | int | None, high: Fraction | int | None) -> Callable[[tuple[Expr, ...]], Facts]:
-    """Return the rule of a function of one real whose values lie in [low, high] for all arguments."""
-
-    def infer(arguments: tuple[Expr, ...]) -> Facts:
-        want(arguments, NUMERIC)
-        return Facts(Type.REAL, None if low is None else Fraction(low), None if high is None else Fraction(high))
-
-    return infer
-
-
-function("sin", meaning=_of_finite(math.sin), nodes=("Sin",), repeated=2, cost=100)(_between(-1, 1))
-function("cos", meaning=_of_finite(math.cos), nodes=("Cos",), repeated=2, cost=100)(_between(-1, 1))
-function("tan", meaning=_of_finite(math.tan), nodes=("Tan",), repeated=2, cost=100)(_between(None, None))
-function("asin", meaning=_within_one(math.asin), nodes=("Asin",), repeated=2, cost=100)(
-    _between(-_HALF_TURN / 2, _HALF_TURN / 2)
-)
-function("acos", meaning=_within_one(math.acos), nodes=("Acos",), repeated=2, cost=100)(_between(0, _HALF_TURN))
+_ONE, _QUARTER = Fraction(1), _HALF_TURN / 2
+for _name, _meaning, _low, _high in (
+    ("sin", _of_finite(math.sin), -_ONE, _ONE), ("cos", _of_finite(math.cos), -_ONE, _ONE),
+    ("tan", _of_finite(math.tan), None, None),
+    ("asin", _within_one(math.asin), -_QUARTER, _QUARTER), ("acos", _within_one(math.acos), Fraction(0), _HALF_TURN),
+):  # fmt: skip
+    function(_name, meaning=_meaning, nodes=(_name.capitalize(),), repeated=2, cost=100)(
+        always(Facts(Type.REAL, _low, _high), NUMERIC)
+    )
 function("atan", meaning=lambda x: math.atan(float(x)), nodes=("Atan",), cost=100)(
-    _between(-_HALF_TURN / 2, _HALF_TURN / 2)
+    always(Facts(Type.REAL, -_QUARTER, _QUARTER), NUMERIC)
 )
-
-
-@function("atan2", meaning=lambda y, x: math.atan2(float(y), float(x)), nodes=("Atan2",), cost=150)
-def _atan2(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of atan2(y, x), the angle of the point (x, y)."""
-    want(arguments, NUMERIC, NUMERIC)
-    return Facts(Type.REAL, -_HALF_TURN, _HALF_TURN)
+function("atan2", meaning=lambda y, x: math.atan2(float(y), float(x)), nodes=("Atan2",), cost=150)(
+    always(Facts(Type.REAL, -_HALF_TURN, _HALF_TURN), NUMERIC, NUMERIC)
+)
 
 
 def _scaled(factor: Fraction) -> Callable[[tuple[Expr, ...]], Facts]:

@@ -142,7 +142,7 @@ def _of_function(expression: Call) -> Values | None:
     if expression.function in ("case", "coalesce"):
         return _one_of(expression)
     if expression.function == "date_trunc" and isinstance(unit := expression.arguments[0], Literal):
-        return _starts(facts, unit.value)
+        return starts(facts, unit.value)
     if expression.function in ("time_bucket", "last_day", "strftime"):
         return _of_moments(expression)
     if expression.function in ("floor", "ceil") and facts.type is Type.REAL and facts.bounded:
@@ -186,7 +186,7 @@ def _image(expression: Call) -> Values | None:
 def _evaluated(expression: Call, names: tuple[str, ...], domains: list[Values | None]) -> Values | None:
     """Return the values of `expression` over all combinations; None if a domain is unknown or there are too many combinations."""
     finite = [domain for domain in domains if domain is not None]
-    if len(finite) < len(domains) or math.prod(map(len, finite)) * _calls(expression) > MOST_STEPS:
+    if len(finite) < len(domains) or math.prod(map(len, finite)) * calls(expression) > MOST_STEPS:
         return None
     rows: Iterable[Mapping[str, Any]] = (dict(zip(names, values, strict=True)) for values in product(*finite))
     return tuple(dict.fromkeys(evaluate(expression, row) for row in rows))
@@ -205,7 +205,7 @@ def _one_of(expression: Call) -> Values | None:
     return tuple(value for value in results_of_call if value is not None)
 
 
-def _starts(facts: Facts, unit: str) -> Values | None:
+def starts(facts: Facts, unit: str) -> Values | None:
     """Return the starts of a unit of time between two bounds, in order; None without bounds or if there are too many."""
     if not facts.bounded:
         return None
@@ -230,7 +230,7 @@ def _of_moments(expression: Call) -> Values | None:
         return _buckets(expression)
     form = expression.arguments[1] if expression.function == "strftime" else None
     unit = (unit_of(form.value) or "second") if isinstance(form, Literal) else "month"
-    inner = inner or _starts(facts, unit if facts.type is Type.TIMESTAMP or unit in _DAYS_UP else "day")
+    inner = inner or starts(facts, unit if facts.type is Type.TIMESTAMP or unit in _DAYS_UP else "day")
     if inner is None or len(inner) > MOST_STEPS:
         return None
     shape = Call(expression.function, (Column("x", Facts(facts.type)), *expression.arguments[1:]), expression.facts)
@@ -256,8 +256,9 @@ def _over_arguments(expression: Call) -> Values | None:
     return _evaluated(shape, names, domains)
 
 
-def _calls(expression: Expr) -> int:
-    return 1 + sum(map(_calls, expression.arguments)) if isinstance(expression, Call) else 0
+def calls(expression: Expr) -> int:
+    """Return the number of calls in an expression, each of which is evaluated for each row."""
+    return 1 + sum(map(calls, expression.arguments)) if isinstance(expression, Call) else 0
 
 
 # --- the values that an expression can take, if policy and text leave few ---------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.plan.intervals import Facts, Interval, Type
@@ -74,6 +74,17 @@ def want(arguments: tuple[Expr, ...], *expected: tuple[Type, ...] | Type) -> Non
         if argument.facts.type not in (*allowed, Type.NULL):
             names = " or ".join(type_.value for type_ in allowed)
             raise WrongArguments(f"argument {position} must be {names}, not {argument.facts.type.value}")
+
+
+def always(result: Facts, *expected: tuple[Type, ...] | Type) -> Infer:
+    """Return the rule of a function of arguments of these types whose values have the facts `result` whatever the arguments
+    are. It is NULL where an argument is, if not elsewhere."""
+
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        want(arguments, *expected)
+        return replace(result, nullable=result.nullable or any_nullable(arguments))
+
+    return infer
 
 
 def interval_of(argument: Expr) -> Interval:

@@ -11,7 +11,16 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsql.functions.signatures import WrongArguments, any_nullable, function, literal_int, literal_text, want
+from dpsql.functions.signatures import (
+    Infer,
+    WrongArguments,
+    always,
+    any_nullable,
+    function,
+    literal_int,
+    literal_text,
+    want,
+)
 from dpsql.functions.values import (
     MOST_TEXT,
     left_trim,
@@ -36,29 +45,25 @@ MOST_PATTERN = 200
 _INSIDE_CHARACTERS = re.compile(r"(?:[^\\]|\\[^BCQ])*\\[BCQ]", re.DOTALL)
 
 
-class WrongPattern(Exception):
-    """A pattern or a replacement is not supported; the message says why."""
-
-
 def checked(pattern: str) -> str:
-    """Return the pattern. Raises WrongPattern if it is not supported."""
+    """Return the pattern. Raises WrongArguments if it is not supported."""
     if len(pattern) > MOST_PATTERN:
-        raise WrongPattern(f"takes a pattern of at most {MOST_PATTERN} characters")
+        raise WrongArguments(f"takes a pattern of at most {MOST_PATTERN} characters")
     if _INSIDE_CHARACTERS.match(pattern):
-        raise WrongPattern(r"takes no \B, \C or \Q in its pattern")
+        raise WrongArguments(r"takes no \B, \C or \Q in its pattern")
     try:
         matches("", pattern)
     except pa.ArrowInvalid:
-        raise WrongPattern("takes a regular expression as RE2 reads it") from None
+        raise WrongArguments("takes a regular expression as RE2 reads it") from None
     return pattern
 
 
 def checked_replacement(pattern: str, replacement: str) -> None:
-    """Raise WrongPattern if a replacement names a group that the pattern does not have."""
+    """Raise WrongArguments if a replacement names a group that the pattern does not have."""
     try:
         replaced("", pattern, replacement, everywhere=False)
     except pa.ArrowInvalid:
-        raise WrongPattern(
+        raise WrongArguments(
             r"takes a replacement with \0 to \9 for groups that are there, and \\ for \ itself"
         ) from None
 
@@ -94,11 +99,7 @@ function("like", meaning=like, reads_text=True)(_like)
 function("ilike", meaning=lambda x, p: like(lower(x), lower(p)), reads_text=True)(_like)
 
 
-def _text_test(arguments: tuple[Expr, ...]) -> Facts:
-    want(arguments, Type.TEXT, Type.TEXT)
-    return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
-
-
+_text_test = always(Facts(Type.BOOLEAN, nullable=False), Type.TEXT, Type.TEXT)
 function(
     "starts_with",
     meaning=str.startswith,
@@ -124,11 +125,7 @@ def _trimmed(
     return of_blanks(text) if removed is None else of_characters(text, removed)
 
 
-def _text_map(arguments: tuple[Expr, ...]) -> Facts:
-    want(arguments, Type.TEXT)
-    return Facts(Type.TEXT, nullable=any_nullable(arguments))
-
-
+_text_map = always(Facts(Type.TEXT, nullable=False), Type.TEXT)
 function("lower", meaning=lower, nodes=("Lower",), per_byte=30, reads_text=True)(_text_map)
 function("upper", meaning=upper, nodes=("Upper",), per_byte=30, reads_text=True)(_text_map)
 
@@ -206,12 +203,24 @@ def _replace(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("length", meaning=len, nodes=("Length",), per_byte=5, reads_text=True, coarse=True)
-def _length(arguments: tuple[Expr, ...]) -> Facts:
-    want(arguments, Type.TEXT)
-    values = arguments[0].facts.values
-    upper = None if values is None else Fraction(max((len(v) for v in values if v is not None), default=0))
-    return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
+def _measured(length: Callable[[str], int]) -> Infer:
+    def infer(arguments: tuple[Expr, ...]) -> Facts:
+        want(arguments, Type.TEXT)
+        values = arguments[0].facts.values
+        upper = None if values is None else Fraction(max((length(v) for v in values if v is not None), default=0))
+        return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
+
+    return infer
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
+function("length", meaning=len, nodes=("Length",), per_byte=5, reads_text=True, coarse=True)(_measured(len))
+function("strlen", meaning=_bytes, spellings=("strlen",), repeated=2, per_byte=5, reads_text=True, coarse=True)(
+    _measured(_bytes)
+)
 
 
 @function("regexp_matches", meaning=matches, reads_text=True)
@@ -235,10 +244,7 @@ def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
     pattern, replacement = _pattern(arguments[1]), literal_text(arguments[2], "replacement")
     if len(replacement) > MOST_SHORT:
         raise WrongArguments(f"takes a replacement of at most {MOST_SHORT} characters")
-    try:
-        checked_replacement(pattern, replacement)
-    except WrongPattern as wrong:
-        raise WrongArguments(str(wrong)) from None
+    checked_replacement(pattern, replacement)
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
@@ -252,29 +258,9 @@ def _split_part(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function(
-    "strlen",
-    meaning=lambda x: len(x.encode()),
-    spellings=("strlen",),
-    repeated=2,
-    per_byte=5,
-    reads_text=True,
-    coarse=True,
+function("strpos", meaning=lambda x, y: x.find(y) + 1, reads_text=True, coarse=True)(
+    always(Facts(Type.INTEGER, Fraction(0), nullable=False), Type.TEXT, Type.TEXT)
 )
-def _strlen(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of strlen(t): the number of bytes of t in UTF-8."""
-    want(arguments, Type.TEXT)
-    values = arguments[0].facts.values
-    sizes = None if values is None else [len(value.encode()) for value in values if value is not None]
-    upper = None if sizes is None else Fraction(max(sizes, default=0))
-    return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
-
-
-@function("strpos", meaning=lambda x, y: x.find(y) + 1, reads_text=True, coarse=True)
-def _strpos(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of strpos(t, u): the position of the first u in t, in characters from 1; 0 if there is none."""
-    want(arguments, Type.TEXT, Type.TEXT)
-    return Facts(Type.INTEGER, Fraction(0), nullable=any_nullable(arguments))
 
 
 @function("concat_ws", per_byte=5, reads_text=True)
@@ -289,7 +275,4 @@ def _concat_ws(arguments: tuple[Expr, ...]) -> Facts:
 
 
 def _pattern(argument: Expr) -> str:
-    try:
-        return checked(literal_text(argument, "pattern"))
-    except WrongPattern as wrong:
-        raise WrongArguments(str(wrong)) from None
+    return checked(literal_text(argument, "pattern"))

@@ -257,9 +257,34 @@ class Gate:
         return None if drawn is None else drawn.reshape(vectors, cells)
 
 
+class NoisyNumbers:
+    """The size of the errors of numbers, from the law of their noise: they differ from the exact ones by integer noise times
+    `noise_unit`, rounded to an integer when `whole`."""
+
+    noise: Noise
+    noise_unit: float
+    whole: bool
+
+    def half_width(self, confidence: float) -> float:
+        """Return h with P(|value - exact value| <= h) >= confidence, in the units of `values`; row-grid rounding not included."""
+        width = self.noise.half_width(confidence) * 2.0**-self.noise.shift * self.noise_unit
+        return float(floor(width + 0.5)) if self.whole else width
+
+    def standard_deviation(self) -> float:
+        """Return the standard deviation of the error, in the units of `values`."""
+        return self.noise.standard_deviation() * 2.0**-self.noise.shift * self.noise_unit
+
+
+class ReleasedTerm(NoisyNumbers):
+    """One released term, with one number per group."""
+
+    name: str
+    values: NDArray[Any]
+
+
 @dataclass(frozen=True, eq=False)
-class NoisyTerm:
-    """One released basis term. `values`: numpy float64, or int64 when `whole`; `noise_unit`: one step of the noise grid."""
+class NoisyTerm(ReleasedTerm):
+    """One released basis term. `values`: numpy float64, or int64 when `whole`; `noise_unit`: 2 ** (noise.shift - grid)."""
 
     name: str
     values: NDArray[Any]
@@ -268,18 +293,9 @@ class NoisyTerm:
     grid: int
     whole: bool
 
-    def half_width(self, confidence: float) -> float:
-        """Return h with P(|value - exact value| <= h) >= confidence, in the units of `values`; row-grid rounding not included."""
-        width = self.noise.half_width(confidence) * 2.0**-self.grid
-        return float(floor(width + 0.5)) if self.whole else width
-
-    def standard_deviation(self) -> float:
-        """Return the standard deviation of the noise, in the units of `values`."""
-        return self.noise.standard_deviation() * 2.0**-self.grid
-
 
 @dataclass(frozen=True, eq=False)
-class ChosenNumber:
+class ChosenNumber(ReleasedTerm):
     """One released number per group of a measurement that is not a sum: int64, chosen randomly near the exact number.
 
     No noise was added, so its error has no known law: `half_width` is infinite, and replicates leave the number unchanged.

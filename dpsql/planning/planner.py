@@ -38,7 +38,7 @@ from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.local_sensitivity import requested
 from dpsql.pricing.options import Options
 from dpsql.pricing.plan_check import check_plan
-from dpsql.pricing.pricing import Price, PricedBlock, price
+from dpsql.pricing.pricing import ARROW, Price, PricedBlock, price
 from dpsql.pricing.running_totals import RunningTable, is_better, lengths, levels, mean_variances, running_error
 from dpsql.pricing.sample_values import MeanRequest
 from dpsql.pricing.workloads import ADDING_UP, Objective, variance
@@ -113,10 +113,6 @@ def _measures(column: PolicyColumn, policy: Policy) -> dict[str, str]:
 MOST_ANSWERS = 256
 MOST_WEIGHT = 5_000_000
 """Largest number of combinations of candidates in all questions whose answers are kept."""
-_ARROW = {
-    Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
-    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"),
-}  # fmt: skip
 SHARED = frozenset((
     "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "is_null", "is_true", "is_false", "case",
     "coalesce", "nullif", "least", "greatest", "add", "sub", "mul", "neg", "abs", "sign", "intdiv", "mod", "floor", "clamp",
@@ -161,7 +157,7 @@ class AskedValues:
 def _table(table: Candidates, types: dict[str, Type]) -> pa.Table:
     columns = list(zip(*table.rows, strict=True)) if table.rows else [()] * len(table.names)
     arrays = [
-        pa.array(values, _ARROW[types[name]]) if name in types else pa.nulls(len(values))
+        pa.array(values, ARROW[types[name]]) if name in types else pa.nulls(len(values))
         for name, values in zip(table.names, columns, strict=True)
     ]
     return pa.table(arrays, list(table.names))
@@ -643,14 +639,11 @@ _BIGQUERY = {
 
 def _with_domains(table: Table, domains: Mapping[str, tuple[Any, ...]]) -> Table:
     columns = {
-        name: _with_domain(column, domains[name]) if column.domain is None and name in domains else column
+        name: replace(column, domain=tuple(v for v in values if v is not None), nullable=None in values)
         for name, column in table.columns.items()
+        if column.domain is None and (values := domains.get(name)) is not None
     }
-    return replace(table, columns=columns)
-
-
-def _with_domain(column: PolicyColumn, values: tuple[Any, ...]) -> PolicyColumn:
-    return replace(column, domain=tuple(v for v in values if v is not None), nullable=None in values)
+    return replace(table, columns={**table.columns, **columns})
 
 
 def read_tables(planned: Planned, blocks: Sequence[int] | None = None) -> tuple[str, ...]:

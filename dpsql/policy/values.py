@@ -83,51 +83,44 @@ def delta(raw: object) -> Fraction:
     return value
 
 
-def confidence(raw: object) -> Fraction:
-    """Return the confidence of error bars, within [1/2, 1 - 1e-6]."""
-    value = _number(raw, "a confidence such as 0.95")
-    if not Fraction(1, 2) <= value <= 1 - Fraction(1, 10**6):
-        raise ValueError("confidence must lie between 0.5 and 0.999999")
-    return value
+def _within(
+    expected: str, low: Fraction | int, high: Fraction | int, sentence: str, *, whole: bool = False, above: bool = False
+) -> Callable[[object], Any]:
+    """Return the reader of a number from `low` to `high` (`above`: not `low` itself), as an integer if it must be `whole`.
+    `expected`: what the owner reads in place of something else, `sentence`: of other numbers."""
+
+    def read(raw: object) -> Fraction | int:
+        value = _number(raw, expected)
+        if not low <= value <= high or (above and value == low) or (whole and value.denominator != 1):
+            raise ValueError(sentence)
+        return value.numerator if whole else value
+
+    return read
 
 
-def count(raw: object) -> int:
-    """Return a whole number within [1, 10^9]."""
-    value = _number(raw, "a whole number of at least 1")
-    if value.denominator != 1 or not 1 <= value <= MOST_COUNT:
-        raise ValueError(f"a whole number between 1 and {MOST_COUNT} is expected here")
-    return value.numerator
-
-
-def scale(raw: object) -> int:
-    """Return a number of digits after the point, within [0, 12]."""
-    value = _number(raw, "a number of digits")
-    if value.denominator != 1 or not 0 <= value <= MOST_SCALE:
-        raise ValueError(f"a whole number between 0 and {MOST_SCALE} is expected here, of digits after the point")
-    return value.numerator
-
-
-def amount(raw: object) -> Fraction:
-    """Return a number greater than 0, at most 10^18."""
-    value = _number(raw, "a number greater than 0")
-    if not 0 < value <= MOST_AMOUNT:
-        raise ValueError("a number greater than 0 and at most 1e18 is expected here")
-    return value
+confidence = _within(
+    "a confidence such as 0.95", Fraction(1, 2), 1 - Fraction(1, 10**6), "confidence must lie between 0.5 and 0.999999"
+)
+count = _within(
+    "a whole number of at least 1",
+    1,
+    MOST_COUNT,
+    f"a whole number between 1 and {MOST_COUNT} is expected here",
+    whole=True,
+)
+_DIGITS = f"a whole number between 0 and {MOST_SCALE} is expected here, of digits after the point"
+scale = _within("a number of digits", 0, MOST_SCALE, _DIGITS, whole=True)
+_AMOUNT = "a number greater than 0 and at most 1e18 is expected here"
+amount = _within("a number greater than 0", 0, MOST_AMOUNT, _AMOUNT, above=True)
+_DELAY = "a time of response is from 0.01 to 3600 seconds"
+delay = _within("a number of seconds", Fraction(1, 100), 3600, _DELAY)
 
 
 def seconds(raw: object) -> int:
     """Return a timeout within [1, 86400] seconds."""
-    value = count(raw)
+    value: int = count(raw)
     if value > 86400:
         raise ValueError("a timeout is at most 86400 seconds")
-    return value
-
-
-def delay(raw: object) -> Fraction:
-    """Return a response time within [0.01, 3600] seconds, as an exact fraction."""
-    value = _number(_text(raw, "a number of seconds"), "a number of seconds")
-    if not Fraction(1, 100) <= value <= 3600:
-        raise ValueError("a time of response is from 0.01 to 3600 seconds")
     return value
 
 
@@ -182,10 +175,6 @@ def names(raw: object) -> tuple[str, ...]:
 def further_names(raw: object) -> tuple[str, ...]:
     """Return one column name or a list of them, which may be empty."""
     return () if raw == [] else names(raw)
-
-
-def table_names(raw: object) -> tuple[str, ...]:
-    return _each_once(raw, "table")
 
 
 def time_zone(raw: object) -> str:
@@ -436,7 +425,7 @@ REFERENCE = _text_kind(reference, rf"{NAME_PATTERN}\.{NAME_PATTERN}")
 NAMES = Plain(names, _NAME_OR_LIST)
 FURTHER_NAMES = Plain(further_names, {"anyOf": [{"type": "string"}, {**_NAME_LIST, "minItems": 0}]})
 TIME_ZONE = Plain(time_zone, {"type": "string"})
-TABLE_NAMES = Plain(table_names, _NAME_OR_LIST)
+TABLE_NAMES = Plain(partial(_each_once, kind="table"), _NAME_OR_LIST)
 NAME_SETS = Plain(name_sets, {"type": "array", "items": _NAME_OR_LIST, "minItems": 1})
 NAME_SET = _text_kind(name_set, rf"{NAME_PATTERN}( *, *{NAME_PATTERN})*")
 DELIMITER = Plain(delimiter, {"type": "string", "maxLength": 1})

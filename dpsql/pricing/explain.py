@@ -186,9 +186,6 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {further} more" if further > 0 else "")
 
 
-# --- What a question would measure, with what noise and error, at what price ---
-
-
 class Figures(Enum):
     """What the sensitivities, scale and error of a planned output are measured in.
 

@@ -197,9 +197,6 @@ def whole_rows(steps: int, grid: int) -> int:
     return -(-steps >> grid)
 
 
-# --- mechanisms and price of bounded blocks: a function of SQL, policy and options only --------------------------------
-
-
 @dataclass(frozen=True)
 class PricedBlock:
     """A bounded block with its mechanisms; `loss` is charged to the accountant."""
@@ -376,16 +373,16 @@ def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
     return list(by_vector.values())
 
 
-_ARROW = {
+ARROW: dict[Type, pa.DataType] = {
     Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
-    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"),
+    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"), Type.NULL: pa.null(),
 }  # fmt: skip
 
 
 def key_array(key: Key) -> Any:
     """Return the values of a public key as an array in the type of its expression (NULL alone, or no value at all, implies no
     type)."""
-    return pa.array(list(key.values or ()), _ARROW[key.expression.facts.type])
+    return pa.array(list(key.values or ()), ARROW[key.expression.facts.type])
 
 
 def _check_grid(block: BoundedBlock, policy: Policy) -> None:

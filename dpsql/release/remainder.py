@@ -14,19 +14,19 @@ independent of each other, so their replicates are drawn for measured cells and 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property, lru_cache
 from math import frexp, sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from dpsql.noise.perturb import ReleasedTerm
 from dpsql.plan.formulas import (
     Formula,
     MeasureFormula,
@@ -39,6 +39,7 @@ from dpsql.plan.formulas import (
     whole,
 )
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
+from dpsql.pricing.pricing import ARROW
 from dpsql.pricing.workloads import Marginals, Workload, laws_after, rounding
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SeriesNoise, TermNoise
 from dpsql.privacy.mechanisms.registry import can_be_weighted
@@ -50,61 +51,12 @@ DIALECT = "duckdb"
 ROW = "dp#row"
 """Hidden column: the number of a group in its block (0..); "#" distinguishes it from generated names like k0."""
 
-ARROW: dict[Type, pa.DataType] = {
-    Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
-    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"), Type.NULL: pa.null(),
-}  # fmt: skip
-
-
 EXAMPLES: dict[Type, tuple[Any, ...]] = {
     Type.INTEGER: (0, 1), Type.REAL: (0.0, 1.0), Type.TEXT: ("no number", "no day"), Type.BOOLEAN: (False, True),
     Type.DATE: (date(2000, 1, 1), date(2000, 1, 2)), Type.TIMESTAMP: (datetime(2000, 1, 1), datetime(2000, 1, 2)),
     Type.NULL: (None, None),
 }  # fmt: skip
 """Two values of each type, for rows whose values do not matter; the texts are neither numbers nor days."""
-
-
-class ReleasedTerm(Protocol):
-    """One noisy basis term, with one number per group (see `perturb.NoisyTerm`).
-
-    `values` differ from the exact numbers by integer noise times `noise_unit`, rounded to an integer when `whole`.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def values(self) -> npt.NDArray[Any]: ...
-
-    @property
-    def noise(self) -> Noise: ...
-
-    @property
-    def noise_unit(self) -> float: ...
-
-    @property
-    def whole(self) -> bool: ...
-
-    def half_width(self, confidence: float) -> float: ...
-
-    def standard_deviation(self) -> float: ...
-
-
-class NoisyNumbers:
-    """The size of the errors of a term, from its law."""
-
-    noise: Noise
-    noise_unit: float
-    whole: bool
-
-    def half_width(self, confidence: float) -> float:
-        """Return h with P(|value - exact value| <= h) >= confidence, in the units of the values."""
-        width = self.noise.half_width(confidence) * 2.0**-self.noise.shift * self.noise_unit
-        return float(math.floor(width + 0.5)) if self.whole else width
-
-    def standard_deviation(self) -> float:
-        """Return the standard deviation of the error, in the units of the values."""
-        return self.noise.standard_deviation() * 2.0**-self.noise.shift * self.noise_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +158,7 @@ def _from_zero(value: Formula) -> Formula:
 
 
 @dataclass(frozen=True, eq=False)
-class StandIn(NoisyNumbers):
+class StandIn(ReleasedTerm):
     """A term that was not measured, with made-up values and the noise that it would have; a chosen number has none."""
 
     name: str
@@ -362,7 +314,7 @@ def _rounding_step(measured: Sequence[Floats]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class ConsistentTerm(NoisyNumbers):
+class ConsistentTerm(ReleasedTerm):
     """One term of a tile after least squares. `tile`: the number of the tile in `joint`. Counts are whole numbers if tiles are
     nested; otherwise they are real numbers, which a formula rounds."""
 
@@ -456,7 +408,7 @@ MOST_WEIGHTS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class PooledTerm(NoisyNumbers):
+class PooledTerm(ReleasedTerm):
     """One sum of cells of a released vector for each group. `law`: of the vector, with noise steps of size `unit`; `group`: for
     each cell the number of its group, or -1 if it is in none.
 

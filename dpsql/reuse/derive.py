@@ -34,7 +34,7 @@ import pyarrow.compute as pc
 from dpsql.aggregates.moments import can_be_missing, presence
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.group_layout import among
-from dpsql.noise.perturb import ChosenNumber, NoisyTerm
+from dpsql.noise.perturb import ChosenNumber
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import RankHistogram
@@ -44,7 +44,7 @@ from dpsql.pricing.pricing import PricedBlock, key_array
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.registry import is_shared
-from dpsql.release.remainder import ReleasedBlock
+from dpsql.release.remainder import ReleasedBlock, StandIn
 from dpsql.reuse.disjoint_sums import (
     CountedNumber,
     DisjointSums,
@@ -268,9 +268,6 @@ def _place(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-# --- Answers to blocks computed from a stored release: post-processing, so they cost nothing ---
-
-
 MOST_TESTED = 100_000
 """The most combinations of key values for which a condition or a computed key is evaluated."""
 _ROUNDING = 1e-9
@@ -321,7 +318,7 @@ def at_least_as_accurate(priced: PricedBlock, derived: Derived, confidence: floa
 def fresh_errors(priced: PricedBlock, confidence: float) -> dict[str, tuple[float, float]]:
     """Return half width and standard deviation of each term of a fresh measurement of `priced`, in units of the answer."""
     nothing = np.empty(0)
-    terms = [NoisyTerm(t.name, nothing, 1.0, t.noise, t.grid, t.whole) for t in priced.noise.terms]
+    terms = [StandIn.of_law(term, nothing) for term in priced.noise.terms]
     return {term.name: (term.half_width(confidence), term.standard_deviation()) for term in terms}
 
 

@@ -235,7 +235,9 @@ class RankedCounts:
         noise = summed(self.term.noise, self.summands, self.term.whole)
         if noise is None:
             raise Impossible
-        total = NoisyTerm("", np.empty(0), 1.0, noise, self.term.grid, self.term.whole)
+        total = NoisyTerm(
+            "", np.empty(0), 2.0 ** (noise.shift - self.term.grid), noise, self.term.grid, self.term.whole
+        )
         from_either_side = total.half_width(1 - beta / 4)
         if quantile in (0, 1):
             return from_either_side

@@ -104,7 +104,6 @@ def _forget_all() -> None:
 
 os.register_at_fork(after_in_child=_forget_all)
 
-
 _Result = TypeVar("_Result")
 
 

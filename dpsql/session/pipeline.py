@@ -32,12 +32,12 @@ from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss, planned_outputs, reading
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options, Unknown
-from dpsql.pricing.pricing import PricedBlock, is_charged
+from dpsql.pricing.pricing import ARROW, PricedBlock, is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import TermNoise
 from dpsql.release import release
 from dpsql.release.release import OutputColumn, Presentation, Receipt, Release, make_release
-from dpsql.release.remainder import ARROW, DIALECT, EXAMPLES, ReleasedBlock, Remainder, consistent_blocks, unanswered
+from dpsql.release.remainder import DIALECT, EXAMPLES, ReleasedBlock, Remainder, consistent_blocks, unanswered
 from dpsql.release.sandbox import CONVERSION, LITERAL_CONVERSION, Sandbox
 from dpsql.release.shape import MeasureFacts, RankError, RowLimit
 from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, shown_term_errors

@@ -34,8 +34,9 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Literal, ReleasedRows, ReleasedValue, Result, Scan, TotalCut, filled
 from dpsql.planning.planner import Planned, release_key
 from dpsql.policy import Policy
+from dpsql.pricing.pricing import ARROW
 from dpsql.release.error_bars import answer
-from dpsql.release.remainder import ARROW, ReleasedBlock, Remainder
+from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import PaidBlock
 

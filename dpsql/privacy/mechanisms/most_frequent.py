@@ -179,9 +179,6 @@ class EndRowsPlan(_ChoicePlan):
     word = END_ROWS
 
 
-# --- The exponential mechanism over the values of a list (McSherry and Talwar 2007), for the most frequent value ---
-
-
 MOST_FREQUENT = "most frequent value"
 """The name of this kind of measurement (`dpsql.plan.measurements`)."""
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.noise.perturb import ReleasedTerm
 from dpsql.privacy.mechanisms.registry import series_law
 from dpsql.release.error_bars import rowwise
 from dpsql.release.error_bars.column_facts import ColumnFacts, Level, RelationFacts, column_facts
@@ -26,7 +27,7 @@ from dpsql.release.error_bars.replicates import (
     surely_and_maybe,
 )
 from dpsql.release.error_bars.rowwise import Branches, Direct, Traced, interval_function, interval_name
-from dpsql.release.remainder import ROW, PooledTerm, ReleasedBlock, ReleasedTerm, Remainder, runnable
+from dpsql.release.remainder import ROW, PooledTerm, ReleasedBlock, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.lexer import place
 from dpsql.storage.memory import RecentValues

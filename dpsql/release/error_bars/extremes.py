@@ -26,12 +26,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from dpsql.noise.perturb import ReleasedTerm
 from dpsql.plan.formulas import terms_of
 from dpsql.release.error_bars.intervals import Measures
 from dpsql.release.error_bars.laws import Floats, known_law, tabled
 from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.formulas import clamped, linear
-from dpsql.release.remainder import ConsistentTerm, PooledTerm, ReleasedBlock, ReleasedTerm, Remainder, runnable
+from dpsql.release.remainder import ConsistentTerm, PooledTerm, ReleasedBlock, Remainder, runnable
 from dpsql.release.sandbox import Scratch
 
 _AFTER_GROUPS = ("having", "qualify", "order", "limit", "offset", "distinct")

@@ -40,6 +40,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from dpsql.noise.perturb import ReleasedTerm
 from dpsql.plan.formulas import Formula, NoisyValue, terms_of
 from dpsql.plan.intervals import Type
 from dpsql.release.error_bars.fieller import Recognised, inverse_ends, quotient_ends, recognise, recognised
@@ -53,7 +54,7 @@ from dpsql.release.error_bars.laws import (
     values_given_shown,
 )
 from dpsql.release.formulas import EVERYTHING, Extent, clamped, extent, interval, numbers, read, typed
-from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
+from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, identifier
 from dpsql.release.sandbox import Scratch, floats, numeric
 
 _MOST_CELLS = 2_000_000

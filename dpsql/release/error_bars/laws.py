@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpsql.noise.perturb import NoisyNumbers, ReleasedTerm
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered, vector_law
 from dpsql.release.formulas import Linear, Part
-from dpsql.release.remainder import ConsistentTerm, NoisyNumbers, PooledTerm, ReleasedTerm, measured_again
+from dpsql.release.remainder import ConsistentTerm, PooledTerm, measured_again
 
 Floats = npt.NDArray[np.float64]
 _LEAST_SHOWN = 1.0
@@ -58,7 +59,7 @@ class TermLaw(NoisyNumbers):
     whole: bool
 
 
-def deviates(term: ReleasedTerm | TermLaw, uniform: Floats) -> Floats:
+def deviates(term: NoisyNumbers, uniform: Floats) -> Floats:
     """Return noise of `term` at the probabilities `uniform`, in units of its values. Raises InternalError unless `known_law`."""
     noise = registered(term.noise).quantiles(uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise
@@ -169,7 +170,7 @@ class Weighed(NamedTuple):
     rounded: bool
 
 
-def laws_of(names: Iterable[str], terms: Mapping[str, ReleasedTerm | TermLaw]) -> dict[str, TermLaw]:
+def laws_of(names: Iterable[str], terms: Mapping[str, NoisyNumbers]) -> dict[str, TermLaw]:
     """Return the laws of the errors of terms, by name in alphabetical order."""
     return {name: TermLaw(terms[name].noise, terms[name].noise_unit, terms[name].whole) for name in sorted(names)}
 
@@ -222,7 +223,7 @@ def normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def deviation_of(term: ReleasedTerm | TermLaw) -> float:
+def deviation_of(term: NoisyNumbers) -> float:
     """Return the standard deviation of the error of a released term; rounding adds at most 1/12 to the variance of noise on a
     fine grid."""
     spread = term.standard_deviation()

@@ -41,6 +41,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error
+from dpsql.noise.perturb import ReleasedTerm
 from dpsql.privacy.mechanisms.registry import is_shared, series_law
 from dpsql.release.error_bars import laws
 from dpsql.release.error_bars.column_facts import Form, column_facts
@@ -62,7 +63,6 @@ from dpsql.release.remainder import (
     ConsistentTerm,
     PooledTerm,
     ReleasedBlock,
-    ReleasedTerm,
     Remainder,
     column,
     runnable,

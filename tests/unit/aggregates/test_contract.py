@@ -24,8 +24,8 @@ from dpsql.plan.formulas import estimated, plugged_in, terms_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import EndRows, MostFrequentValue, RankHistogram, SampleMean
 from dpsql.plan.plan import Block, Measure
+from dpsql.pricing.pricing import ARROW
 from dpsql.release.formulas import formula_sql
-from dpsql.release.remainder import ARROW
 from dpsql.release.sandbox import shared_sandbox
 from dpsql.session.session import Session
 from dpsql.sql.binder.aggregates import RULES, function_name

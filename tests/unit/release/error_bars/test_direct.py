@@ -14,12 +14,13 @@ from support.released_blocks import T0, T1, gaussian_noise, remainder
 from dpsql.plan.formulas import Element, Formula, Number, greatest, null_if, whole
 from dpsql.plan.intervals import Type
 from dpsql.planning.planner import Planned
+from dpsql.pricing.pricing import ARROW
 from dpsql.privacy.mechanisms.local_sensitivity import LocalSensitivityPlan
 from dpsql.privacy.mechanisms.most_frequent import EndKey, EndRowsPlan, MostFrequentPlan
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan
 from dpsql.release.error_bars.answers import _Run
-from dpsql.release.remainder import ARROW, ReleasedBlock, Remainder
+from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 
 
