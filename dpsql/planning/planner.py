@@ -53,7 +53,7 @@ from dpsql.sql.binder.equal_keys import check_row_filters, no_such_table, row_fi
 from dpsql.sql.binder.function_hints import unlisted
 from dpsql.sql.binder.query import bind
 from dpsql.sql.lexer import Piece, SqlText, as_piece, place
-from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
+from dpsql.sql.parse import Parameters, Statement, dialect, parse, values_text
 from dpsql.sql.rewrites.bigquery import option_place
 from dpsql.sql.rewrites.dialects import in_dialect
 from dpsql.storage.memory import RecentValues
@@ -441,12 +441,15 @@ class Planner:
         """Columns of questions whose remainder has been rehearsed."""
 
     def parse(self, text: SqlText, parameters: Parameters) -> Statement:
-        """Return the parsed statement of a text, from the cache if it has no parameters."""
+        """Return the parsed statement of a text, from the cache if its parameters are plain values."""
         with TRACES.span("parse"):
-            if has_values(parameters) or not isinstance(text, (str, Piece)):
+            values = values_text(parameters)
+            if values is None or not isinstance(text, (str, Piece)):
                 return self._completed(parse(text, parameters))
             sql = as_piece(text).sql
-            return self._statements.get(sql, lambda: self._completed(parse(text)), len(sql))
+            return self._statements.get(
+                (sql, values), lambda: self._completed(parse(text, parameters or None)), len(sql + values)
+            )
 
     def _completed(self, statement: Statement) -> Statement:
         """Return a statement with the tree of the query that it stands for. Raises unknown_table."""
@@ -471,8 +474,9 @@ class Planner:
         policy, version = self.bound_policy(statement)
         if not cacheable or statement.reads_the_clock:
             return self._plan(statement, options, policy)
-        key, sql = (statement.sql, options, version), statement.sql
-        return self._plans.get(key, lambda: self._plan(statement, options, policy), len(sql))
+        key = (statement.sql, statement.values, options, version)
+        size = len(statement.sql + statement.values)
+        return self._plans.get(key, lambda: self._plan(statement, options, policy), size)
 
     def bound_policy(self, statement: Statement) -> tuple[Policy, str]:
         """Return the policy that names refer to, and the version of its public data. Where a public table is read, columns of

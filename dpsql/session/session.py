@@ -306,7 +306,7 @@ class Session:
                 options = options or self.options
                 if statement.claimed_user is not None:
                     options = replace(options, on_behalf_of=statement.claimed_user)
-                planned = self.planner.plan(statement, options, cacheable=not parameters)
+                planned = self.planner.plan(statement, options, cacheable=not parameters or bool(statement.values))
             self._check_project(planned.options)
             if not any_rows:
                 planned.require_rows()

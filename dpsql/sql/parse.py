@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from types import NoneType
 from typing import Any
 
 import sqlglot
@@ -41,7 +42,8 @@ class Statement:
     `query`: the parsed tree of a query or of an explained query; `kinds`: the node types of the text as written, with their
     bases. `name` and `value` belong to set, reset, show and describe; for EXPLAIN VERBOSE, `name` is "verbose". `options`: those
     of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), as texts. A query without a tree is SUMMARIZE of the table `value`.
-    `claimed_user`: for whom a comment at the beginning says that the client asks.
+    `claimed_user`: for whom a comment at the beginning says that the client asks. `values`: the parameters as a text that only
+    equal ones have, if a cache may hold the statement.
     """
 
     kind: str
@@ -52,6 +54,7 @@ class Statement:
     options: tuple[tuple[str, str], ...] = ()
     kinds: frozenset[type[exp.Expr]] = frozenset()
     claimed_user: str | None = None
+    values: str = ""
 
     def has(self, *types: type[exp.Expr]) -> bool:
         """Return whether the text has a node of one of these types, without a walk through the tree."""
@@ -273,7 +276,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tree, kinds = _rewritten(tree, kinds)
     if parameters:
         _check_lists(tree)
-    return Statement("query", sql, tree, options=options, kinds=kinds)
+    return Statement("query", sql, tree, options=options, kinds=kinds, values=values_text(parameters) or "")
 
 
 def _rewritten(tree: exp.Query, kinds: frozenset[type[exp.Expr]]) -> tuple[exp.Query, frozenset[type[exp.Expr]]]:
@@ -360,6 +363,21 @@ def has_values(parameters: Parameters) -> bool:
         hint = "give a list of values for ? and $1, or a mapping for :name"
         raise refuse("parameter_value", kind=f"a bare {type(parameters).__name__}", hint=hint)
     return len(parameters) > 0
+
+
+def values_text(parameters: Parameters) -> str | None:
+    """Return a text of parameters that only equal ones of the same types have; None if one is not a plain value."""
+    if not has_values(parameters):
+        return ""
+    assert parameters is not None
+    parts = [*(parameters.keys() if isinstance(parameters, Mapping) else ())]
+    parts += parameters.values() if isinstance(parameters, Mapping) else parameters
+    plain = all(type(part) in _PLAIN and getattr(part, "tzinfo", None) is None for part in parts)
+    return repr([type(parameters), *((type(part), part) for part in parts)]) if plain else None
+
+
+_PLAIN = frozenset({str, bool, int, float, Decimal, date, datetime, NoneType})
+"""Types whose `repr` tells different values apart."""
 
 
 def _bind_parameters(tree: exp.Query, parameters: Parameters, marks: list[int]) -> exp.Query:
