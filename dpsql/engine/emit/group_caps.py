@@ -39,23 +39,21 @@ def within_limits(rows: str, owner: str, keys: tuple[Key, ...], most: int, secre
     if not 0 < prod(sizes) <= dialect.most_places or not _EXACT.issuperset(types) or not all(domains):
         return None
     unit, place, stride = dialect.identifier(UNIT), [], prod(sizes)
-    listed, own = [], []
+    listed, key_texts = [], []
     for key, type_, domain, size in zip(keys, types, domains, sizes, strict=True):
         stride //= size
         of_key = dialect.expression(place_of(Column(key.name, key.expression.facts), tuple(domain)))
         place.append(f"coalesce({of_key}, {len(domain)}) * {stride}")
         values = ", ".join(map(dialect.constant, domain))
         listed.append(f"CAST(([{values}])[i // {stride} % {size} + 1] AS {dialect.types[type_]})")
-        own.append(f"CAST({key.name} AS {dialect.types[type_]})")
+        key_texts.append(f"CAST({key.name} AS {dialect.types[type_]})")
     groups = f"bit_or(CAST(1 AS BIGINT) << CAST({' + '.join(place)} AS INTEGER))"
-    shown = "" if owner == unit else f"any_value({unit}) AS {unit}, "
-    units = (
-        f"SELECT {owner}, {shown}{groups} AS {_BITS} FROM {_ROWS} GROUP BY {owner} HAVING bit_count({groups}) > {most}"
-    )
+    unit_column = "" if owner == unit else f"any_value({unit}) AS {unit}, "
+    units = f"SELECT {owner}, {unit_column}{groups} AS {_BITS} FROM {_ROWS} GROUP BY {owner} HAVING bit_count({groups}) > {most}"
     present = f"list_filter(range({prod(sizes)}), lambda i: ({_BITS} >> CAST(i AS INTEGER)) & 1 = 1)"
     hashes = f"list_transform({present}, lambda i: {keyed_order(dialect, secret, tuple(listed))})"
     limits = f"SELECT {owner} AS {_LIMITED}, list_sort({hashes})[{most + 1}] AS {_LIMIT} FROM ({units})"
-    stays = f"CASE WHEN {_LIMIT} IS NULL THEN true ELSE {keyed_order(dialect, secret, tuple(own))} < {_LIMIT} END"
+    stays = f"CASE WHEN {_LIMIT} IS NULL THEN true ELSE {keyed_order(dialect, secret, tuple(key_texts))} < {_LIMIT} END"
     joined = f"{_ROWS} LEFT JOIN ({limits}) ON {owner} IS NOT DISTINCT FROM {_LIMITED}"
-    kept = f"SELECT * EXCLUDE ({_LIMITED}, {_LIMIT}) FROM {joined} WHERE {stays}"
-    return f"WITH {_ROWS} AS MATERIALIZED ({rows}) {kept}"
+    limited = f"SELECT * EXCLUDE ({_LIMITED}, {_LIMIT}) FROM {joined} WHERE {stays}"
+    return f"WITH {_ROWS} AS MATERIALIZED ({rows}) {limited}"
