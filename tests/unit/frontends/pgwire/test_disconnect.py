@@ -11,7 +11,7 @@ from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, error_of, framed, rows_of, text
 from support.served_clinic import PASSWORD, Served, logged_in
 
-from dpsql.frontends.pgwire.questions import Questions
+from dpsql.frontends.pgwire.constants.answers import Answerable
 from dpsql.frontends.pgwire.stop import Stop
 
 
@@ -149,15 +149,22 @@ def test_who_has_left_begins_nothing() -> None:
 
 
 def test_a_cancel_ends_a_statement_that_reads_no_table(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = Questions._constant
+    usual = Answerable.table
+    stops: list[Stop] = []
 
-    def after_a_cancel(self: Questions, prepared: Any, values: Any) -> Any:
-        self.stop.ask()
-        while not self.stop.requested:
+    def after_a_cancel(self: Answerable) -> Any:
+        stops[0].ask()
+        while not stops[0].requested:
             time.sleep(0.001)
-        return usual(self, prepared, values)
+        return usual(self)
+
+    def waiting(self: Stop, seconds: float | None) -> Any:
+        stops.append(self)
+        return self.running(lambda: None, seconds)
 
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
-    monkeypatch.setattr(Questions, "_constant", after_a_cancel)
+    monkeypatch.setattr(Answerable, "table", after_a_cancel)
+    monkeypatch.setattr(Stop, "waiting", waiting)
     with gated(clinic) as port:
-        assert error_of(logged_in(port).query("SELECT upper('a')"))["C"] == "57014"
+        found = error_of(logged_in(port).query("SELECT count(n) FROM generate_series(1, 9999) n"))
+        assert (found["C"], found["M"]) == ("57014", "canceling statement due to user request")
