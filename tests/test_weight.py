@@ -27,7 +27,7 @@ MOST = {
     # init reads the structure of a catalog of Spark: 50
     # hashes of few columns of wide tables: 35; sums over unprepared views from all rows and those left out, twice as fast: 110
     # means and sums of one person as exact as the rows that they are compared with: 10
-    # max_groups of few public groups by bits and limits in place of a window, up to 3.4 times faster: 75
+    # max_groups of few public groups by bits and limits in place of a window, 1 to 2 times as fast: 75
     "engine": (11_195, 42),
     "errors": (546, 3),
     "exports": (776, 3),

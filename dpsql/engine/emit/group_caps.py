@@ -9,8 +9,8 @@ limit keeps its groups, and no row of it is hashed. All this depends on the unit
 The rows are stored before they are read twice: a unit that has few groups where they are counted, and many where they are
 summed, would keep all of these.
 
-Measured at 10 million rows, 400,000 units and 50 groups, in processor time of the window, with the reading of the view: 0.9 to
-1.0 if nearly all rows are of units with a limit, 0.3 to 0.8 if few are.
+Measured at 1 and 10 million rows and 50 groups, in processor time of the window, with the reading of the view: 0.9 to 1.05 if
+nearly all units have a limit, 0.46 to 0.88 if half of them or fewer have one, 0.57 over a copy.
 """
 
 from __future__ import annotations
