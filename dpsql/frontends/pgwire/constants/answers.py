@@ -33,7 +33,7 @@ __all__ = ["REGISTER", "Answerable", "answerable", "parsed"]
 
 _GAPS = (ArithmeticError, LookupError, ValueError, TypeError, RecursionError)
 """What Python raises where a value is beyond what is computed here: a year after 9999, a number of too many digits."""
-MOST_TEXT = 20_000
+MOST_TEXT = 100_000
 """Limit on the length of a question that is read here."""
 
 

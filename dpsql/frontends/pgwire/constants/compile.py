@@ -21,6 +21,10 @@ from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 Row = Sequence[Any]
 
 
+HASHED = {"int2", "int4", "int8", "oid", "text", "name", "char", "bool", "varchar"}
+"""Types whose values are equal where Python's are."""
+
+
 @dataclass(slots=True)
 class Compiled:
     """An expression: its type, its value for a row, its text if it is a literal of no type yet, whether it makes rows,
@@ -417,9 +421,21 @@ class Compiler:
             common = common_type([value.type, *(item.type for item in items)])
             if common is not None and len(items) > 1:
                 items = [self.coerced(item, common) if item.type == "unknown" else item for item in items]
+            if len({item.type for item in items}) == 1 and all(item.kind in ("string", "number") for item in rest):
+                _, expected, _ = choose("=", [value.type, items[0].type], node.position, is_operator=True)
+                if set(expected) <= HASHED:
+                    return self._in_values(value, items, expected, node)
             tests = [self._operated("=", [value, item], node.position).run for item in items]
         return Compiled(
             "bool", lambda row: _signed(_not(_all(_not(test(row)) for test in tests)), node.value), node.position
+        )
+
+    def _in_values(self, value: Compiled, items: list[Compiled], expected: Sequence[str], node: Node) -> Compiled:
+        """Return whether a value is one of literals, which are looked up."""
+        run, spent = self.coerced(value, expected[0]).run, self.context.spent
+        values = {self.coerced(item, expected[1]).run(()) for item in items}
+        return Compiled(
+            "bool", lambda row: None if (v := spent(run(row))) is None else (v in values) != node.value, node.position
         )
 
     def _like(self, node: Node) -> Compiled:

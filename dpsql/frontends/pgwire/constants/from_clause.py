@@ -16,7 +16,7 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.compile import Compiled, Compiler, Row, constant
+from dpsql.frontends.pgwire.constants.compile import HASHED, Compiled, Compiler, Row, constant
 from dpsql.frontends.pgwire.constants.documents import record_values
 from dpsql.frontends.pgwire.constants.query_syntax import (
     QueryParser,
@@ -37,8 +37,6 @@ _RESULT_NAMES = {
     "pg_partition_ancestors": "relid", "user": "current_user", "current_role": "current_role",
 }  # fmt: skip
 """Names of the columns of functions in FROM that are not those of the functions."""
-_HASHED = {"int2", "int4", "int8", "oid", "text", "name", "char", "bool", "varchar"}
-"""Types whose values are equal where Python's are."""
 _SYSTEM = {"tableoid": "oid", "xmin": "xid", "cmin": "cid", "xmax": "xid", "cmax": "cid", "ctid": "tid"}
 
 
@@ -202,7 +200,7 @@ class SourceCompiler(Compiler):
             run = self._operated("=", items, node.position).run
             _, expected, _ = choose("=", [item.type for item in items], node.position, is_operator=True)
             reads, outer = sides[0][1] | sides[1][1], sides[0][2] or sides[1][2]
-            if not set(expected) <= _HASHED:
+            if not set(expected) <= HASHED:
                 return [Test(run, reads, outer)]
             runs = [self.coerced(item, type_).run for item, type_ in zip(items, expected, strict=True)]
             return [Test(run, reads, outer, tuple((r, s[1], s[2]) for r, s in zip(runs, sides, strict=True)))]

@@ -20,6 +20,8 @@ from dpsql.frontends.pgwire.constants.syntax import (
 )
 from dpsql.frontends.pgwire.constants.tokens import CLAUSES, NO_BARE_LABEL, RESERVED, Elsewhere, Large, said
 
+_MOST_RETURNS = 100
+"""Limit on how often a bracket in FROM is read a second time, as one around joins."""
 _MOST_SETS = 4_096
 """Limit on the grouping sets of a question, as PostgreSQL has it."""
 _JOINS = {"join", "inner", "left", "right", "full", "cross", "natural"}
@@ -57,6 +59,8 @@ class WrittenQuery:
 
 class QueryParser(Parser):
     """A parser of one question."""
+
+    returns = 0
 
     def statement(self) -> WrittenQuery:
         """Read a question to the end of the text."""
@@ -256,7 +260,8 @@ class QueryParser(Parser):
                 source = Node("subquery", start, lateral, [self._in_brackets()])
             except Error:
                 self.index, self.depth = index + 1, depth
-                if self.word() in ("select", "values", "with"):
+                self.returns += 1  # each may read the rest of the text again
+                if self.word() in ("select", "values", "with") or self.returns > _MOST_RETURNS:
                     raise
                 source = self._joined()
                 self.expect(")")

@@ -57,10 +57,14 @@ CONSTANTS = (
     "SELECT 1 IN (" + "2," * 9_000 + "3)",
     "SELECT '2000-01-01 00:00:00" + " " * 9_000 + "x'::timestamptz",
     "SELECT '" + "{" * 4_900 + "1" + "}" * 4_900 + "'::int[]",
+    "SELECT * FROM " + "((SELECT * FROM " * 29 + "!", "SELECT * FROM " + "(" * 9_000 + "pg_class",
+    "SELECT count(*) FROM pg_proc a, pg_proc b WHERE a.proname || b.proname = 'x'",
+    "SELECT * FROM pg_class WHERE " + " OR ".join(f"relname = '{n}'" for n in range(4_000)),
+    "SELECT * FROM pg_class WHERE relname IN (" + "'x'," * 9_000 + "'y')",
     "SELECT U&'\\D800'", "SELECT U&'\\+FFFFFF'", "SELECT unistr('\\D800')", "SELECT unistr('\\D800')::int",
     "SELECT jsonb '\"\\ud800\"'", "SELECT (json '[\"\\ud800\"]' ->> 0)::int", "SELECT jsonb '\"\\u0000\"' #>> '{}'",
 )  # fmt: skip
-"""Statements without tables, which the server itself computes, of up to 20,000 characters."""
+"""Statements on catalogs and without tables, which the server itself computes."""
 
 
 @pytest.fixture(scope="module")
