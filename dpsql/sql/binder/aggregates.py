@@ -336,6 +336,9 @@ def _rows(call: _Call) -> Measure:
     if node.this is None or isinstance(node.this, exp.Star):
         only(node.this or node, "big_int")
         return Measure(call.name, "count", (), False, call.condition)
+    if isinstance(node.this, exp.Column) and isinstance(node.this.this, exp.Star):
+        hint = f"COUNT(*) counts rows; beside an outer join, COUNT({node.this.table}.its_key) counts those of one table"
+        raise refuse("raw_rows", position=place(node.this), hint=hint)
     if not isinstance(node.this, exp.Distinct):
         argument = scalars.bind(node.this)
         arguments = (argument,) if can_be_missing(argument) else ()

@@ -109,11 +109,22 @@ def with_unpaired_rows(source: Relation, unpaired: UnpairedRows | None) -> Relat
 
 def check_unread(source: Relation, unpaired: UnpairedRows | None) -> None:
     """Refuse (join) a SELECT that returns rows, unless a condition excludes those without a partner."""
-    check_ignored(source, unpaired, (Measure("", "count", (), False, None),))
+    hint = "count partners and keep the rows with few: SELECT key, COUNT(its_key) ... GROUP BY key HAVING COUNT(its_key) < 10"
+    reason = "which public rows no protected row meets depends on single people"
+    check_ignored(source, unpaired, (Measure("", "count", (), False, None),), (reason, hint))
 
 
-def check_ignored(source: Relation, unpaired: UnpairedRows | None, measures: Sequence[Measure]) -> None:
-    """Refuse (join) a measure that rows without a partner may change. `source`: the rows that are measured."""
+_COUNTED = (
+    "an aggregate may count rows of the public side that no protected row meets",
+    "aggregate a column of the protected table, as COUNT(its_key) for COUNT(*), or use an inner join",
+)
+
+
+def check_ignored(
+    source: Relation, unpaired: UnpairedRows | None, measures: Sequence[Measure], words: tuple[str, str] = _COUNTED
+) -> None:
+    """Refuse (join) a measure that rows without a partner may change. `source`: the rows that are measured. `words`: the reason
+    and another way."""
     if unpaired is None or not measures:
         return
     try:
@@ -123,9 +134,7 @@ def check_ignored(source: Relation, unpaired: UnpairedRows | None, measures: Seq
     except UnknownOrigin:
         counted = True
     if counted:
-        reason = "an aggregate may count rows of the public side that no protected row meets"
-        hint = "aggregate a column of the protected table, as COUNT(its_key) for COUNT(*), or use an inner join"
-        raise refuse("join", reason=reason, way=hint, position=unpaired.position)
+        raise refuse("join", reason=words[0], way=words[1], position=unpaired.position)
 
 
 def _ignores(measure: Measure, branch: Branch) -> bool:

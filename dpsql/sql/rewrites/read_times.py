@@ -14,7 +14,7 @@ from functools import reduce
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.dates import MONTHS, of_words
+from dpsql.functions.dates import MONTHS, MOST_FORMAT, of_words
 from dpsql.plan.intervals import Type
 from dpsql.sql.lexer import place
 
@@ -80,7 +80,7 @@ def time_as_text(node: exp.Expr, moment: exp.Expr, form: exp.Expr | None) -> exp
     parts = list[exp.Expr]()
     is_time = False
     written = form.name if isinstance(form, exp.Literal) and form.is_string else ""
-    for number, piece in enumerate([written] if '"' in written else _NAME.split(written)):
+    for number, piece in enumerate([written] if '"' in written or len(written) > MOST_FORMAT else _NAME.split(written)):
         named, is_filled = number % 2 == 1, number % 2 == 1 and piece.lower() in ("month", "day")
         letters = of_words("FM" * is_filled + (piece.title() if named else piece))
         if letters is None:

@@ -56,8 +56,20 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
             respelt = _years_of_age(node) or _percentile(node)
             _as_json(node)
         if respelt is not None:
+            _check_size(node, respelt)
             node.replace(respelt)
     return tree
+
+
+_MOST_WRITTEN = 3_000
+"""Largest number of nodes of a call that is written with several copies of its arguments."""
+
+
+def _check_size(node: exp.Expr, respelt: exp.Expr) -> None:
+    """Refuse (slow_expression) calls within calls whose arguments are copied again and again."""
+    size = sum(1 for _ in respelt.walk())
+    if size > _MOST_WRITTEN and size > 2 * sum(1 for _ in node.walk()):
+        raise refuse("slow_expression", way="compute the inner value in a subquery in FROM", position=place(node))
 
 
 def _numbered(select: exp.Select) -> None:

@@ -22,3 +22,8 @@ SELECT COUNT(*), (SELECT cost FROM visits) FROM patients
 -- sqlstate: ZP001
 -- at: 1
 SELECT region FROM regions AS r WHERE EXISTS (SELECT 1 FROM patients AS p WHERE p.region = r.region)
+
+-- query: count_of_all_columns
+-- sqlstate: ZP001
+-- at: v.*
+SELECT COUNT(v.*) FROM visits AS v
