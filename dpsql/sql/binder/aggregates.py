@@ -404,7 +404,7 @@ def _numbers(call: _Call, count: int) -> Measure:
         operands = tuple(operands[0].expressions)
     if not operands:
         raise MissingArgument
-    arguments = tuple(_as_number(call.scalars, part) for part in operands[:count])
+    arguments = tuple(_as_number(call, part) for part in operands[:count])
     if len(operands) != count:
         reason = f"takes {count} argument{'s' if count > 1 else ''}"
         raise refuse("wrong_arguments", function=word, reason=reason, position=place(node))
@@ -413,10 +413,15 @@ def _numbers(call: _Call, count: int) -> Measure:
     return Measure(call.name, call.aggregate.word, arguments, distinct, call.condition)
 
 
-def _as_number(scalars: Scalars, part: exp.Expr) -> Expr:
-    """Return a numeric argument; a condition counts as 1 if true and 0 if false, as in DuckDB."""
-    argument = scalars.bind(part)
-    return argument if argument.facts.type is not Type.BOOLEAN else scalars.call("to_integer", part, argument)
+def _as_number(call: _Call, part: exp.Expr) -> Expr:
+    """Return a numeric argument; SUM, and no other aggregate, counts a condition as 1 if true and 0 if false, as in DuckDB."""
+    argument, word = call.scalars.bind(part), call.aggregate.word.upper()
+    if argument.facts.type is not Type.BOOLEAN:
+        return argument
+    if word != "SUM":
+        reason, hint = "takes numbers, not boolean", f"write {word}(CAST({sql_text(part)} AS INTEGER))"
+        raise refuse("wrong_arguments", function=word, reason=reason, position=place(part), hint=hint)
+    return call.scalars.call("to_integer", part, argument)
 
 
 def _check_bounded(word: str, argument: Expr, part: exp.Expr, scalars: Scalars) -> None:

@@ -241,7 +241,11 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
     only(node, "this", "to", "safe")
     name = node.to.this.name if isinstance(node.to.this, exp.DType) else str(node.to.this)
     if name == "DECIMAL" and node.to.expressions:
-        width, digits = ([int(part.name) for part in node.to.expressions] + [0])[:2]
+        numbers = [int(part.name) if part.name.isdecimal() else -1 for part in node.to.expressions]
+        width, digits = [*numbers, 0][:2]
+        if not 0 <= digits <= width <= MOST_DIGITS or not width:
+            hint = f"DECIMAL(p, s) has p from 1 to {MOST_DIGITS} digits, s of them behind the point"
+            raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node), hint=hint)
         real = _to(self, node, self.bind(node.this), Type.REAL)
         if not isinstance(real, Literal) or real.value is None:
             return self.call("round", node, real, literal(digits))
@@ -262,6 +266,8 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
     return _within(node, _to(self, node, inner, target), _BEYOND.get(name))
 
 
+MOST_DIGITS = 38
+"""Most digits of a DECIMAL in DuckDB."""
 _BEYOND = {"INT": 2**31, "SMALLINT": 2**15, "TINYINT": 2**7}
 
 

@@ -157,4 +157,4 @@ SELECT ward, SUM(nights > 3) FROM visits GROUP BY ward
 -- keys: none
 -- l1: 1, 1
 -- rows: 1, 1
-SELECT AVG(smoker) FROM patients
+SELECT AVG(smoker::INTEGER) FROM patients

@@ -277,3 +277,8 @@ SELECT COUNT(*) / -(0.0) FROM visits
 -- sqlstate: 42883
 -- at: 1
 SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT -1
+
+-- query: mean_of_a_truth_value
+-- sqlstate: 42883
+-- at: smoker
+SELECT AVG(smoker) FROM patients
