@@ -1,30 +1,33 @@
-"""One form for conditions that mean the same: `3 < x`, `x >= 4`, `NOT x <= 3`; `x = 1 OR x = 2`, `x IN (2, 1)`; `1 = 1 AND c`.
+"""One form for expressions that mean the same: `3 < x`, `x >= 4`, `NOT x <= 3`; `x = 1 OR x = 2`, `x IN (2, 1)`; `1 = 1 AND c`;
+`a + b`, `b + a`; COALESCE and CASE WHEN x IS NULL.
 
-Tools write the same filter in many ways: around every condition, in the order of clicks, with parameters of other types. In one
-form the query equals the one that was asked before, and is free.
+People and tools write the same filter in many ways: around every condition, in the order of clicks, with parameters of other
+types. In one form the query equals the one that was asked before, and is free. An expression and its form have the same value for
+every row (NULL, NaN, the largest integer): sums are turned and never grouped anew, because a part of them may overflow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
+from itertools import zip_longest
 from math import ceil, floor
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.signatures import call
+from dpsql.functions.signatures import REGISTRY, call
+from dpsql.functions.text import MOST_PARTS
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
-    Block,
     Call,
+    Column,
     Expr,
     Filter,
     Join,
     Literal,
-    Measure,
     Relation,
     ReleasedRows,
     Scan,
@@ -38,66 +41,17 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt",
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "and": "or", "or": "and"}
 _EQUATING = ("eq", "ne", "not_distinct")
 _TESTS = frozenset((*_MIRRORED, "in", "is_null", "is_true", "is_false"))
-_EXACT_REALS = 2**52
+FOLDED = (Type.TEXT, Type.INTEGER, Type.DATE, Type.TIMESTAMP)
+"""Types of constants that are computed here. Reals are not: engines may differ from Python in their last bit."""
+NO_VALUE = literal(None)
+_TRUTHS = (literal(True), literal(False))
+EXACT_REALS = 2**52
 """Smaller doubles are compared exactly with every integer of 64 bits, although that is cast to a double."""
 
 
-def with_canonical_conditions(block: Block) -> Block:
-    """Return the block with every condition in its canonical form; the same object if nothing changes."""
-    source = filled(block.source, _in_canonical_form)
-    measures = tuple(_filtered(measure) for measure in block.measures)
-    same = source is block.source and all(a is b for a, b in zip(measures, block.measures, strict=True))
-    return block if same else replace(block, source=source, measures=measures)
-
-
-def with_joined_filters(block: Block, owners: Callable[[str], object]) -> Block:
-    """Return the block with one filter for several on the same rows: the condition of a subquery and that of the query around it
-    are those of one WHERE. The owner's condition on a table, if `owners` has one for its name, stays apart."""
-    conditions: list[Expr] = []
-    rows = block.source
-    while isinstance(rows, Filter) and not (isinstance(rows.source, Scan) and owners(rows.source.table)):
-        conditions.append(rows.predicate)
-        rows = rows.source
-    return replace(block, source=Filter(rows, call("and", *conditions))) if len(conditions) > 1 else block
-
-
-def with_counts(block: Block) -> Block:
-    """Return the block with COUNT(*) FILTER (WHERE c) for SUM(CASE WHEN c THEN 1 ELSE 0 END), SUM(c::INTEGER) and the like: a
-    SUM over no rows is shown as 0 too. A sum that another aggregate reads (AVG) stays: it costs nothing more."""
-    shared = [measure.arguments for measure in block.measures if measure.aggregate not in ("sum", "count")]
-    measures = tuple(m if m.arguments in shared else counted(m) for m in block.measures)
-    same = all(a is b for a, b in zip(measures, block.measures, strict=True))
-    return block if same else replace(block, measures=measures)
-
-
-def counted(measure: Measure) -> Measure:
-    """Return COUNT(*) FILTER (WHERE c) for a sum of 1 where c is true and of 0 or NULL for all else; other measures stay."""
-    if measure.aggregate != "sum" or measure.distinct or measure.per_group is not None:
-        return measure
-    condition = _indicated(measure.arguments[0])
-    if condition is None:
-        return measure
-    both = condition if measure.filter is None else call("and", measure.filter, condition)
-    return replace(measure, aggregate="count", arguments=(), filter=None if _is_true(both) else both)
-
-
-def _indicated(value: Expr) -> Expr | None:
-    """Return the condition for which a whole number is 1, if it is 0 or NULL for all else; None for other values."""
-    if isinstance(value, Literal):
-        return literal(True) if type(value.value) is int and value.value == 1 else None
-    if not isinstance(value, Call) or value.facts.type is not Type.INTEGER:
-        return None
-    if value.function == "to_integer" and value.arguments[0].facts.type is Type.BOOLEAN:
-        return value.arguments[0]
-    if value.function != "case":
-        return None
-    conditions, chosen = value.arguments[:-1:2], (*value.arguments[1:-1:2], value.arguments[-1])
-    numbers = [part.value if isinstance(part, Literal) else 2 for part in chosen]
-    if numbers[:-1] == [1] * len(conditions) and numbers[-1] in (0, None):
-        return conditions[0] if len(conditions) == 1 else call("or", *conditions)
-    if numbers != [0, 1]:
-        return None
-    return call("not", call("is_true", conditions[0]) if conditions[0].facts.nullable else conditions[0])
+def in_canonical_form(part: Any) -> Any:
+    """Return a part of a plan, such as a relation, with every expression in its canonical form; itself if nothing changes."""
+    return filled(part, _Forms())
 
 
 def filter_condition(condition: Expr) -> Expr:
@@ -131,31 +85,29 @@ def canonical_condition(condition: Expr) -> Expr:
 
     Constants are evaluated. Parts of AND and OR that have no effect are dropped, and the others are sorted. NOT stands only
     before what has no opposite. A literal stands on the right of a comparison. Whole numbers and dates are compared with
-    literals by `=`, `<>`, `<=` and `>=`. Several equalities of one operand are one IN with a sorted list.
+    literals by `=`, `<>`, `<=` and `>=`. Several equalities of one operand are one IN with a sorted list. See `_FORMS` too.
     """
     if not isinstance(condition, Call):
         return condition
-    if condition.function in ("and", "or"):
-        return _joined(condition.function, condition)
-    if condition.function == "not":
+    word = condition.function
+    if word in ("and", "or"):
+        return _joined(word, condition)
+    if word == "not":
         return _negated(canonical_condition(condition.arguments[0]), condition)
-    if condition.function not in _TESTS:
-        return condition
     arguments = tuple(map(canonical_condition, condition.arguments))
+    if word not in REGISTRY:
+        return condition  # statistics of samples, which only their aggregates have
     if any(a is not b for a, b in zip(arguments, condition.arguments, strict=True)):
-        condition = call(condition.function, *arguments)
-    if all(isinstance(part, Literal) for part in condition.arguments):
-        return literal(evaluate(condition, {}))
-    if condition.function == "in":
-        return _same_or(condition, _listed(condition))
-    if condition.function in _MIRRORED:
-        return _same_or(condition, _comparison(condition))
-    return condition
-
-
-def _same_or(before: Call, after: Expr) -> Expr:
-    """Return `before` itself if `after` equals it, so that what does not change is not built again."""
-    return before if after == before else after
+        condition = call(word, *arguments)
+    if (word in _TESTS or condition.facts.type in FOLDED) and all(isinstance(p, Literal) for p in condition.arguments):
+        constant = literal(evaluate(condition, {}))
+        return constant if word in _TESTS or constant != NO_VALUE else condition
+    form = _FORMS.get(word)
+    if form is None:
+        return condition
+    after = form(condition)
+    # What does not change is not built again; an expression of another type is none that means the same.
+    return condition if after == condition or after.facts.type is not condition.facts.type else after
 
 
 def _negated(inner: Expr, negation: Call) -> Expr:
@@ -241,6 +193,13 @@ def _comparison(condition: Call) -> Expr:
         word, left, right = _MIRRORED[word], right, left
     if not isinstance(right, Literal):
         return call(word, left, right)
+    if isinstance(left, Call) and left.function == "case":
+        *branches, other = left.arguments
+        results = [*branches[1::2], other]
+        if all(isinstance(result, Literal) for result in results):
+            compared = [literal(evaluate(call(word, result, right), {})) for result in results]
+            pairs = zip(branches[::2], compared[:-1], strict=True)
+            return _chosen(_case(pairs, compared[-1]))
     if isinstance(right.value, bool) and left.facts.type is Type.BOOLEAN and word in ("eq", "ne"):
         return left if right.value is (word == "eq") else canonical_condition(call("not", left))
     right = _as_compared(left, right)
@@ -270,51 +229,91 @@ def _as_compared(operand: Expr, compared: Expr) -> Literal:
     if type_ is Type.INTEGER and _is_real(value):
         double = Fraction(float(value))  # the value that the engine compares
         return literal(int(double) if double.denominator == 1 else double)
-    if type_ is Type.REAL and type(value) is int and abs(value) < _EXACT_REALS:
+    if type_ is Type.REAL and type(value) is int and abs(value) < EXACT_REALS:
         return literal(Fraction(value))
     return compared
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Fraction) and abs(value) < _EXACT_REALS
+    return isinstance(value, Fraction) and abs(value) < EXACT_REALS
 
 
 def _where_true(condition: Expr) -> Expr:
-    """Return a condition that is true on the same rows, without IS TRUE around it or around parts of its ANDs and ORs."""
-    if isinstance(condition, Call) and condition.function == "is_true":
+    """Return a condition that is true on the same rows, without IS TRUE around it or around parts of its ANDs and ORs, and
+    without IS NOT NULL beside a part that is never true for NULL."""
+    if not isinstance(condition, Call):
+        return condition
+    if condition.function == "is_true":
         return filter_condition(condition.arguments[0])
-    if isinstance(condition, Call) and condition.function in ("and", "or"):
+    if condition.function == "not_distinct" and _is_present(condition.arguments[1]):
+        return filter_condition(call("eq", *condition.arguments))
+    if condition.function == "case" and NO_VALUE in condition.arguments[1::2] + condition.arguments[-1:]:
+        return filter_condition(
+            call("case", *(_TRUTHS[1] if part == NO_VALUE else part for part in condition.arguments))
+        )
+    if condition.function in ("and", "or"):
         parts = tuple(map(_where_true, condition.arguments))
-        if any(a is not b for a, b in zip(parts, condition.arguments, strict=True)):
-            return filter_condition(call(condition.function, *parts))
+        if condition.function == "and":
+            parts = _without_presence(parts)
+        if any(a is not b for a, b in zip_longest(parts, condition.arguments)):
+            return filter_condition(call(condition.function, *parts) if len(parts) > 1 else parts[0])
     return condition
 
 
-def _in_canonical_form(part: Any) -> Any:
-    """Return a part of a plan with canonical conditions, without those that are always true. If a part is returned unchanged,
-    `filled` continues inside it."""
-    if isinstance(part, Filter):
-        predicate = filter_condition(part.predicate)
-        if _is_true(predicate):
-            return filled(part.source, _in_canonical_form)
-        same = predicate is part.predicate
-        return part if same else Filter(filled(part.source, _in_canonical_form), predicate)
-    if isinstance(part, SemiJoin) and part.condition is not None:
-        condition = filter_condition(part.condition)
-        if _is_true(condition):
-            return filled(replace(part, condition=None), _in_canonical_form)
-        if condition is not part.condition:
-            return filled(replace(part, condition=condition), _in_canonical_form)
-    return part
+def _without_presence(parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    tests = {part: tested for part in parts if (tested := _tested_for_null(part)) is not None}
+    if not tests:
+        return parts
+    needed = {value for part in parts if part not in tests for value in _needed(part)}
+    return tuple(part for part in parts if part not in tests or tests[part] not in needed)
 
 
-def _filtered(measure: Measure) -> Measure:
-    if measure.filter is None:
-        return measure
-    condition = filter_condition(measure.filter)
-    if _is_true(condition):
-        return replace(measure, filter=None)
-    return measure if condition is measure.filter else replace(measure, filter=condition)
+def _tested_for_null(part: Expr) -> Expr | None:
+    """Return x of `x IS NOT NULL`; None for other conditions."""
+    test = _without_not(part)
+    return test.arguments[0] if isinstance(test, Call) and test.function == "is_null" else None
+
+
+def _needed(part: Expr) -> Iterator[Expr]:
+    """Yield an expression, and its parts without which it is NULL."""
+    yield part
+    if isinstance(part, Call) and part.function not in _OF_NULL:
+        for argument in part.arguments:
+            yield from _needed(argument)
+
+
+class _Forms:
+    """Canonical forms of the parts of a plan, without conditions that are always true, for `filled`, which continues inside parts
+    that are returned unchanged."""
+
+    def __init__(self) -> None:
+        self._formed: dict[int, Expr] = {}
+        """Expressions in their form by identity, so that their parts are not judged again."""
+
+    def __call__(self, part: Any) -> Any:
+        if isinstance(part, Call):
+            if id(part) in self._formed:
+                return part
+            return self._noted(canonical_condition(part))
+        if isinstance(part, Filter):
+            predicate = self._noted(filter_condition(part.predicate))
+            if _is_true(predicate):
+                return filled(part.source, self)
+            return part if predicate is part.predicate else Filter(filled(part.source, self), predicate)
+        if isinstance(part, SemiJoin) and part.condition is not None:
+            condition = self._noted(filter_condition(part.condition))
+            if condition is not part.condition:
+                return filled(replace(part, condition=None if _is_true(condition) else condition), self)
+        return part
+
+    def _noted(self, form: Expr) -> Expr:
+        waiting = [form]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Call) and id(part) not in self._formed:
+                self._formed[id(part)] = part
+                waiting += part.arguments
+        return form
 
 
 def _is_true(condition: Expr) -> bool:
@@ -323,6 +322,186 @@ def _is_true(condition: Expr) -> bool:
 
 def _is_false(condition: Expr | None) -> bool:
     return isinstance(condition, Literal) and not condition.value
+
+
+# --- Forms of other expressions ---
+
+_OF_NULL = frozenset((
+    "and", "or", "case", "coalesce", "concat_ws", "greatest", "is_false", "is_null", "is_true", "least", "not_distinct",
+    "nullif", "place_in",
+))  # fmt: skip
+"""Functions that may have a value although an argument is NULL (IN has none without its operand; its items are constants)."""
+
+
+def _is_present(value: Expr) -> bool:
+    return isinstance(value, Literal) and value.value is not None
+
+
+def _never_null(value: Expr) -> bool:
+    """Return whether a value is never NULL, whatever the numbers are from which it is computed: those beyond their bounds may
+    overflow."""
+    if isinstance(value, Call):
+        return value.function in ("is_null", "is_true", "is_false", "not_distinct") or (
+            value.function in ("and", "or", "not", "in", "like", "ilike", *_MIRRORED)
+            and all(map(_never_null, value.arguments))
+        )
+    return _is_present(value) or (isinstance(value, Column) and not value.facts.nullable)
+
+
+def _in_any_order(value: Call) -> Expr:
+    """Return a sum, a product, LEAST or GREATEST with its arguments in the order of their texts, constants last. LEAST of 0.0 and
+    -0.0 is the first of them."""
+    if value.function in ("least", "greatest") and value.facts.type is Type.REAL:
+        return value
+    ordered = sorted(value.arguments, key=lambda part: (isinstance(part, Literal), canonical_text(part)))
+    word, last = value.function, ordered[-1]
+    for factor, other in (ordered, ordered[::-1]) if word == "mul" else ():
+        if isinstance(factor, Literal) and factor.value == 1:
+            return other if value.facts.type is other.facts.type else call("to_real", other)
+    if word == "add" and isinstance(last, Literal) and last.value is not None and -(2**62) < last.value < 0:
+        return call("sub", ordered[0], literal(-last.value))
+    return call(word, *ordered)
+
+
+def _difference(value: Call) -> Expr:
+    left, right = value.arguments
+    if isinstance(right, Literal) and right.value is not None and -(2**62) < right.value < 0:
+        return _in_any_order(call("add", left, literal(-right.value)))
+    return value
+
+
+def _first_value(value: Call) -> Expr:
+    """Return the form of COALESCE: without COALESCE inside, and without what comes after a value that is never NULL."""
+    parts: list[Expr] = []
+    for part in _flat("coalesce", value.arguments):
+        if part not in parts and part != NO_VALUE:
+            parts.append(part)
+        if _never_null(part):
+            break
+    if len(parts) == 2 and isinstance(parts[1], Literal) and isinstance(parts[1].value, bool):
+        test = canonical_condition(call("is_false" if parts[1].value else "is_true", parts[0]))
+        return _opposite(test) if parts[1].value else test
+    return call("coalesce", *parts) if len(parts) > 1 else parts[0] if parts else NO_VALUE
+
+
+def _chosen(value: Call) -> Expr:
+    """Return the form of CASE: without CASE in its ELSE, without branches that are never chosen, and with one branch for several
+    of one value."""
+    *written, other = value.arguments
+    branches = list(zip(written[::2], written[1::2], strict=True))
+    test = filter_condition(written[0]) if len(written) == 2 else None
+    if isinstance(test, Call) and test.function in ("eq", "is_null") and other in test.arguments:
+        if test.function == "is_null":
+            return _first_value(call("coalesce", other, written[1]))
+        if written[1] == NO_VALUE:
+            return call("nullif", other, test.arguments[test.arguments[0] == other])
+    if isinstance(other, Call) and other.function == "case":
+        *written, other = other.arguments
+        branches += zip(written[::2], written[1::2], strict=True)
+    if _tested_for_null(filter_condition(branches[0][0])) == branches[0][1]:
+        later = _chosen(_case(branches[1:], other)) if branches[1:] else other
+        return _first_value(call("coalesce", branches[0][1], later))
+    chosen: list[tuple[Expr, Expr]] = []
+    for condition, result in ((filter_condition(condition), result) for condition, result in branches):
+        before = chosen[-1][0] if chosen else None
+        if _is_true(condition) or (before is not None and _never_null(before) and condition == _opposite(before)):
+            other = result
+            break
+        if any(condition == earlier for earlier, _ in chosen):
+            continue
+        if chosen and chosen[-1][1] == result:
+            chosen[-1] = (filter_condition(call("or", chosen[-1][0], condition)), result)
+        elif not _is_false(condition):
+            chosen.append((condition, result))
+    while chosen and chosen[-1][1] == other:
+        chosen.pop()
+    if len(chosen) == 1:
+        return _either(*chosen[0], other)
+    return _case(chosen, other) if chosen else other
+
+
+def _case(branches: Iterable[tuple[Expr, Expr]], other: Expr) -> Call:
+    return call("case", *(part for branch in branches for part in branch), other)
+
+
+def _opposite(condition: Expr) -> Expr:
+    """Return the opposite of a condition that is never NULL."""
+    return filter_condition(call("not", condition))
+
+
+def _either(condition: Expr, value: Expr, other: Expr) -> Expr:
+    """Return the form of CASE WHEN condition THEN value ELSE other END."""
+    if (value, other) in (_TRUTHS, _TRUTHS[::-1]):
+        test = canonical_condition(call("is_true", condition))
+        return test if value == _TRUTHS[0] else _opposite(test)
+    if _never_null(condition):
+        if _is_false(opposite := _opposite(condition)):
+            return value
+        before, behind = (
+            (_place_in_case(value), canonical_text(condition)),
+            (_place_in_case(other), canonical_text(opposite)),
+        )
+        if behind < before:
+            turned = _case([(opposite, other)], value)
+            return _chosen(turned) if isinstance(value, Call) and value.function == "case" else turned
+    return _case([(condition, value)], other)
+
+
+def _place_in_case(value: Expr) -> int:
+    """Return the place of a value among the two of a CASE whose condition may as well be its opposite: NULL stands in ELSE."""
+    is_case = isinstance(value, Call) and value.function == "case"
+    return 3 if value == NO_VALUE else 2 if is_case else 1 if isinstance(value, Literal) else 0
+
+
+def _unequal(value: Call) -> Expr:
+    """Return the form of NULLIF, whose second argument is a literal as it is compared."""
+    left, right = value.arguments
+    return call("nullif", left, _as_compared(left, right)) if _is_present(right) else value
+
+
+def _joined_text(value: Call) -> Expr:
+    """Return the form of a concatenation: without one inside, and neighbouring constants as one."""
+    parts: list[Expr] = []
+    for part in _flat("concat", value.arguments):
+        before = parts[-1] if parts else None
+        if isinstance(before, Literal) and isinstance(part, Literal) and None not in (before.value, part.value):
+            parts[-1] = literal(before.value + part.value)
+        else:
+            parts.append(part)
+    return call("concat", *parts) if len(parts) <= MOST_PARTS else value
+
+
+def _part_of_text(value: Call) -> Expr:
+    text, start, *length = value.arguments
+    return call("left", text, *length) if length and start == literal(1) else value
+
+
+def _cast(value: Call) -> Expr:
+    """Return the form of a cast: without one to the type that the value has, and with the numbers of truth values in CASE."""
+    (inner,) = value.arguments
+    type_ = inner.facts.type
+    if type_ is value.facts.type:
+        return inner
+    if value.function == "to_integer" and type_ is Type.BOOLEAN and _never_null(inner):
+        return _chosen(call("case", inner, literal(1), literal(0)))
+    if isinstance(inner, Call) and inner.function == "date_trunc" and value.function == "to_date":
+        unit, moment = inner.arguments
+        return call("to_date", moment) if unit == literal("day") else value
+    return value
+
+
+def _is_truth(value: Call) -> Expr:
+    (inner,) = value.arguments
+    test = inner if value.function == "is_true" else _negated(inner, call("not", inner))
+    return test if _never_null(inner) else value
+
+
+_FORMS: dict[str, Callable[[Call], Expr]] = {
+    "in": _listed, **dict.fromkeys(_MIRRORED, _comparison), **dict.fromkeys(("is_true", "is_false"), _is_truth),
+    **dict.fromkeys(("add", "mul", "least", "greatest"), _in_any_order), "sub": _difference,
+    "coalesce": _first_value, "case": _chosen, "nullif": _unequal, "concat": _joined_text, "substr": _part_of_text,
+    **{f"to_{type_.value}": _cast for type_ in Type if type_ is not Type.NULL},
+}  # fmt: skip
 
 
 # --- Conditions that no row satisfies ---

@@ -583,7 +583,8 @@ def results_read(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read))
 
 
-KEPT_TEXTS |= {Facts: 4_000, Scan: 1 << 30}  # every expression holds facts; a scan is one value for all questions
+# Every expression holds facts, and is compared by its text on the way to its form; a scan is one value for all questions.
+KEPT_TEXTS |= {Facts: 4_000, Column: 4_000, Call: 1_000, Scan: 1 << 30}
 
 
 # --- tables of the policy ---------------------------------------------------------------------------------------------

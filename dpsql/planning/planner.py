@@ -20,7 +20,8 @@ from sqlglot import exp
 from dpsql.engine.contract import Engine
 from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_conditions import has_no_rows, with_counts
+from dpsql.functions.canonical_conditions import has_no_rows
+from dpsql.functions.canonical_measures import with_counts
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint

@@ -60,7 +60,6 @@ from sqlglot import exp
 
 from dpsql.aggregates.contract import SharedPart, aggregate_of
 from dpsql.aggregates.quantile import TOTAL_CUT
-from dpsql.functions.canonical_conditions import with_canonical_conditions
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -108,7 +107,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
     """Return the plan with a cut for each SUM or AVG argument whose sum a unit can change; unchanged where there is none.
     `squared`: totals are in the norm of Gaussian noise where only one block reads the cut."""
     readers: dict[tuple[Relation, Expr, Expr | None], list[Block]] = {}
-    for block in map(with_canonical_conditions, plan.blocks):
+    for block in plan.blocks:
         for value, condition in _summed(block, policy):
             readers.setdefault((block.source, value, condition), []).append(block)
     if not readers:
@@ -238,7 +237,7 @@ def with_places(plan: Plan, policy: Policy) -> Plan:
     """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several; unchanged
     where there is none."""
     readers: dict[tuple[Relation, Expr, Expr | None, tuple[Expr, ...]], list[Block]] = {}
-    for block in map(with_canonical_conditions, plan.blocks):
+    for block in plan.blocks:
         keys = tuple(key.expression for key in block.keys)
         for value, condition in dict.fromkeys(_counted(block, policy)):
             readers.setdefault((block.source, value, condition, keys), []).append(block)

@@ -8,7 +8,6 @@ from typing import Any
 
 from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.canonical_conditions import with_canonical_conditions
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole
 from dpsql.plan.intervals import GroupFacts, Type
@@ -55,7 +54,6 @@ def bounded(
     check_block(block, policy, row_filters)
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
-    block = with_canonical_conditions(block)
     rows = rows_per_unit(block.source, policy)
     bounds = bounds.tightened(*(policy.tables[name].bounds for name in tables(block.source)))
     private_keys = any(key.values is None for key in block.keys)

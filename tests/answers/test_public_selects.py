@@ -11,6 +11,8 @@ PUBLIC = (
     "SELECT c.label, COUNT(*) FROM a LEFT JOIN (SELECT code, label FROM codes) c USING (code) GROUP BY c.label",
     "WITH c AS (SELECT code, label FROM codes WHERE weight > 0) SELECT c.label, COUNT(*) FROM a JOIN c ON c.code = a.code GROUP BY 1",
     "WITH c AS (SELECT * FROM codes), d AS (SELECT code AS k, upper(label) AS l FROM c) SELECT l, COUNT(*) FROM a LEFT JOIN d ON k = a.code GROUP BY 1",
+    "SELECT code, COUNT(*) FROM a WHERE code = (SELECT code FROM a GROUP BY code ORDER BY COUNT(*) DESC, code LIMIT 1) GROUP BY code",
+    "SELECT code, SUM(x) FROM a WHERE code IN (SELECT code FROM a GROUP BY 1 ORDER BY COUNT(*) DESC, code LIMIT 2) GROUP BY 1 HAVING COUNT(*) > 1",
     "SELECT l, w, SUM(x) FROM a JOIN (SELECT code, label, weight * 2 FROM codes) c(c, l, w) ON c.c = a.code GROUP BY ALL",
 )
 STARS = (

@@ -43,6 +43,11 @@ def sensitivities(price: Price) -> str:
     return ", ".join(f"{float(moved):.12g}" for moved in [*summed, *chosen]) or "nothing"
 
 
+def in_any_order(moved: str) -> list[str]:
+    """Return the numbers of a mark: terms are in the order of their texts, not in that of the SELECT list."""
+    return sorted(moved.split(", "))
+
+
 def test_enough_queries_are_accepted() -> None:
     assert len(ACCEPTED) >= 120
 
@@ -50,7 +55,7 @@ def test_enough_queries_are_accepted() -> None:
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
 def test_each_query_has_its_keys_and_sensitivities(case: Case) -> None:
     price = hospital("hospital").price(case)
-    assert (keys(price), sensitivities(price)) == (case.mark("keys"), case.mark("l1"))
+    assert (keys(price), in_any_order(sensitivities(price))) == (case.mark("keys"), in_any_order(case.mark("l1")))
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
@@ -60,7 +65,7 @@ def test_under_row_privacy_sensitivities_are_as_marked(case: Case) -> None:
         found = sensitivities(hospital("hospital_rows").price(case))
     except Error as error:
         found = f"refused {error.slug}"
-    assert found == case.mark("rows")
+    assert in_any_order(found) == in_any_order(case.mark("rows"))
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)

@@ -1,5 +1,6 @@
 """Texts that ask the same have the same releases: how a driver writes its parameters does not cost a second charge."""
 
+import random
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
@@ -7,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from support.clinic import build
+from support.equal_forms import PlainAnswers, question, text
 from support.neighbouring_hospitals import policy, together
 from support.recording_session import World
+from support.seeds import seeds
 
+from dpsql.errors.exceptions import Error
 from dpsql.session.session import open_session
 
 SAME = [
@@ -194,6 +198,16 @@ WHOLE = [
      "SELECT nights + 1 AS n, COUNT(*) FROM visits WHERE n > 5 GROUP BY n"],
     ["SELECT nights + 1 AS cost, COUNT(*) FROM visits v WHERE v.cost > 5 GROUP BY nights",
      "SELECT nights + 1 AS cost, COUNT(*) FROM visits v WHERE cost > 5 GROUP BY nights"],
+    ["SELECT zone, AVG(p.age), SUM(v.cost) FROM visits v JOIN (SELECT p.*, zone FROM patients p JOIN regions r ON p.region = r.region) p "
+     "ON v.patient_id = p.patient_id WHERE v.nights > p.age AND zone <> 'x' GROUP BY zone",
+     "SELECT zone, AVG(p.age), SUM(v.cost) FROM visits v JOIN patients p ON v.patient_id = p.patient_id JOIN regions r ON p.region = r.region "
+     "WHERE v.nights > p.age AND zone <> 'x' GROUP BY zone",
+     "SELECT zone, AVG(a), SUM(c) FROM (SELECT cost AS c, nights AS n, patient_id AS k FROM visits) v JOIN (SELECT patient_id AS k, age AS a, "
+     "zone FROM (SELECT * FROM regions WHERE zone <> 'x') r JOIN patients p USING (region)) p USING (k) WHERE n > a GROUP BY zone"],
+    ["SELECT COUNT(DISTINCT patient_id) FROM visits WHERE nights > 3", "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id FROM visits WHERE nights > 3)",
+     "SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE nights > 3 GROUP BY patient_id)"],
+    ["SELECT COUNT(*) FROM visits v JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) q USING (patient_id) WHERE n > 2",
+     "SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id HAVING COUNT(*) > 2) q JOIN visits v ON v.patient_id = q.patient_id"],
     ["SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id)",
      "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND 1 = 1)",
      "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT DISTINCT * FROM visits v WHERE v.patient_id = p.patient_id LIMIT 1)"],
@@ -263,6 +277,30 @@ WHOLE = [
 @pytest.mark.parametrize("questions", WHOLE, ids=lambda questions: questions[0])
 def test_conditions_that_change_nothing_are_no_other_question(questions: list[str]) -> None:
     assert len({whole(question) for question in questions}) == 1
+
+
+def named(sql: str) -> tuple[tuple[str, ...], str]:
+    """Return the names of a question's releases and its price, or the refusal."""
+    try:
+        planned = world().session.plan(world().session.planner.parse(sql, None))
+    except Error as refusal:
+        return (), refusal.slug
+    return planned.keys, str(planned.price.loss)
+
+
+@pytest.mark.parametrize("seed", seeds(12, 3))
+def test_generated_forms_are_one_question_with_one_answer(seed: int) -> None:
+    """And each form has the same answer on plain DuckDB, so that they are the same question indeed."""
+    rng = random.Random(f"forms {seed}")
+    plain, compared = PlainAnswers(rng), 0
+    for _ in range(25):
+        tree = question(rng)
+        forms = [text(rng, tree) for _ in range(4)]
+        answers = [answer for sql, places in forms if (answer := plain.of(sql, places, len(tree[2]))) is not None]
+        assert all(answer == answers[0] for answer in answers), forms
+        compared += len(answers) > 1 and any(map(any, answers[0]))
+        assert len({named(sql) for sql, _ in forms}) == 1, "\n".join(sql for sql, _ in forms)
+    assert compared > 5
 
 
 EQUAL = {

@@ -127,6 +127,29 @@ def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
         yield from _aggregate_calls(part)
 
 
+def only_with_rows(
+    copy: exp.Select, node: exp.Select, key_of: Callable[[exp.Expr], str | None], over: Callable[[exp.Expr], exp.Expr]
+) -> None:
+    """Add to `copy`, the SELECT over the groups of `node`, the conditions of WHERE that compare keys (`key_of`) with results of
+    subqueries: groups that fail one have no rows, which is known only when the results are released. `over`: a part of `node`
+    over the groups."""
+    conditions: list[exp.Expr] = []
+    for part in conjuncts(condition_of(node, "where")):
+        columns = list(own_columns(part))
+        if not columns or part.find(exp.Query) is None or None in map(key_of, columns):
+            continue
+        try:
+            written = over(part)
+        except Error:  # a subquery over rows that are no result
+            continue
+        # A list of public rows has narrowed the keys already.
+        if part.find(exp.In) is None or any(table.name.startswith("dp_") for table in written.find_all(exp.Table)):
+            conditions.append(exp.Paren(this=written))
+    if conditions:
+        having = condition_of(copy, "where")
+        copy.set("where", exp.Where(this=exp.and_(*([] if having is None else [having]), *conditions, copy=False)))
+
+
 def over_groups(
     context: BindingContext,
     node: exp.Subquery | exp.Exists,

@@ -73,7 +73,7 @@ class _Side:
     @property
     def table(self) -> str | None:
         """Return the base table whose rows this side has, each once and perhaps filtered; None for any other relation."""
-        scan = unfiltered(self.relation) if self.protected else base_rows(self.relation)
+        scan = base_rows(self.relation)
         return scan.table if isinstance(scan, Scan) else None
 
     @property
@@ -337,7 +337,7 @@ def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.E
     and is not a product over all. Each next join is the one after which a unit has the fewest rows."""
     if not joins:
         return sides[0]
-    names = [(side.table or "", index) for index, side in enumerate(sides)]
+    names = [(side.table or canonical_text(side.relation), index) for index, side in enumerate(sides)]
     first = min(
         (index for index, side in enumerate(sides) if side.protected),
         key=lambda index: (-_hops(sides[index], policy), names[index]),

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.contract import aggregate_of
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_conditions import counted
+from dpsql.functions.canonical_measures import counted
 from dpsql.functions.numeric import WrongArguments, call, common_type
 from dpsql.plan.intervals import Facts, Type, hull
 from dpsql.plan.plan import (
@@ -287,8 +287,10 @@ class _UnitScalars(Scalars):
         return self._column(measure.aggregate, argument, measure.filter, of_unit(measure, self.rows))
 
     def _column(self, word: str, argument: Expr | None, condition: Expr | None, facts: Facts) -> Column:
-        name = f"a{len(self.columns)}"
-        self.columns.append((name, word, argument, condition, facts))
+        column = (word, argument, condition, facts)
+        name = next((name for name, *entered in self.columns if tuple(entered) == column), f"a{len(self.columns)}")
+        if len(self.columns) == int(name[1:]):
+            self.columns.append((name, *column))
         return Column(name, facts)
 
 

@@ -9,6 +9,8 @@ from sqlglot import exp
 
 from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.canonical_conditions import in_canonical_form
+from dpsql.functions.canonical_measures import canonical_measure
 from dpsql.functions.key_columns import labelled
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, may_hold, remaining
 from dpsql.functions.key_questions import is_result
@@ -36,7 +38,7 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate, of_units, with_unit_count
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.combined_rows import groups_of
-from dpsql.sql.binder.correlated_subqueries import over_groups
+from dpsql.sql.binder.correlated_subqueries import only_with_rows, over_groups
 from dpsql.sql.binder.equal_keys import kind, named_table, naming_unit
 from dpsql.sql.binder.per_unit_aggregation import per_unit, stacked
 from dpsql.sql.binder.quantiles import MOST_SHARES, single_quantiles
@@ -213,6 +215,8 @@ def bound_block(
         if node.args.get(clause) is not None:
             part = work.part(node.args[clause])
             copy.set(target, exp.Where(this=part.this) if clause == "having" else part)
+    if len(work.sets) == 1:
+        only_with_rows(copy, node, work.key_of, work.part)
     order = None if node.args.get("order") is None else work.order(node.args["order"])
     tree = _over_blocks(context, work, source, copy, order)
     for clause in ("limit", "offset"):
@@ -222,9 +226,8 @@ def bound_block(
         tree.set("distinct", context.released_part(node.args["distinct"], environment))
     facts = results.over_block(copy, node, work.keys, work.measures, len(work.sets))
     names = tuple(str(item.alias) for item in copy.expressions)
-    groups = sum(
-        groups_of(context.blocks[table.name]) for table in tree.find_all(exp.Table) if table.name in context.blocks
-    )
+    blocks = (context.blocks.get(table.name) for table in tree.find_all(exp.Table))
+    groups = sum(groups_of(block) for block in blocks if block is not None)
     return results.limited(node, replace(facts, tree=tree, columns=names, most_rows=groups))
 
 
@@ -262,8 +265,7 @@ def _over_blocks(
     measures = tuple(work.measures)
     check_ignored(source, work.scope.unpaired, work.measures)
     if context.min_units is not None:
-        position = place(work.node)
-        measures = with_unit_count(copy, source, measures, context.min_units, context.policy, position)
+        measures = with_unit_count(copy, source, measures, context.min_units, context.policy, place(work.node))
     if len(work.sets) == 1:
         block = Block("", source, tuple(work.keys), measures, work.block_keys.combinations)
         name = context.add_block(of_units(block, context.policy, place(work.node)))
@@ -374,9 +376,9 @@ class _BlockRewriter:
         parts = [*self.node.expressions, self.node.args.get("having"), *(order.expressions if order else ())]
         columns = [column for part in parts if part is not None for column in part.find_all(exp.Column)]
         for column in columns:
-            if not _in_aggregate(column, self.node) and self.scope.has(column) and self._key_of(column) is None:
+            if not _in_aggregate(column, self.node) and self.scope.has(column) and self.key_of(column) is None:
                 identifying = self._identifying(column)
-                if identifying and all(map(self._key_of, identifying)):
+                if identifying and all(map(self.key_of, identifying)):
                     self.sets[0].add(self._add_key(column))
 
     def _identifying(self, column: exp.Column) -> list[exp.Expr]:
@@ -395,6 +397,7 @@ class _BlockRewriter:
         limits = self.context.policy.per_query
         conditions = self.conditions_on_keys(None) if len(self.sets) == 1 else []
         self.all_values = {key.name: key for key in self.keys}
+        source = in_canonical_form(source) if self.keys else source
         block_keys = narrowed(source, self.keys, conditions, self.context)
         drops = noted(source, block_keys.within, self.named, self.context)
         self.block_keys = shortened(block_keys, limits.max_public_groups, bool(limits.delta))
@@ -414,7 +417,7 @@ class _BlockRewriter:
         """Return the keys of one of several grouping sets, named as in a separate block."""
         keys_of_set = list({key.expression: key for key in self.keys if key.name in chosen}.values())
         whole = [replace(self.all_values[key.name], drops=key.drops) for key in keys_of_set]
-        block_keys = narrowed(source, whole, conditions, self.context)
+        block_keys = narrowed(in_canonical_form(source), whole, conditions, self.context)
         named = [
             replace(key, name=f"k{number}", values=None if key_of_block.values is None else key.values)
             for number, (key, key_of_block) in enumerate(zip(block_keys.keys, keys_of_set, strict=True))
@@ -475,7 +478,7 @@ class _BlockRewriter:
             if _is_grouping(node):
                 bits = [str(int(key not in chosen)) for key in self._keys_of_grouping(node)]
                 return exp.Literal.number(int("".join(bits), 2))
-            key = self._key_of(node) if isinstance(node, exp.Condition) else None
+            key = self.key_of(node) if isinstance(node, exp.Condition) else None
             if key is None:
                 return node
             if key in chosen:  # a new node, into which `transform` does not go: a key may contain one that is NULL
@@ -546,9 +549,7 @@ class _BlockRewriter:
             self.results[name] = expression
             expression = literal(f"result {len(self.results)}")
         self.keys.append(Key(name, expression, domain_of(expression)))
-        columns = dict.fromkeys(
-            column.name for column in item.find_all(exp.Column) if not column.name.startswith(HIDDEN)
-        )
+        columns = dict.fromkeys(c.name for c in item.find_all(exp.Column) if not c.name.startswith(HIDDEN))
         self.named[name] = tuple(columns) or (sql_text(item),)
         return name
 
@@ -563,7 +564,7 @@ class _BlockRewriter:
         """Return the value of an output over the block: the key of its own, or its expression."""
         value = item.unalias()
         index = next(index for index, output in enumerate(self.node.expressions) if output is item)
-        key = self._key_of(value) if isinstance(value, exp.Literal) else self.outputs.get(index)
+        key = self.key_of(value) if isinstance(value, exp.Literal) else self.outputs.get(index)
         return self.part(value) if key is None or key in self.results else exp.column(key, quoted=True)
 
     def order(self, value: exp.Expr) -> exp.Expr | None:
@@ -589,15 +590,15 @@ class _BlockRewriter:
         if isinstance(node, _AS_THEY_ARE):
             return None
         if isinstance(node, exp.Column):
-            key = self._key_of(node)
+            key = self.key_of(node)
             return self._alias(node) if key is None else exp.column(key, quoted=True)
         if isinstance(node, (exp.Subquery, exp.Exists)):
-            over = over_groups(self.context, node, self.scope, self.environment, self._key_of)
+            over = over_groups(self.context, node, self.scope, self.environment, self.key_of)
             if over is not node:
                 part = self.context.released_part(over, self.environment)
                 assert isinstance(part, exp.Expr)
                 return part
-        key = self._key_of(node) if self.results else None
+        key = self.key_of(node) if self.results else None
         if key in self.results:
             released = self._of_result(node)
             present = exp.Not(this=exp.Is(this=exp.column(key, quoted=True), expression=exp.Null()))
@@ -614,7 +615,7 @@ class _BlockRewriter:
             return exp.Array(expressions=[exp.column(self._measure(call, listed=True), quoted=True) for call in listed])
         if _is_grouping(node):
             return self._grouping_number(node)
-        key = self._key_of(node)
+        key = self.key_of(node)
         return None if key is None else exp.column(key, quoted=True)
 
     def _of_result(self, node: exp.Expr) -> exp.Expr:
@@ -656,7 +657,7 @@ class _BlockRewriter:
         """Return the keys that GROUPING names, by their expressions or by the aliases that GROUP BY names."""
         outputs = [self._output_of(part) if isinstance(part, exp.Column) else None for part in node.expressions]
         keys = [
-            self._key_of(part) if index is None else self.outputs.get(index)
+            self.key_of(part) if index is None else self.outputs.get(index)
             for part, index in zip(node.expressions, outputs, strict=True)
         ]
         if not keys or None in keys:
@@ -665,7 +666,7 @@ class _BlockRewriter:
 
     def _measure(self, node: exp.Expr, listed: bool = False) -> str:
         """Return the block's column for an aggregate, entering it if it is new. `listed`: one item of a list of quantiles."""
-        measure = bind_measure("", node, self.scalars)
+        measure = canonical_measure(bind_measure("", node, self.scalars))
         if listed:
             measure = replace(measure, aggregate=LISTED + measure.aggregate)
         for entered in self.measures:
@@ -677,7 +678,7 @@ class _BlockRewriter:
         self.measures.append(replace(measure, name=name))
         return name
 
-    def _key_of(self, node: exp.Expr) -> str | None:
+    def key_of(self, node: exp.Expr) -> str | None:
         """Return the key that `node` as a whole equals. A constant counts as a key only among several grouping sets, some of
         which leave it out (as NULL)."""
         if not self.keys:

@@ -14,7 +14,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_conditions import with_joined_filters
+from dpsql.functions.canonical_measures import with_canonical_conditions
 from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import canonical_text
@@ -51,6 +51,7 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.combined_rows import InnerQueries, check_shown, combined_rows, united_rows
 from dpsql.sql.binder.correlated_subqueries import without_laterals
 from dpsql.sql.binder.equal_keys import base_table, named_table, naming_unit, project
+from dpsql.sql.binder.joined_filters import with_joined_filters
 from dpsql.sql.binder.per_unit_aggregation import WindowScalars, protected_sets
 from dpsql.sql.binder.private_block import as_read, measures
 from dpsql.sql.binder.scope import (
@@ -185,7 +186,8 @@ class QueryBinder:
 
     def add_block(self, block: Block) -> str:
         """Add a private block and return its name; equal blocks are one release."""
-        block = as_read(with_joined_filters(without_projections(block), self.policy.row_filter))
+        block = with_joined_filters(without_projections(block), self.policy)
+        block = as_read(with_canonical_conditions(block))
         if len(self.blocks) == 1:  # the text of a query's first block is needed from the second on
             self._texts = {
                 canonical_text(replace(block_before, name="")): name for name, block_before in self.blocks.items()

@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.canonical_conditions import FOLDED, canonical_condition
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY, WrongArguments, call, nearest_decimal
 from dpsql.functions.public_domains import as_key
@@ -103,7 +104,7 @@ class Scalars:
             ) from None
         if name in COMPARISONS:
             check_listed(read, node)
-        if bound.facts.type in _FOLDED and all(isinstance(argument, Literal) for argument in bound.arguments):
+        if bound.facts.type in FOLDED and all(isinstance(argument, Literal) for argument in bound.arguments):
             # As a constant, a pattern that a tool joins from parts is a literal, and now() truncated to its month gives the same
             # query all month long, which is answered from the store.
             constant = evaluate(bound, {})
@@ -179,8 +180,6 @@ def not_allowed(node: exp.Expr) -> Exception:
 
 # --- texts that stand for dates -------------------------------------------------------------------------------------
 
-_FOLDED = (Type.TEXT, Type.INTEGER, Type.DATE, Type.TIMESTAMP)
-"""Types of constants that are computed here. Reals are not: engines may differ from Python in their last bit."""
 _COMPARING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif"}
 _MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", "coalesce", "case", "least", "greatest"}
 
@@ -240,7 +239,7 @@ def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:
 
 
 _MOMENT = re.compile(
-    r"\s*(\d{4})(?:-(\d{1,2})-(\d{1,2})|(\d\d)(\d\d))(?:[ T](\d{1,2})(:\d\d(?::\d\d(?:\.\d+)?)?)\s?(Z|[+-]\d\d(?::?\d\d)?)?)?\s*",
+    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2})(:\d\d(?::\d\d(?:\.\d+)?)?)\s?(Z|[+-]\d\d(?::?\d\d)?)?)?\s*",
     re.ASCII,
 )
 """Texts that engines read as dates and timestamps: Python's reader takes weeks and others, too, which they do not."""
@@ -254,8 +253,8 @@ def _in_two_digits(text: str) -> str:
     """Return a text of `_MOMENT` with two digits for the month, the day and the hour; empty for another text."""
     if (match := _MOMENT.fullmatch(text)) is None:
         return ""
-    year, month, day, month_alone, day_alone, hour, rest, zone = match.groups()
-    days = f"{year}-{month or month_alone:0>2}-{day or day_alone:0>2}"
+    year, month, day, hour, rest, zone = match.groups()
+    days = f"{year}-{month:0>2}-{day:0>2}"
     return days if hour is None else f"{days} {hour:0>2}{rest}{zone or ''}"
 
 
@@ -294,14 +293,14 @@ def handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
 
 
 class KeyScalars(Scalars):
-    """Binder of GROUP BY expressions: in a column with policy key `outside`, values outside its domain are read as that label,
-    also where a subquery computes another column from it."""
+    """Binder of GROUP BY expressions, in their canonical form: in a column with policy key `outside`, values outside its domain
+    are read as that label, also where a subquery computes another column from it."""
 
     def bind(self, node: exp.Expr | None) -> Expr:
         """Bind as `Scalars.bind` does."""
         bound = super().bind(node)
         if not isinstance(node, exp.Column) or not isinstance(bound, Column):
-            return bound
+            return canonical_condition(bound)
         return self.scope.labels.get(bound.name) or as_key(bound)
 
 

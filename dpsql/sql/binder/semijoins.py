@@ -343,6 +343,8 @@ def _in(
 ) -> Relation:
     only(node, "this", "query")
     query = node.args["query"]
+    if query.unnest().args.get("distinct") is not None:
+        query = plain_select(query, context, environment) or query
     right = _rows(context, query, environment, scope)
     if len(right.columns) + len(right.untyped) != 1:
         raise refuse(

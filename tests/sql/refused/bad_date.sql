@@ -27,3 +27,8 @@ SELECT COUNT(*) FROM visits WHERE day > 'today'
 -- sqlstate: 22007
 -- at: make_date
 SELECT COUNT(*) FROM visits WHERE day > make_date(2024, 2, 31)
+
+-- query: date_without_hyphens
+-- sqlstate: 22007
+-- at: day
+SELECT COUNT(*) FROM visits WHERE day > '20240101'

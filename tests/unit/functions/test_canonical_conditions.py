@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from support.random_expressions import SPECS, apply, random_rows, same
 from support.seeds import seeds
 
 from dpsql.functions.canonical_conditions import canonical_condition, filter_condition
@@ -83,6 +84,21 @@ def test_the_value_is_the_same_on_every_row(seed: int) -> None:
             assert evaluate(after, row) is evaluate(before, row), (shown(before), shown(after), row)
             assert (evaluate(kept, row) is True) is (evaluate(before, row) is True), (shown(before), shown(kept), row)
         assert canonical_condition(after) == after and filter_condition(kept) == kept, shown(before)
+
+
+@pytest.mark.parametrize("seed", seeds(20, 1))
+def test_expressions_of_all_functions_keep_their_values(seed: int) -> None:
+    """Over NULL, NaN, infinities and the largest integers; `test_evaluate` compares these values with the engine's."""
+    chance, changed = random.Random(f"expressions {seed}"), 0
+    sample = random_rows(chance, 60)
+    for number in range(1200):
+        before = apply(chance, SPECS[number % len(SPECS)], 3)
+        after = canonical_condition(before)
+        changed += after != before
+        for row in sample:
+            assert same(evaluate(after, row), evaluate(before, row)), (shown(before), shown(after), row)
+        assert canonical_condition(after) == after, shown(before)
+    assert changed > 200
 
 
 def _rewritten(part: Expr, chance: random.Random) -> Expr:

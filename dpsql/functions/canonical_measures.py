@@ -1,0 +1,148 @@
+"""One form for measures that mean the same: a count and a sum of ones, FILTER and CASE, in the order of their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.functions.canonical_conditions import (
+    EXACT_REALS,
+    canonical_condition,
+    filter_condition,
+    in_canonical_form,
+)
+from dpsql.functions.signatures import call
+from dpsql.plan.canonical_text import canonical_text
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Block, Call, Expr, Literal, Measure, UnitAggregate, literal
+
+TRUE, FALSE = literal(True), literal(False)
+
+
+def with_canonical_conditions(block: Block) -> Block:
+    """Return the block with every expression in its canonical form; the same object if nothing changes."""
+    source, keys = in_canonical_form(block.source), in_canonical_form(block.keys)
+    measures = _sorted(map(canonical_measure, block.measures))
+    same = source is block.source and keys is block.keys
+    same = same and all(a is b for a, b in zip(measures, block.measures, strict=True))
+    return block if same else replace(block, source=source, keys=keys, measures=measures)
+
+
+def _sorted(measures: Iterable[Measure]) -> tuple[Measure, ...]:
+    """Return measures in the order of their texts: that of the SELECT list is no other question. Counts and sums come first:
+    sums that share each row then give counts with the smaller errors."""
+    listed = tuple(measures)
+    return listed if len(listed) < 2 else tuple(sorted(listed, key=_place))
+
+
+def _place(measure: Measure) -> tuple[bool, str]:
+    return measure.aggregate not in ("count", "sum"), canonical_text(replace(measure, name=""))
+
+
+def canonical_measure(measure: Measure) -> Measure:
+    """Return a measure of canonical expressions, without a condition that is always true."""
+    condition = None if measure.filter is None else _both(None, measure.filter)
+    arguments = tuple(map(canonical_condition, measure.arguments))
+    if measure.aggregate in _OF_REALS and not measure.distinct and measure.per_group is None:
+        arguments = (_in_whole_numbers(arguments[0]),)
+    if measure.aggregate == "sum" and condition is not None and condition == FALSE and measure.per_group is None:
+        arguments, condition = (literal(0 if arguments[0].facts.type is Type.INTEGER else Fraction(0)),), None
+    same = condition is measure.filter and all(a is b for a, b in zip(arguments, measure.arguments, strict=True))
+    return measure if same else replace(measure, arguments=arguments, filter=condition)
+
+
+_OF_REALS = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
+"""Aggregates whose result is real, whatever the numbers are."""
+
+
+def _in_whole_numbers(value: Expr) -> Expr:
+    """Return a real that is always a whole number as one: CASE of 1.0 and 0, and x::DOUBLE of whole numbers within its bounds."""
+    if isinstance(value, Literal):
+        return _as_whole(value) or value
+    if not isinstance(value, Call) or value.facts.type is not Type.REAL:
+        return value
+    if value.function == "to_real" and value.arguments[0].facts.type is Type.INTEGER:
+        low, high = value.facts.lower, value.facts.upper
+        return value.arguments[0] if low is not None and high is not None and max(-low, high) < EXACT_REALS else value
+    if value.function != "case":
+        return value
+    *branches, other = value.arguments
+    results = [whole for part in (*branches[1::2], other) if (whole := _as_whole(part)) is not None]
+    if len(results) <= len(branches) // 2:
+        return value
+    pairs = zip(branches[::2], results[:-1], strict=True)
+    return canonical_condition(call("case", *(part for pair in pairs for part in pair), results[-1]))
+
+
+def _as_whole(value: Expr) -> Expr | None:
+    if not isinstance(value, Literal) or value.value is None:
+        return value if isinstance(value, Literal) else None
+    is_whole = value.value == int(value.value) and abs(value.value) < EXACT_REALS
+    return literal(int(value.value)) if is_whole else None
+
+
+def with_counts(block: Block) -> Block:
+    """Return the block with COUNT(*) FILTER (WHERE c) for SUM(CASE WHEN c THEN 1 ELSE 0 END), SUM(c::INTEGER) and the like, and
+    with SUM(x) FILTER (WHERE c) for SUM(CASE WHEN c THEN x ELSE 0 END): a SUM over no rows is shown as 0 too. A sum that another
+    aggregate reads (AVG) stays: it costs nothing more. The number of units, COUNT(*) FROM (SELECT DISTINCT unit FROM t), is
+    COUNT(DISTINCT unit) FROM t."""
+    shared = [measure.arguments for measure in block.measures if measure.aggregate not in ("sum", "count")]
+    measures = _sorted(m if m.arguments in shared else _chosen_sum(counted(m)) for m in block.measures)
+    rows = block.source
+    if isinstance(rows, UnitAggregate) and not rows.keys and not block.keys and all(map(_is_number_of_rows, measures)):
+        of_units = (Measure(measure.name, "count_units", (), True, None) for measure in measures)
+        return replace(block, source=rows.source, measures=tuple(of_units))
+    same = all(a is b for a, b in zip(measures, block.measures, strict=True))
+    return block if same else replace(block, measures=measures)
+
+
+def _is_number_of_rows(measure: Measure) -> bool:
+    return measure == Measure(measure.name, "count", (), False, None)
+
+
+def _chosen_sum(measure: Measure) -> Measure:
+    """Return SUM(x) FILTER (WHERE c) for a sum of x where c is true and of 0 for all else, if bounds of x change no 0."""
+    value = measure.arguments[0] if measure.aggregate == "sum" and not measure.distinct else None
+    if not isinstance(value, Call) or value.function != "case" or len(value.arguments) != 3 or measure.per_group:
+        return measure
+    condition, chosen, other = value.arguments
+    low, high = chosen.facts.lower, chosen.facts.upper
+    bounded = low is not None and high is not None and low <= 0 <= high
+    if not bounded or not isinstance(other, Literal) or other.value != 0 or chosen.facts.type is not value.facts.type:
+        return measure
+    return canonical_measure(replace(measure, arguments=(chosen,), filter=_both(measure.filter, condition)))
+
+
+def _both(condition: Expr | None, other: Expr) -> Expr | None:
+    both = filter_condition(other if condition is None else call("and", condition, other))
+    return None if both == TRUE else both
+
+
+def counted(measure: Measure) -> Measure:
+    """Return COUNT(*) FILTER (WHERE c) for a sum of 1 where c is true and of 0 or NULL for all else; other measures stay."""
+    if measure.aggregate != "sum" or measure.distinct or measure.per_group is not None:
+        return measure
+    condition = _indicated(measure.arguments[0])
+    if condition is None:
+        return measure
+    return replace(measure, aggregate="count", arguments=(), filter=_both(measure.filter, condition))
+
+
+def _indicated(value: Expr) -> Expr | None:
+    """Return the condition for which a whole number is 1, if it is 0 or NULL for all else; None for other values."""
+    if isinstance(value, Literal):
+        return literal(value.value == 1) if type(value.value) is int and value.value in (0, 1) else None
+    if not isinstance(value, Call) or value.facts.type is not Type.INTEGER:
+        return None
+    if value.function == "to_integer" and value.arguments[0].facts.type is Type.BOOLEAN:
+        return value.arguments[0]
+    if value.function != "case":
+        return None
+    conditions, chosen = value.arguments[:-1:2], (*value.arguments[1:-1:2], value.arguments[-1])
+    numbers = [part.value if isinstance(part, Literal) else 2 for part in chosen]
+    if numbers[:-1] == [1] * len(conditions) and numbers[-1] in (0, None):
+        return conditions[0] if len(conditions) == 1 else call("or", *conditions)
+    if numbers != [0, 1]:
+        return None
+    return call("not", call("is_true", conditions[0]) if conditions[0].facts.nullable else conditions[0])

@@ -1,0 +1,214 @@
+"""One place for conditions on the same rows, wherever the query has them: in a subquery that is a side of a join, or in WHERE.
+
+Conditions stand above joins, where WHERE has them; semi-joins of the same rows are in one order. Which rows a filter keeps, and
+which of a unit's rows count (the bounded view is below all filters), does not depend on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dpsql.functions.signatures import call
+from dpsql.plan.canonical_text import canonical_text, compared_fields
+from dpsql.plan.plan import (
+    Block,
+    Column,
+    Expr,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitWindow,
+    filled,
+    names_read,
+    types_of,
+)
+from dpsql.plan.stability import conjuncts, rows_per_unit
+from dpsql.policy import Policy
+
+Names = Mapping[str, str]
+Owners = Callable[[str], object]
+"""Whether a table, by its name, has a condition of the policy's owner."""
+
+
+def with_joined_filters(block: Block, policy: Policy) -> Block:
+    """Return the block with one filter for several on the same rows: the condition of a subquery and that of the query around it
+    are those of one WHERE, also where the subquery is a side of a join. Semi-joins of the same rows are in one order, and a side
+    that joins tables is joined table by table. The owner's condition on a table stays at the table."""
+    source, names = _table_by_table(_with_one_filter(block.source, policy.row_filter), policy)
+    if source is block.source:
+        return block
+    return replace(block, source=source, keys=_named(block.keys, names), measures=_named(block.measures, names))
+
+
+def _table_by_table(relation: Relation, policy: Policy) -> tuple[Relation, Names]:
+    """Return a JOIN (b JOIN c) as (a JOIN b) JOIN c where a is compared with b alone, and the names of columns that change."""
+    if isinstance(relation, Filter):
+        rows, names = _table_by_table(relation.source, policy)
+        return (relation, {}) if rows is relation.source else (Filter(rows, _named(relation.predicate, names)), names)
+    if isinstance(relation, SemiJoin):
+        left, names = _table_by_table(relation.left, policy)
+        if left is relation.left:
+            return relation, {}
+        keys = tuple((_named(key, names), other) for key, other in relation.keys)
+        return replace(relation, left=left, keys=keys, condition=_named(relation.condition, names)), names
+    if not isinstance(relation, Join):
+        return relation, {}
+    (left, of_left), (right, of_right) = (_table_by_table(side, policy) for side in (relation.left, relation.right))
+    names = {f"a.{old}": f"a.{new}" for old, new in of_left.items()}
+    names |= {f"b.{old}": f"b.{new}" for old, new in of_right.items()}
+    joined = replace(relation, left=left, right=right, keys=_named(relation.keys, names)) if names else relation
+    compared = {name for _, key in joined.keys for name in names_read(key)}
+    if not isinstance(right, Join) or {joined.kind, right.kind} != {"inner"} or not _all_with("b.a.", compared):
+        return joined, names
+    moved = {f"a.{name}": f"a.a.{name}" for name in types_of(left)} | {
+        f"b.b.{name}": f"b.{name}" for name in types_of(right.right)
+    }
+    moved |= {f"b.a.{name}": f"a.b.{name}" for name in types_of(right.left)}
+    first = Join(
+        left, right.left, "inner", _named(joined.keys, {name: f"b.{name[4:]}" for name in compared}), joined.on_unit
+    )
+    keys = tuple((_moved("a.b.", _moved("a.", key, down=True)), other) for key, other in right.keys)
+    turned, again = _table_by_table(Join(first, right.right, "inner", keys, right.on_unit), policy)
+    if rows_per_unit(turned, policy) > rows_per_unit(joined, policy):
+        return joined, names
+    moved = {old: again.get(new, new) for old, new in moved.items()}
+    return turned, moved | {old: moved.get(new, new) for old, new in names.items()}
+
+
+def _all_with(prefix: str, names: Iterable[str]) -> bool:
+    return all(name.startswith(prefix) for name in names)
+
+
+def _named(value: Any, names: Names) -> Any:
+    """Return a part of a plan with the columns named anew."""
+    return filled(value, lambda c: replace(c, name=names[c.name]) if isinstance(c, Column) and c.name in names else c)
+
+
+def _with_one_filter(relation: Relation, owners: Owners) -> Relation:
+    rows, conditions = _unfiltered(relation, owners)
+    rows, conditions = _numbered(rows, conditions)
+    if conditions and isinstance(relation, Filter) and rows is relation.source:
+        return relation
+    return _filtered(rows, conditions)
+
+
+def _filtered(rows: Relation, conditions: list[Expr]) -> Relation:
+    if not conditions:
+        return rows
+    return Filter(rows, conditions[0] if len(conditions) == 1 else call("and", *conditions))
+
+
+def _numbered(rows: Relation, conditions: list[Expr]) -> tuple[Relation, list[Expr]]:
+    """Return the rows with those conditions that read one side with windows alone at that side, as if its subquery had them: a
+    number of a unit's rows bounds them (`stability`). Return the other conditions."""
+    if not conditions or not isinstance(rows, (Join, SemiJoin)) or not _reads_windows(rows):
+        return rows, conditions
+    if isinstance(rows, SemiJoin):
+        left, conditions = _numbered_side(rows.left, conditions)
+        return _with_parts(rows, left=left), conditions
+    left_over = [part for condition in conditions for part in conjuncts(condition)]
+    for prefix, name in (("a.", "left"), ("b.", "right"))[: 1 if rows.kind == "left" else 2]:
+        of_side = [part for part in left_over if (names := names_read(part)) and _all_with(prefix, names)]
+        side, remaining = _numbered_side(getattr(rows, name), [_moved(prefix, part, down=True) for part in of_side])
+        rows = _with_parts(rows, **{name: side})
+        if len(remaining) < len(of_side):
+            left_over = [part for part in left_over if part not in of_side] + [
+                _moved(prefix, part) for part in remaining
+            ]
+    return rows, left_over
+
+
+def _numbered_side(side: Relation, conditions: list[Expr]) -> tuple[Relation, list[Expr]]:
+    if not _over_windows(side):
+        return _numbered(side, conditions)
+    if isinstance(side, Project) and conditions:
+        defined = dict(side.columns)
+        conditions = [
+            filled(part, lambda c: defined.get(c.name, c) if isinstance(c, Column) else c) for part in conditions
+        ]
+        return replace(side, source=_numbered_side(side.source, conditions)[0]), []
+    if isinstance(side, Filter) and conditions:
+        return _filtered(side.source, [*conditions, *conjuncts(side.predicate)]), []
+    return _filtered(side, conditions), []
+
+
+def _reads_windows(relation: Relation) -> bool:
+    if isinstance(relation, (Join, SemiJoin)):
+        return _reads_windows(relation.left) or (isinstance(relation, Join) and _reads_windows(relation.right))
+    return _over_windows(relation)
+
+
+def _over_windows(relation: Relation) -> bool:
+    while isinstance(relation, (Filter, Project)):
+        relation = relation.source
+    return isinstance(relation, UnitWindow)
+
+
+def _unfiltered(relation: Relation, owners: Owners) -> tuple[Relation, list[Expr]]:
+    """Return the rows of a relation without the filters that may as well stand above it, and their conditions."""
+    if isinstance(relation, Filter):
+        if isinstance(relation.source, Scan) and owners(relation.source.table):
+            return relation, []
+        rows, conditions = _unfiltered(relation.source, owners)
+        return rows, [relation.predicate, *conditions]
+    if isinstance(relation, Join):
+        left, conditions = _side(relation.left, owners)
+        right, of_right = (relation.right, []) if relation.kind != "inner" else _side(relation.right, owners)
+        right = right if relation.kind == "inner" else _with_one_filter(right, owners)
+        raised = [*(_moved("a.", part) for part in conditions), *(_moved("b.", part) for part in of_right)]
+        return _with_parts(relation, left=left, right=right), raised
+    if isinstance(relation, SemiJoin):
+        left, conditions = _side(relation.left, owners)
+        tested = _with_parts(relation, left=left, right=_with_one_filter(relation.right, owners))
+        return _in_order(tested), conditions
+    if isinstance(relation, Union_):
+        sources = tuple(_with_one_filter(part, owners) for part in relation.sources)
+        same = all(a is b for a, b in zip(sources, relation.sources, strict=True))
+        return relation if same else Union_(sources), []
+    if isinstance(relation, (Scan, ReleasedRows)):
+        return relation, []
+    return _with_parts(relation, source=_with_one_filter(relation.source, owners)), []
+
+
+def _side(relation: Relation, owners: Owners) -> tuple[Relation, list[Expr]]:
+    """Return the rows of one side of a join, and the conditions that may stand above the join. Conditions on a row's number stay
+    where they are: they bound the rows of a unit (`stability`)."""
+    if _over_windows(relation):
+        return _with_one_filter(relation, owners), []
+    return _unfiltered(relation, owners)
+
+
+def _with_parts(relation: Any, **parts: Relation) -> Any:
+    same = all(getattr(relation, name) is part for name, part in parts.items())
+    return relation if same else replace(relation, **parts)
+
+
+def _moved(prefix: str, expression: Expr, down: bool = False) -> Expr:
+    """Return an expression with its columns renamed to their names above the join, or (`down`) below it."""
+
+    def renamed(part: Any) -> Any:
+        if not isinstance(part, Column):
+            return part
+        return replace(part, name=part.name.removeprefix(prefix) if down else prefix + part.name)
+
+    moved: Expr = filled(expression, renamed)
+    return moved
+
+
+def _in_order(relation: SemiJoin) -> SemiJoin:
+    """Return semi-joins of the same rows in the order of their texts, in which `relation` may be at the wrong place."""
+    below = relation.left
+    if not isinstance(below, SemiJoin) or _tested(below) <= _tested(relation):
+        return relation
+    return replace(below, left=_in_order(replace(relation, left=below.left)))
+
+
+def _tested(relation: SemiJoin) -> str:
+    return canonical_text(tuple(getattr(relation, name) for name in compared_fields(SemiJoin) or () if name != "left"))
