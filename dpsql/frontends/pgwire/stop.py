@@ -59,7 +59,7 @@ class Stop:
             with self._lock:
                 self._interrupts.pop()
                 if is_first:
-                    self._statement = None
+                    self._statement, self.requested, self.late = None, self.gone, False
 
     @contextmanager
     def waiting(self, seconds: float | None) -> Iterator[None]:

@@ -168,3 +168,11 @@ def test_a_cancel_ends_a_statement_that_reads_no_table(clinic: Served, monkeypat
     with gated(clinic) as port:
         found = error_of(logged_in(port).query("SELECT count(n) FROM generate_series(1, 9999) n"))
         assert (found["C"], found["M"]) == ("57014", "canceling statement due to user request")
+
+
+def test_a_cancel_does_not_reach_what_is_prepared_after_its_statement() -> None:
+    stop = Stop()
+    with pytest.raises(Exception, match="cancel"), stop.running(lambda: None, None):
+        stop.requested = True
+        stop.check()
+    stop.check()
