@@ -56,7 +56,7 @@ MOST = {
     # constants: sources and joins, groups, aggregates, windows, sets, WITH, questions inside of others, and parameters: 985;
     # binary forms of addresses, bits, clocks of zones, ranges and arrays of these: 150
     # a server that does not search what it opened for garbage, texts of doubles in a quarter of the time: 4
-    # messages of one question in one turn, and constants that a cancel ends: 36; an eighth of a command's time, for its classes: 49
+    # messages of one question in one turn, and constants that a cancel ends: 36
     "frontends": (25_246, 78),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10

@@ -6,7 +6,6 @@ Standard output carries data only, everything else goes to standard error. Exit 
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import math
 import os
@@ -18,9 +17,7 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from io import StringIO
-from operator import attrgetter
 from pathlib import Path
-from reprlib import recursive_repr
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
@@ -273,56 +270,10 @@ class _NoPandas:
             raise ModuleNotFoundError("a command of dpsql does without pandas", name=fullname)
 
 
-# Three methods of a frozen dataclass, as `dataclasses` of Python 3.11 and 3.12 writes them. It compiles a text for each, which is
-# half of the time in which dpsql's own modules are imported.
-
-
-def _frozen(cls: Any, fields: Sequence[Any], _: Any) -> tuple[Callable[..., None], Callable[..., None]]:
-    names = frozenset(field.name for field in fields)
-
-    def __setattr__(self: Any, name: str, value: Any) -> None:
-        if type(self) is cls or name in names:
-            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(cls, self).__setattr__(name, value)
-
-    def __delattr__(self: Any, name: str) -> None:
-        if type(self) is cls or name in names:
-            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-        super(cls, self).__delattr__(name)
-
-    return __setattr__, __delattr__
-
-
-def _hashed(fields: Sequence[Any], _: Any) -> Callable[[Any], int]:
-    names = [field.name for field in fields]
-    several: Callable[[Any], Any] | None = attrgetter(*names) if len(names) > 1 else None
-
-    def __hash__(self: Any) -> int:
-        return hash(tuple(getattr(self, name) for name in names) if several is None else several(self))
-
-    return __hash__
-
-
-def _written(fields: Sequence[Any], _: Any) -> Callable[[Any], str]:
-    names = [field.name for field in fields]
-
-    @recursive_repr()
-    def __repr__(self: Any) -> str:
-        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
-    return __repr__
-
-
-QUICK_METHODS = {"_frozen_get_del_attr": _frozen, "_hash_fn": _hashed, "_repr_fn": _written}
-"""What makes these methods, by the name of what it replaces."""
-
-
 def _start_quickly(arguments: list[str]) -> None:
-    """Hide pandas from this process (only the data sets of the demo use its frames) and documentation of pyarrow, make classes
-    without texts, and look for garbage seldom: imports make many objects and hardly any garbage. A server, which lives long,
-    looks as often as Python does."""
-    for name, make in QUICK_METHODS.items() if sys.version_info < (3, 13) else ():
-        setattr(dataclasses, name, make)
+    """Hide pandas from this process (only the data sets of the demo use its frames) and documentation of pyarrow, and look for
+    garbage seldom: imports make many objects and hardly any garbage. A server, which lives long, looks as often as Python
+    does."""
     sys.modules.setdefault(_DOCUMENTATION, _NoDocumentation(_DOCUMENTATION))
     if "demo" not in arguments:
         sys.meta_path.insert(0, _NoPandas())
