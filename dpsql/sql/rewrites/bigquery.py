@@ -11,6 +11,7 @@ spelling of all of this.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 from sqlglot import exp
@@ -158,7 +159,7 @@ def with_reports(query: exp.Query, confidence: Fraction) -> exp.Query:
     for node in list(query.find_all(exp.Anonymous)):
         if node.this != REPORT:
             continue
-        whole = node.parent if isinstance(node.parent, exp.Filter) else node
+        whole: exp.Expr = node.parent if isinstance(node.parent, exp.Filter) else node
         called, form = node.expressions
         value = exp.Filter(this=called, expression=whole.expression) if whole is not node else called
         if isinstance(whole.parent, exp.Window):
@@ -169,29 +170,30 @@ def with_reports(query: exp.Query, confidence: Fraction) -> exp.Query:
         fields: _Fields = {"result": {"noise_confidence_interval": interval, "value": value}}
         if form.name == "PROTO":
             fields = {"value": {"noise_confidence_interval": interval, _NUMBER: value}}
-        while isinstance(whole.parent, exp.Dot) and isinstance(fields, dict) and whole.parent.expression.name in fields:
-            whole = whole.parent
-            fields = fields[whole.expression.name]
-        written = _as_json(fields) if isinstance(fields, dict) else fields.copy()
+        while (
+            isinstance(fields, Mapping) and isinstance(dot := whole.parent, exp.Dot) and dot.expression.name in fields
+        ):
+            whole, fields = dot, fields[dot.expression.name]
+        written = _as_json(fields) if isinstance(fields, Mapping) else fields.copy()
         word_ = called.sql_name() if isinstance(called, exp.Func) else called.name
         written.meta[LABEL] = (whole.expression.name if isinstance(whole, exp.Dot) else word_).lower()
         whole.replace(written)
     return query
 
 
-_Fields = exp.Expr | dict[str, "_Fields"]
+_Fields = exp.Expr | Mapping[str, "_Fields"]
 
 
 _NUMBER = "%_value"
 """Field of a number in a message of Protocol Buffers: int_value or float_value."""
 
 
-def _as_json(fields: dict[str, _Fields]) -> exp.Expr:
+def _as_json(fields: Mapping[str, _Fields]) -> exp.Expr:
     """Return the text of an object."""
     pieces: list[exp.Expr] = []
     for name, value in fields.items():
         named: exp.Expr = exp.Literal.string(f'{", " if pieces else "{"}"{name}": ')
-        if isinstance(value, dict):
+        if isinstance(value, Mapping):
             text = _as_json(value)
         else:
             json = exp.cast(exp.Anonymous(this="to_json", expressions=[value.copy()]), "VARCHAR", dialect="duckdb")

@@ -140,7 +140,7 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
         label = str(value).lower()
         (name, most), parts = _RENAMED[label], node.expressions
         if len(parts) == most == 2 and name in _READING:
-            written = read_time(node, *parts, _READING[name])
+            written = read_time(node, parts[0], parts[1], _READING[name])
         elif len(parts) == most:
             written = _is_finite(parts[0]) if name == "isfinite" else exp.func(name, *parts, dialect="duckdb")
     elif isinstance(node, (exp.ArraySize, exp.Bracket)):
@@ -157,9 +157,8 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
         divisor = exp.Nullif(this=node.expression, expression=exp.Literal.number(0))
         written = exp.Div(this=exp.cast(value, "DOUBLE", dialect="duckdb"), expression=divisor)
     elif isinstance(node, (exp.StrToTime, exp.UnixToTime)):
-        form = node.args.get("format") or node.args.get("scale")
-        has_more = form is None or len(list(node.iter_expressions())) > 2
-        written = None if has_more else read_time(node, value, form, Type.TIMESTAMP)
+        parts = list(node.iter_expressions())
+        written = read_time(node, parts[0], parts[1], Type.TIMESTAMP) if len(parts) == 2 else None
     else:
         written = time_as_text(node, value, node.args.get("format"))
     if written is not None:
