@@ -380,7 +380,7 @@ def _first_value(value: Call) -> Expr:
             break
     if len(parts) == 2 and isinstance(parts[1], Literal) and isinstance(parts[1].value, bool):
         test = canonical_condition(call("is_false" if parts[1].value else "is_true", parts[0]))
-        return _opposite(test) if parts[1].value else test
+        return _negated(test, call("not", test)) if parts[1].value else test
     return call("coalesce", *parts) if len(parts) > 1 else parts[0] if parts else NO_VALUE
 
 
@@ -425,7 +425,7 @@ def _case(branches: Iterable[tuple[Expr, Expr]], other: Expr) -> Call:
 
 
 def _opposite(condition: Expr) -> Expr:
-    """Return the opposite of a condition that is never NULL."""
+    """Return the opposite of a condition that is never NULL, as a condition: it may be NULL where it is not true."""
     return filter_condition(call("not", condition))
 
 
@@ -433,7 +433,7 @@ def _either(condition: Expr, value: Expr, other: Expr) -> Expr:
     """Return the form of CASE WHEN condition THEN value ELSE other END."""
     if (value, other) in (_TRUTHS, _TRUTHS[::-1]):
         test = canonical_condition(call("is_true", condition))
-        return test if value == _TRUTHS[0] else _opposite(test)
+        return test if value == _TRUTHS[0] else _negated(test, call("not", test))
     if _never_null(condition):
         if _is_false(opposite := _opposite(condition)):
             return value

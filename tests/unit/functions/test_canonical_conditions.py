@@ -59,7 +59,10 @@ def atom(chance: random.Random) -> Expr:
 def condition(chance: random.Random, depth: int = 3) -> Expr:
     if not depth or chance.random() < 0.2:
         return atom(chance)
-    word = chance.choice(["and", "or", "and", "or", "not", "is_true", "is_false"])
+    word = chance.choice(["and", "or", "and", "or", "not", "is_true", "is_false", "case", "coalesce"])
+    if word in ("case", "coalesce"):
+        truths = [literal(truth) for truth in chance.sample((True, False), 2)]
+        return call(word, condition(chance, depth - 1), *truths[: 2 if word == "case" else 1])
     parts = [condition(chance, depth - 1) for _ in range(chance.randrange(2, 4) if word in ("and", "or") else 1)]
     return call(word, *parts)
 
