@@ -147,7 +147,7 @@ def _joined(word: str, condition: Call) -> Expr:
 
 def _flat(word: str, parts: Iterable[Expr]) -> Iterable[Expr]:
     for part in parts:
-        yield from part.arguments if isinstance(part, Call) and part.function == word else (part,)
+        yield from _flat(word, part.arguments) if isinstance(part, Call) and part.function == word else (part,)
 
 
 def _with_lists(word: str, parts: dict[str, Expr]) -> dict[str, Expr]:

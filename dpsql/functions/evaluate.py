@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpsql.functions.numeric import MOST_TEXT, REGISTRY
+from dpsql.functions.signatures import common_type
 from dpsql.functions.values import compare, to_timestamp
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, ReleasedValue
@@ -88,18 +89,23 @@ def _extreme(better: Callable[[Any, Any], bool]) -> Callable[[Call, Mapping[str,
     return run
 
 
+def _compared(expression: Call, row: Mapping[str, Any]) -> list[Any]:
+    """Return the values of a list's arguments in their common type: the engine reads all as doubles if one is."""
+    type_ = common_type(expression.arguments)
+    return [_typed(evaluate(argument, row), type_) for argument in expression.arguments]
+
+
 def _in(expression: Call, row: Mapping[str, Any]) -> Any:
-    value = evaluate(expression.arguments[0], row)
+    value, *items = _compared(expression, row)
     if value is None:
         return None
-    items = [evaluate(item, row) for item in expression.arguments[1:]]
     if any(item is not None and compare(value, item, operator.eq) for item in items):
         return True
     return None if None in items else False
 
 
 def _place_in(expression: Call, row: Mapping[str, Any]) -> int | None:
-    value, *items = (evaluate(argument, row) for argument in expression.arguments)
+    value, *items = _compared(expression, row)
     indexes = (
         index for index, item in enumerate(items) if None not in (value, item) and compare(value, item, operator.eq)
     )

@@ -242,8 +242,8 @@ def _extreme(name: str) -> Infer:
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         type_ = common_type(arguments)
-        if not (type_.numeric or type_.temporal or type_ is Type.NULL) or len(arguments) < 2:
-            raise WrongArguments("takes two or more numbers or dates")
+        if not (type_.numeric or type_.temporal or type_ in (Type.NULL, Type.TEXT)) or len(arguments) < 2:
+            raise WrongArguments("takes two or more numbers, dates or texts")
         known_facts = [_widened(argument.facts, type_) for argument in arguments]
         any_of = ranges.hull(known_facts, type_)
         sure = [facts for facts in known_facts if not facts.nullable]

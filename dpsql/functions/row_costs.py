@@ -59,6 +59,7 @@ def size(node: Expr) -> int | None:
     if node.function in ("left", "right", "substr"):
         count = node.arguments[-1] if node.function != "substr" or len(sizes) == 3 else None
         taken = _WIDEST * count.value if isinstance(count, Literal) and isinstance(count.value, int) else None
+        taken = None if taken is not None and taken < 0 else taken
         return taken if first is None else first if taken is None else min(first, taken)
     if node.function in ("case", "coalesce"):
         chosen = [*sizes[1:-1:2], sizes[-1]] if node.function == "case" else sizes
@@ -73,8 +74,10 @@ def size(node: Expr) -> int | None:
         )
         # Each replacement of a pattern may contain the matches of its groups; the text is cut in any case.
         return most if node.function == "regexp_replace" else min(most, grown * max(1, len(sizes)))
-    if node.function in ("strftime", "to_text"):
+    if node.function in ("strftime", "to_text", "md5"):
         return 1_000
+    if node.function == "translate":  # a character of one byte may become one of four
+        return None if first is None else _WIDEST * first
     if node.function in ("lower", "upper"):
         return None if first is None else 2 * first
     return first
@@ -125,7 +128,7 @@ def _call_cost(node: Call) -> int:
         return _PLAIN + (30 * first if name == "ilike" else 0) + _like(first, str(_value(arguments[1])))
     if name in ("contains", "strpos"):
         return _PLAIN + first * (10 + (sizes[1] if len(sizes) > 1 else 0) // 32)
-    if name in ("regexp_matches", "regexp_replace"):
+    if name.startswith("regexp"):
         pattern = str(_value(arguments[1]))
         scans = _scans(pattern, first) if name == "regexp_replace" and _value(arguments[3]) else 1
         copied = 80 if scans > 1 else 5

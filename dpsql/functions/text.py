@@ -26,14 +26,16 @@ from dpsql.functions.values import (
     left_trim,
     like,
     lower,
+    md5,
     replaced_text,
     right_trim,
     split_part,
+    translated,
     trimmed,
     upper,
 )
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Expr, Literal
+from dpsql.plan.plan import Expr, Literal, literal
 
 # --- regular expressions with a literal pattern, in RE2, which takes time linear in the text for every pattern --------
 # DuckDB and Arrow both contain RE2, so Arrow can check before data is read whether the engine accepts a pattern, and
@@ -61,11 +63,21 @@ def checked(pattern: str) -> str:
 def checked_replacement(pattern: str, replacement: str) -> None:
     """Raise WrongArguments if a replacement names a group that the pattern does not have."""
     try:
-        replaced("", pattern, replacement, everywhere=False)
+        replaced("", pattern, replacement, everywhere=True)
     except pa.ArrowInvalid:
         raise WrongArguments(
             r"takes a replacement with \0 to \9 for groups that are there, and \\ for \ itself"
         ) from None
+
+
+def _groups(pattern: str) -> int:
+    """Return how many groups a checked pattern has, at most 9."""
+    for number in range(1, 10):
+        try:
+            checked_replacement(pattern, rf"\{number}")
+        except WrongArguments:
+            return number - 1
+    return 9
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -73,12 +85,36 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def replaced(text: str, pattern: str, replacement: str, everywhere: bool) -> str:
-    """Return the text with the first match, or all matches, replaced; \\1 is the match of the first group."""
-    most = None if everywhere else 1
-    replaced_texts = pc.replace_substring_regex(
-        pa.array([text]), pattern=pattern, replacement=replacement, max_replacements=most
+    """Return the text with the first match, or all matches, replaced; \\1 is the match of the first group. Arrow replaces the
+    first without the text around it, on which `\b` depends: so that one is put together from its groups."""
+    if everywhere:
+        return str(pc.replace_substring_regex(pa.array([text]), pattern=pattern, replacement=replacement)[0].as_py())
+    if not matches(text, pattern):
+        return text
+    start = len(_within_match(text, rf"((?s:.*?))(?:{pattern})"))
+    put = re.sub(
+        r"\\(.)",
+        lambda m: extracted(text, pattern, int(m[1])) if m[1].isdigit() else m[1],
+        replacement,
+        flags=re.DOTALL,
     )
-    return str(replaced_texts[0].as_py())
+    return text[:start] + put + text[start + len(extracted(text, pattern, 0)) :]
+
+
+def extracted(text: str, pattern: str, group: int) -> str:
+    """Return what a group (0: the whole) matches in the first match; empty if there is none."""
+    if not matches(text, pattern):
+        return ""
+    return (
+        _within_match(text, rf"(?s:.*?)({pattern})")
+        if group == 0
+        else _within_match(text, rf"(?s:.*?)(?:{pattern})", group)
+    )
+
+
+def _within_match(text: str, pattern: str, group: int = 1) -> str:
+    """Return a group of the first match of a pattern that matches from the beginning of the text."""
+    return replaced(text, rf"\A{pattern}(?s:.*)\z", rf"\{group}", everywhere=True)
 
 
 # --- row functions of texts, with one entry each (see `dpsql.functions.numeric`) --------------------------------------
@@ -147,9 +183,10 @@ for _name, _of_blanks, _of_characters in (
 
 def _left(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT, Type.INTEGER)
-    literal_int(arguments[1], 0, 10_000)
+    literal_int(arguments[1], -10_000, 10_000)
     facts, count = arguments[0].facts, arguments[1]
-    # A list of values is kept, so that statements about a column's values also hold for the part that is read.
+    # A list of values is kept, so that statements about a column's values also hold for the part that is read. A count below 0
+    # is all except so many.
     whole = (
         facts.values is not None
         and isinstance(count, Literal)
@@ -161,7 +198,7 @@ def _left(arguments: tuple[Expr, ...]) -> Facts:
 function("left", meaning=lambda x, n: x[:n], nodes=("Left",), per_byte=5, coarse=True)(_left)
 function(
     "right",
-    meaning=lambda x, n: x[len(x) - n :] if n < len(x) else x,
+    meaning=lambda x, n: x[max(0, len(x) - n) :] if n >= 0 else x[-n:],
     nodes=("Right",),
     per_byte=10,
     coarse=True,
@@ -179,6 +216,15 @@ def _substr(arguments: tuple[Expr, ...]) -> Facts:
     if len(arguments) not in (2, 3):
         raise WrongArguments("takes 2 or 3 arguments")
     for argument in arguments[1:]:
+        if (
+            argument is arguments[1]
+            and isinstance(argument, Literal)
+            and isinstance(argument.value, int)
+            and argument.value < 1
+        ):
+            raise WrongArguments(
+                "starts at 1 or later: engines mean different characters by less; right(x, 2) is the last two"
+            )
         literal_int(argument, 1 if argument is arguments[1] else 0, 10_000)
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
@@ -201,6 +247,18 @@ def _replace(arguments: tuple[Expr, ...]) -> Facts:
     ):
         raise WrongArguments(f"takes literal texts of at most {MOST_SHORT} characters to find and to put")
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
+
+
+@function("translate", meaning=translated, per_byte=50, reads_text=True)
+def _translate(arguments: tuple[Expr, ...]) -> Facts:
+    """Return the facts of translate(t, old, new), which puts the n-th character of `new` for the n-th of `old`, or none."""
+    want(arguments, Type.TEXT, Type.TEXT, Type.TEXT)
+    if any(len(literal_text(a, "list of characters")) > MOST_SHORT for a in arguments[1:]):
+        raise WrongArguments(f"takes lists of at most {MOST_SHORT} characters")
+    return Facts(Type.TEXT, nullable=any_nullable(arguments))
+
+
+function("md5", meaning=md5, nodes=("MD5",), cost=2_000, per_byte=10, reads_text=True)(_text_map)
 
 
 def _measured(length: Callable[[str], int]) -> Infer:
@@ -248,13 +306,25 @@ def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
+@function("regexp_extract", meaning=extracted, reads_text=True, coarse=True)
+def _regexp_extract(arguments: tuple[Expr, ...]) -> Facts:
+    """Return the facts of regexp_extract(t, pattern, group): what a group matches first, or ''; all except t are literals."""
+    want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
+    if arguments[2] not in [literal(number) for number in range(_groups(_pattern(arguments[1])) + 1)]:
+        raise WrongArguments("takes the literal number of a group in its pattern, at most 9 (0: the whole)")
+    return Facts(Type.TEXT, nullable=any_nullable(arguments))
+
+
 @function("split_part", meaning=split_part, per_byte=50, reads_text=True, coarse=True)
 def _split_part(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of split_part(t, separator, n): the n-th part from 1, or ''; separator and n must be literals."""
+    """Return the facts of split_part(t, separator, n): the n-th part from 1, from the last where n is
+    less than 0, or ''; separator and n must be literals."""
     want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
     if not 1 <= len(literal_text(arguments[1], "separator")) <= MOST_SHORT:
         raise WrongArguments(f"takes a separator of 1 to {MOST_SHORT} characters")
-    literal_int(arguments[2], 1, 10_000)
+    literal_int(arguments[2], -10_000, 10_000)
+    if arguments[2] == literal(0):
+        raise WrongArguments("counts parts from 1, or from -1 for the last")
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 

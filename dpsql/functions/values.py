@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import hashlib
 import math
 import re
 import unicodedata
@@ -163,9 +164,18 @@ def replaced_text(text: str, old: str, new: str) -> str:
 
 
 def split_part(text: str, separator: str, number: int) -> str:
-    """Return the part between separators with this number (from 1); empty if there is none."""
+    """Return the part between separators with this number (from 1, or from -1 at the end); empty if there is none."""
     parts = text.split(separator)
-    return parts[number - 1] if number <= len(parts) else ""
+    return parts[number - 1 if number > 0 else number] if abs(number) <= len(parts) else ""
+
+
+def translated(text: str, old: str, new: str) -> str:
+    """Return the text with each character of `old` replaced by that of `new` at its first place in `old`, or left out."""
+    return "".join(c if (index := old.find(c)) < 0 else new[index : index + 1] for c in text)
+
+
+def md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 # --- meaning of number functions, comparisons and casts in Python, value by value -------------------------------------

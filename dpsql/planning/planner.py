@@ -119,7 +119,7 @@ SHARED = frozenset((
     "coalesce", "nullif", "least", "greatest", "add", "sub", "mul", "neg", "abs", "sign", "intdiv", "mod", "floor", "clamp",
     "date_trunc", "date_part", "length", "to_integer", "to_date", "to_timestamp", "to_real", "to_text", "concat", "concat_ws",
     "left", "right", "width_bucket", "like", "ilike", "lower", "upper", "starts_with", "ends_with", "contains", "strpos",
-    "substr", "replace", "trim", "ltrim", "rtrim", "split_part", "strlen", "strftime", "last_day",
+    "substr", "replace", "trim", "ltrim", "rtrim", "split_part", "translate", "strlen", "strftime", "last_day",
 ))  # fmt: skip
 """Functions that have the same values on PostgreSQL and Spark for every argument, as their tests compare; those of the case of
 letters for ASCII."""

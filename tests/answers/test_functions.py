@@ -51,7 +51,9 @@ nullif(x, 1); width_bucket(r, -3, 3, 4); width_bucket(x, -1.5, 2, 3); isnan(r); 
 lower(t); upper(t); trim(t); ltrim(t); btrim(t); substr(t, 1, 2); substring(t FROM 1 FOR 2); left(t, 2); right(t, 1); length(t)
 strlen(t); octet_length(t); t || '!'; concat(t, '!'); concat_ws('-', t, x); replace(t, 'a', 'z'); starts_with(t, 'a')
 ends_with(t, 'b'); contains(t, '-'); prefix(t, 'a'); suffix(t, 'b'); strpos(t, '-'); split_part(t, '-', 1); lpad(t, 5, '*')
-rpad(t, 5, '*'); regexp_matches(t, 'b'); t ~* 'B'; regexp_replace(t, '[ab]', 'z'); t LIKE 'a%'; t ILIKE 'b%'; t LIKE 'a!%' ESCAPE '!'
+rpad(t, 5, '*'); regexp_matches(t, 'b'); t ~* 'B'; translate(t, 'ab', 'é'); md5(t)
+regexp_extract(t, '[a-z]'); regexp_extract(t, '([a-z])(.)', 2); regexp_extract(t, 'B', 0, 'i'); greatest(t, 'b'); least(t, 'B', NULL)
+left(t, -1); right(t, -1); split_part(t, '-', -1); regexp_replace(t, '[ab]', 'z'); t LIKE 'a%'; t ILIKE 'b%'; t LIKE 'a!%' ESCAPE '!'
 year(d); quarter(d); month(d); week(d); weekofyear(d); day(d); dayofmonth(d); dayofweek(d); isodow(d); dayofyear(d); hour(s)
 minute(s); second(s); extract(year FROM d); extract(epoch FROM s); epoch(s); date_part('month', d); datepart('month', d)
 date_trunc('month', d); date_trunc('hour', s); date_diff('day', d, DATE '2024-03-01'); last_day(d); dayname(d); monthname(d)

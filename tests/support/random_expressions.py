@@ -137,7 +137,7 @@ def _specs() -> list[Spec]:
     specs += [("clamp", I, (I, one_of(-5, 0, 3), one_of(3, 9, 2**62)))]
     specs += [("clamp", R, (a, one_of(Fraction(-5), 0), one_of(Fraction(7, 2), 10**6))) for a in (I, R)]
     for name in ("least", "greatest"):
-        specs += [(name, a, (a, a)) for a in (I, R, D, S)] + [
+        specs += [(name, a, (a, a)) for a in (I, R, T, D, S)] + [
             (name, R, (I, R)),
             (name, S, (D, S)),
             (name, R, (R, R, R)),
@@ -177,10 +177,14 @@ def _specs() -> list[Spec]:
     specs += [(name, T, (T,)) for name in ("lower", "upper", "trim", "ltrim", "rtrim")] + [
         (name, T, (T, one_of("a", " ", "xİ%-]^"))) for name in ("trim", "ltrim", "rtrim")
     ]
-    specs += [(name, T, (T, one_of(0, 1, 2, 5, 10_000))) for name in ("left", "right")]
+    specs += [(name, T, (T, one_of(0, 1, 2, 5, 10_000, -1, -2, -10_000))) for name in ("left", "right")]
     specs += [("substr", T, (T, one_of(1, 2, 9), one_of(0, 1, 3))), ("substr", T, (T, one_of(1, 2, 10_000)))]
     specs += [("concat", T, (T, T)), ("concat", T, (T, T, T)), ("length", I, (T,))]
-    specs += [("replace", T, (T, one_of("", "a", "ab", "İ", " "), one_of("", "x", "a%")))]
+    specs += [
+        ("replace", T, (T, one_of("", "a", "ab", "İ", " "), one_of("", "x", "a%"))),
+        ("md5", T, (T,)),
+        ("translate", T, (T, one_of("", "a", "aab ", "éaİ"), one_of("", "x", "𝄞yz"))),
+    ]
     units = functions.TRUNC_UNITS
     specs += [("date_trunc", D, (one_of(*units[:5]), D)), ("date_trunc", S, (one_of(*units), S))]
     specs += [
@@ -197,9 +201,13 @@ def _specs() -> list[Spec]:
     specs += [("time_bucket", D, (D, one_of(86400, 86400 * 7, 86400 * 365), one_of(datetime(2000, 1, 3))))]
     specs += [("last_day", D, (a,)) for a in (D, S)]
     specs += [("strftime", T, (a, one_of(*FORMATS))) for a in (D, S)]
-    specs += [("regexp_matches", B, (T, one_of(*REGULAR)))]
-    specs += [("regexp_replace", T, (T, one_of(*REGULAR), one_of("", "x", "[\\0]", "\\\\"), one_of(True, False)))]
-    specs += [("split_part", T, (T, one_of(" ", "a", "ab", "İ", "."), one_of(1, 2, 3, 10_000)))]
+    specs += [
+        ("regexp_matches", B, (T, one_of(*REGULAR))),
+        ("regexp_replace", T, (T, one_of(*REGULAR), one_of("", "x", "[\\0]", "\\\\"), one_of(True, False))),
+    ]
+    specs += [("split_part", T, (T, one_of(" ", "a", "ab", "İ", "."), one_of(1, 2, 3, 10_000, -1, -2, -10_000)))]
+    specs += [("regexp_extract", T, (T, one_of(*patterns), one_of(*groups))) for patterns, groups in (
+        (REGULAR, (0,)), (("(a+)|(b)", "(?i)(.)(.)", "(^|a)(.*?)\\b"), (0, 1, 2)))]  # fmt: skip
     specs += [("strlen", I, (T,)), ("strpos", I, (T, T)), ("strpos", I, (T, one_of("", "a", "é", "\u0301")))]
     specs += [("concat_ws", T, (one_of("", "-", ", "), T)), ("concat_ws", T, (one_of("-"), T, T, T))]
     specs += [("width_bucket", I, (a, *ends, one_of(1, 3, 10))) for a in (I, R) for ends in (

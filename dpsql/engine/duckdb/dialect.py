@@ -8,7 +8,17 @@ from typing import Any
 from dpsql.engine.dialect import Dialect, Template, in_calendar
 from dpsql.engine.duckdb import literals
 from dpsql.engine.duckdb.literals import TYPES, constant
-from dpsql.engine.shared_texts import SharedTexts, boolean_of, digits_of, floor, infix, plain, replaced, shortened
+from dpsql.engine.shared_texts import (
+    SharedTexts,
+    boolean_of,
+    digits_of,
+    floor,
+    infix,
+    literal_of,
+    plain,
+    replaced,
+    shortened,
+)
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT, microseconds
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Literal
@@ -262,6 +272,8 @@ FUNCTIONS: dict[str, Template] = {
     "to_boolean": _read, "to_date": _read, "to_timestamp": _read, "epoch": plain("epoch"),
     "time_bucket": _time_bucket, "last_day": plain("last_day"), "strftime": plain("strftime"),
     "regexp_matches": plain("regexp_matches"), "regexp_replace": _regexp_replace, "split_part": plain("split_part"),
+    "translate": plain("translate"), "md5": plain("md5"),
+    "regexp_extract": lambda node, texts: f"regexp_extract({texts[0]}, {texts[1]}, {literal_of(node, 2)})",
     "strlen": plain("strlen"), "strpos": plain("strpos"), "concat_ws": _concat_ws,
 }  # fmt: skip
 

@@ -189,7 +189,7 @@ _PATTERN = (
 UNSUPPORTED: Mapping[str, str] = {
     "exp": _OWN_LIBRARY, "power": _OWN_LIBRARY, "tan": _OWN_LIBRARY, "atan2": _OWN_LIBRARY, "radians": _OWN_LIBRARY,
     "degrees": _OWN_LIBRARY, **dict.fromkeys(("sin", "cos", "asin", "acos", "atan"), _OWN_LIBRARY),
-    "regexp_replace": _REGEX,
+    "regexp_replace": _REGEX, "regexp_extract": _REGEX, "md5": "a server that keeps to FIPS 140 raises for it",
 }  # fmt: skip
 
 
@@ -433,6 +433,7 @@ FUNCTIONS: Mapping[str, Template] = {
     "contains": lambda node, texts: f"(strpos({', '.join(texts)}) > 0)",
     "trim": _trim("btrim"), "ltrim": _trim("ltrim"), "rtrim": _trim("rtrim"), "left": _text("left({})"),
     "right": _text("right({})"), "substr": _text("substr({})"), "split_part": _text("split_part({})"),
+    "translate": _text("translate({})"),
     "concat": _concat, "concat_ws": _concat_ws, "replace": lambda node, texts: binary(replaced(texts)),
     "length": _count("length({})"),
     "strlen": _count("octet_length({})"), "strpos": _count("strpos({}, {})"),

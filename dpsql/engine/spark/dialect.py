@@ -265,7 +265,8 @@ TIME_FUNCTIONS: Mapping[str, Template] = {
 
 _REGEX = "its regular expressions are another language than RE2, and may take exponential time"
 UNSUPPORTED: Mapping[str, str] = {
-    "regexp_matches": _REGEX, "regexp_replace": _REGEX,
+    "regexp_matches": _REGEX, "regexp_replace": _REGEX, "regexp_extract": _REGEX,
+    "md5": "a server that keeps to FIPS 140 raises for it",
     "atan2": "it takes -0.0 for 0.0, which turns an angle by half a circle",
 }  # fmt: skip
 _ZERO = real(0.0)
@@ -426,6 +427,18 @@ def _with_count(function: str) -> Template:
     return emit
 
 
+def _end(function: str) -> Template:
+    """Return the template of left or right; a count below 0 leaves out so many characters at the other end."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        if (count := int(str(literal_of(node, 1)))) >= 0:
+            return f"{function}({texts[0]}, {count})"
+        shorter = "substr({}, {})" if function == "right" else "reverse(substr(reverse({}), {}))"
+        return shorter.format(texts[0], 1 - count)
+
+    return emit
+
+
 def _split_part(node: Call, texts: list[str]) -> str:
     return f"split_part({texts[0]}, {texts[1]}, {literal_of(node, 2)})"
 
@@ -480,8 +493,9 @@ FUNCTIONS: Mapping[str, Template] = {
     "like": _like, "ilike": _ilike, "starts_with": plain("startswith"), "ends_with": plain("endswith"),
     "contains": plain("contains"), "lower": lambda node, texts: _mapped("lower", texts[0]),
     "upper": lambda node, texts: _mapped("upper", texts[0]), "trim": _trim("BOTH"), "ltrim": _trim("LEADING"),
-    "rtrim": _trim("TRAILING"), "left": _with_count("left"), "right": _with_count("right"), "substr": _with_count("substr"),
-    "split_part": _split_part, "concat": lambda node, texts: shortened(f"concat({', '.join(texts)})"),
+    "rtrim": _trim("TRAILING"), "left": _end("left"), "right": _end("right"), "substr": _with_count("substr"),
+    "split_part": _split_part, "translate": plain("translate"),
+    "concat": lambda node, texts: shortened(f"concat({', '.join(texts)})"),
     "concat_ws": lambda node, texts: shortened(f"concat_ws({', '.join(texts)})"), "replace": lambda node, texts: replaced(texts),
     "length": _count("length({})"), "strlen": _count("octet_length({})"), "strpos": _count("instr({}, {})"),
     "to_integer": _to_integer, "to_real": _to_real, "to_text": lambda node, texts: f"CAST({texts[0]} AS STRING)",

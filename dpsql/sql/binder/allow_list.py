@@ -38,7 +38,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
     exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
     exp.Pad, exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Atan2, exp.Degrees, exp.Radians, exp.Pi,
-    exp.RegexpReplace, exp.RegexpILike, exp.TimeToUnix, exp.Date, exp.Cbrt,
+    exp.RegexpReplace, exp.RegexpExtract, exp.RegexpILike, exp.Translate, exp.MD5, exp.TimeToUnix, exp.Date, exp.Cbrt,
     # window functions, and aggregates over results that `dpsql.aggregates` does not have
     exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ArgMax, exp.ArgMin,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
@@ -121,7 +121,7 @@ def check_node(node: exp.Expr) -> None:
     if type(node) in _CHECKS:
         _CHECKS[type(node)](node)
     for slot, value in node.args.items():
-        foreign = slot in OTHER_DIALECTS and not isinstance(node, exp.Cast)
+        foreign = slot in OTHER_DIALECTS and not isinstance(node, (exp.Cast, exp.Translate))
         foreign |= slot == _MORE_SLOTS.get(type(node))
         if foreign and isinstance(value, exp.Expr):
             raise refuse(

@@ -469,11 +469,30 @@ def _escape(self: Scalars, node: exp.Escape) -> Expr:
     return self.call("not", node, matched) if like.args.get("negate") else matched
 
 
-@handles(exp.SplitPart)
-def _split_part(self: Scalars, node: exp.SplitPart) -> Expr:
-    only(node, "this", "delimiter", "part_index")
-    parts = (node.this, node.args.get("delimiter"), node.args.get("part_index"))
-    return self.call("split_part", node, *(self.bind(part) for part in parts if part is not None))
+_SLOTS: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.SplitPart: ("split_part", "delimiter", "part_index"), exp.Translate: ("translate", "from_", "to"),
+}  # fmt: skip
+
+
+@handles(*_SLOTS)
+def _of_slots(self: Scalars, node: exp.Expr) -> Expr:
+    name, *slots = _SLOTS[type(node)]
+    only(node, "this", *slots)
+    parts = (node.args.get(slot) for slot in ("this", *slots))
+    return self.call(name, node, *(self.bind(part) for part in parts if part is not None))
+
+
+@handles(exp.RegexpExtract)
+def _regexp_extract(self: Scalars, node: exp.RegexpExtract) -> Expr:
+    """Bind regexp_extract(t, 'pattern'[, group[, 'i']])."""
+    only(node, "this", "expression", "group", "parameters", "null_if_pos_overflow")
+    pattern, group = (
+        _with_options(self.bind(node.expression), _options(node, "parameters", "cis")),
+        node.args.get("group"),
+    )
+    return self.call(
+        "regexp_extract", node, self.bind(node.this), pattern, literal(0) if group is None else self.bind(group)
+    )
 
 
 @handles(exp.StrPosition)

@@ -93,6 +93,7 @@ _WAYS = {
     "sumif": "write SUM(x) FILTER (WHERE condition)",
     "averageif": "write AVG(x) FILTER (WHERE condition)",
     "average": "write AVG(x)",
+    "regexp_substr": "write nullif(regexp_extract(x, 'pattern'), '')",
     "age": "write date_part('year', age(a, b)) for whole years, or date_diff('day', b, a)",
     "isnull": "write x IS NULL",
     "make_date": "it takes literal numbers: make_date(2024, 1, 31); date_trunc, + and INTERVAL compute dates",
@@ -115,9 +116,10 @@ _OTHER_NAMES = {
 _NAMES = (
     "abs", "arg_max", "arg_min", "avg", "ceil", "clamp", "coalesce", "concat", "contains", "corr", "count", "covar_samp",
     "date_diff", "date_part", "date_trunc", "exp", "floor", "greatest", "least", "left", "length", "ln", "log", "lower", "max",
-    "median", "min", "mod", "mode", "nullif", "power", "quantile_cont", "quantile_disc", "regexp_matches", "regexp_replace",
+    "median", "min", "mod", "mode", "nullif", "power", "quantile_cont", "quantile_disc", "regexp_extract", "regexp_matches",
+    "regexp_replace",
     "regr_slope", "replace", "right", "round", "split_part", "sqrt", "starts_with", "stddev", "strftime", "strpos", "substr",
-    "sum", "to_char", "trim", "upper", "variance", "width_bucket",
+    "sum", "to_char", "translate", "trim", "upper", "variance", "width_bucket",
 )  # fmt: skip
 """Function names that a misspelt name is compared with."""
 

@@ -204,7 +204,7 @@ date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timest
 t::uuid | t::int[] | log(1, x) | log(x, y) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & 1
 x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | (x, y) < (1, 2) | [x] | {'a': x} | x IN (SELECT 1)
 x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER () | count(*) FILTER (WHERE b) | lower(DISTINCT t)
-sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, -1) | left(t, x) | replace(t, u, '')
+sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, x) | replace(t, u, '')
 replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | width_bucket(x, 0, y, 5) | width_bucket(x, 5, 5, 2)
 width_bucket(x, 0, 1, 0) | clamp(x, y, 5) | clamp(x, 5, 1) | clamp(x, 1) | x + t | x || 1 | NOT x
 CASE WHEN x THEN 1 END | CASE WHEN b THEN 1 ELSE 'a' END | coalesce(x, t) | x = t | d = x | d = 'yesterday'
