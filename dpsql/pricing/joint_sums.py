@@ -373,10 +373,10 @@ def sharable(
 ) -> dict[tuple[Expr, Expr | None], Sharing]:
     """Return the arguments (with their FILTER) whose COUNT, SUM and AVG (with `squares` also variances) share each row, and how.
 
-    `stars`: COUNT(*) may follow from one of them, which is the first with its FILTER. Measures that choose a value (quantiles,
-    MIN, MAX, MODE) read no sums, so they change nothing here. Not shared: SUM alone, variances and CORR without `squares` (they
-    share S1 and n), clipped sums, whose bound is on the sum, and what follows from other sums: arguments that are
-    `entered`, and COUNT(*) under FILTERs whose COUNT(*) follows already (`conditions`).
+    `stars`: COUNT(*) may follow from one of them, which is the first with its FILTER that needs no further sum for it. Measures
+    that choose a value (quantiles, MIN, MAX, MODE) read no sums, so they change nothing here. Not shared: SUM alone, variances
+    and CORR without `squares` (they share S1 and n), clipped sums, whose bound is on the sum, and what follows from other sums:
+    arguments that are `entered`, and COUNT(*) under FILTERs whose COUNT(*) follows already (`conditions`).
     """
     if bounds.max_count is not None and bounds.max_count < rows:
         return {}
@@ -391,7 +391,7 @@ def sharable(
         apart = SharedPart.PAIR_SQUARES in read and not squares
         if summand not in entered and (apart or not _of_pair(measure)):
             parts[summand] = parts.get(summand, SharedPart(0)) | read
-    for (value, condition), read in parts.items():
+    for (value, condition), read in sorted(parts.items(), key=_steps_to_rows):
         squared = SharedPart.SQUARES in read
         if SharedPart.PAIR_SQUARES in read or not (squared or SharedPart.SUM in read):
             continue
@@ -411,6 +411,14 @@ def sharable(
             sharings[value, condition] = Sharing.NULL_IS_ZERO if as_zero else Sharing.MISSING
             starred.discard(condition)
     return sharings
+
+
+def _steps_to_rows(part: tuple[tuple[Expr, Expr | None], SharedPart]) -> int:
+    """Return 0 where the sums of an argument give the number of all rows, 1 where a NULL has to count as 0, otherwise 2."""
+    (value, _), read = part
+    if not can_be_missing(value):
+        return 0
+    return 1 if value.facts.lower == 0 and not read & (SharedPart.SQUARES | SharedPart.COUNT) else 2
 
 
 def in_parts(measures: tuple[Measure, ...]) -> bool:

@@ -48,7 +48,7 @@ SQUARES = {
     "count(*), var_pop(w)": PARTS,  # no row is without a value
     "count(*), var_pop(z)": [*PARTS, ("count", "t0")],
     "count(*), count(x), var_pop(x)": [*PARTS, ("count", "t0")],
-    "var_pop(x), avg(y)": [*PARTS, *[("sum", "t3")] * 2],
+    "var_pop(x), avg(y)": [*PAIR, *[("square part", "t2")] * 3],
     "var_pop(v) FILTER (WHERE w > 1)": PARTS,
 }
 """For Laplace noise under pure accounting: under zCDP squares stay separate."""
