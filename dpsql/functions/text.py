@@ -70,16 +70,6 @@ def checked_replacement(pattern: str, replacement: str) -> None:
         ) from None
 
 
-def _groups(pattern: str) -> int:
-    """Return how many groups a checked pattern has, at most 9."""
-    for number in range(1, 10):
-        try:
-            checked_replacement(pattern, rf"\{number}")
-        except WrongArguments:
-            return number - 1
-    return 9
-
-
 def matches(text: str, pattern: str) -> bool:
     return bool(pc.match_substring_regex(pa.array([text]), pattern=pattern)[0].as_py())
 
@@ -310,8 +300,13 @@ def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
 def _regexp_extract(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of regexp_extract(t, pattern, group): what a group matches first, or ''; all except t are literals."""
     want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
-    if arguments[2] not in [literal(number) for number in range(_groups(_pattern(arguments[1])) + 1)]:
-        raise WrongArguments("takes the literal number of a group in its pattern, at most 9 (0: the whole)")
+    literal_int(arguments[2], 0, 9)
+    try:
+        checked_replacement(
+            _pattern(arguments[1]), rf"\{arguments[2].value if isinstance(arguments[2], Literal) else 0}"
+        )
+    except WrongArguments:
+        raise WrongArguments("takes a pattern of RE2, and the number of a group in it") from None
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 

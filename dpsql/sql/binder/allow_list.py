@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.contract import spelled
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.sql.binder.function_hints import unknown_function
+from dpsql.sql.binder.function_hints import expression_hint, unknown_function
 from dpsql.sql.binder.scope import lacks_argument, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
@@ -28,6 +28,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     # literals and operators
     exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Not, exp.Is,
+    exp.BitwiseAnd, exp.BitwiseOr,
     exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape, exp.DPipe, exp.Case, exp.If, exp.Exists, exp.Any, exp.All,
     # scalar functions
     exp.Abs, exp.Sign, exp.Round, exp.Floor, exp.Ceil, exp.Trunc, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Least,
@@ -43,7 +44,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ArgMax, exp.ArgMin,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
     exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
-    exp.GroupConcat, exp.ArrayAgg, exp.Bracket,
+    exp.GroupConcat, exp.ArrayAgg, exp.Bracket, exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg,
 })  # fmt: skip
 NAMES = frozenset({
     "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "date_part", "strlen", "to_json",
@@ -110,7 +111,8 @@ def check_node(node: exp.Expr) -> None:
         if isinstance(node, exp.Func):
             raise unknown_function(node)
         ties = isinstance(node, exp.LimitOptions) and node.args.get("with_ties")
-        hint = "write LIMIT n, or QUALIFY rank() OVER (ORDER BY ...) <= n, which keeps rows with ties" if ties else None
+        with_ties = "write LIMIT n, or QUALIFY rank() OVER (ORDER BY ...) <= n, which keeps rows with ties"
+        hint = with_ties if ties else expression_hint(node)
         raise refuse("clause", what=sql_word(node), position=place(node), hint=hint)
     if isinstance(node, exp.Literal) and not node.is_string:
         _check_number(node)

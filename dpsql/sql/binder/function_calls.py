@@ -443,6 +443,8 @@ def _escape(self: Scalars, node: exp.Escape) -> Expr:
     """Bind x LIKE 'a\\_%' ESCAPE '\\' by functions that search texts without wildcards. Refuses patterns with an escaped
     wildcard and others than % at the ends."""
     like = node.this
+    if not isinstance(like, (exp.Like, exp.ILike)):
+        raise not_allowed(like)
     only(node, "this", "expression")
     only(like, "this", "expression", "negate")
     name, text = "ilike" if isinstance(like, exp.ILike) else "like", self.bind(like.this)

@@ -94,6 +94,7 @@ _WAYS = {
     "averageif": "write AVG(x) FILTER (WHERE condition)",
     "average": "write AVG(x)",
     "regexp_substr": "write nullif(regexp_extract(x, 'pattern'), '')",
+    "printf": "write concat('x: ', x), or 'x: ' || x, which is NULL where x is",
     "age": "write date_part('year', age(a, b)) for whole years, or date_diff('day', b, a)",
     "isnull": "write x IS NULL",
     "make_date": "it takes literal numbers: make_date(2024, 1, 31); date_trunc, + and INTERVAL compute dates",
@@ -111,7 +112,7 @@ _WAYS = {
 _OTHER_NAMES = {
     "median_absolute_deviation": "mad", "geometric_mean": "geomean", "sum_if": "sumif", "avgif": "averageif",
     "avg_if": "averageif", "average_if": "averageif", "div0": "safe_divide", "countd": "count_distinct", "rand": "random",
-    "countdistinct": "count_distinct", "array_agg": "list",
+    "countdistinct": "count_distinct", "format": "printf", "array_agg": "list",
 }  # fmt: skip
 _NAMES = (
     "abs", "arg_max", "arg_min", "avg", "ceil", "clamp", "coalesce", "concat", "contains", "corr", "count", "covar_samp",
@@ -150,7 +151,7 @@ def type_hint(type_: exp.DataType) -> str | None:
 _OPERATORS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Is,), "IS stands before NULL, TRUE and FALSE; other values are compared with ="),
     ((exp.SimilarTo,), "its patterns differ between DuckDB and PostgreSQL: write x ~ '^e(r|s)$', or x LIKE 'e%'"),
-    ((exp.BitwiseAnd, exp.BitwiseRightShift), "a bit of a number is a remainder: x // 4 % 2 is its third bit"),
+    ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseRightShift), "a bit is a remainder: x // 4 % 2 is the third bit of x"),
     ((exp.BitwiseLeftShift,), "write x * 4 for x << 2"),
 )
 

@@ -493,9 +493,10 @@ def only(node: exp.Expr, *names: str) -> None:
     for name, value in node.args.items():
         if name not in names and value not in (None, False, [], ""):
             clause = value if isinstance(value, exp.Expr) else node
-            raise refuse(
-                "clause", what=f"{sql_word(node)} with {slot_word(name, value)}", position=place(clause) or place(node)
-            )
+            on = isinstance(node, exp.Distinct)
+            hint = "in a subquery in FROM it keeps one row of each unit, by ORDER BY" if on else None
+            word = "DISTINCT ON over protected rows" if on else f"{sql_word(node)} with {slot_word(name, value)}"
+            raise refuse("clause", what=word, position=place(clause) or place(node), hint=hint)
 
 
 def lacks_argument(node: exp.Expr) -> Error:

@@ -5,9 +5,10 @@ and IN are both the OR of the comparisons with each item. With an empty list, wh
 TRUE) even for NULL; with a list that is NULL, it is NULL.
 
 `(a, b) = (1, 2)` is `a = 1 AND b = 2`, and IN is the OR of these, also where a value is NULL (PostgreSQL 16 documentation, 9.25.1
-and 9.25.5). `(a, b) IN (SELECT x, y ...)` is `EXISTS (SELECT 1 FROM (SELECT x, y ...) AS q WHERE q.x = a AND q.y = b)` where only
-rows that satisfy it are kept; elsewhere the two differ, because EXISTS is FALSE where IN is NULL. `x LIKE ANY ('a%', 'b%')` is
-`x LIKE 'a%' OR x LIKE 'b%'`; ALL becomes AND. `t::time < '22:00'` is `t < date_trunc('day', t) + INTERVAL '79200 seconds'`.
+and 9.25.5); `(a, b) < (1, 2)` is `a < 1 OR a = 1 AND b < 2`. `(a, b) IN (SELECT x, y ...)` is `EXISTS (SELECT 1 FROM (SELECT x, y
+...) AS q WHERE q.x = a AND q.y = b)` where only rows that satisfy it are kept; elsewhere the two differ, because EXISTS is FALSE
+where IN is NULL. `x LIKE ANY ('a%', 'b%')` is `x LIKE 'a%' OR x LIKE 'b%'`; ALL becomes AND. `t::time < '22:00'`
+is `t < date_trunc('day', t) + INTERVAL '79200 seconds'`.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ def read_list(text: str) -> list[str | None] | None:
 # --- rows and patterns ------------------------------------------------------------------------------------------------
 
 MOST_COMPARISONS = 1_000
+_MOST_ORDERED = 20
 COLUMN = f"{OWN_NAMES}c"
 """Prefix of the column names of a subquery in IN that is compared with a row: no query can have such names."""
 _Pattern = (exp.Like, exp.ILike)
@@ -128,7 +130,7 @@ _KEEPING = (exp.And, exp.Or, exp.Paren)
 
 def with_plain_comparisons(tree: exp.Query) -> exp.Query:
     """Return the tree with comparisons of rows and of lists of patterns replaced by plain comparisons."""
-    for node in list(tree.find_all(exp.In, exp.EQ, exp.NEQ, *_Pattern)):
+    for node in list(tree.find_all(exp.In, exp.EQ, exp.NEQ, *_ORDERS, *_Pattern)):
         if isinstance(node, _Pattern):
             _replace_patterns(node)
         elif (row := _row(node.this)) is not None:
@@ -144,9 +146,11 @@ def _row(node: exp.Expr | None) -> list[exp.Expr] | None:
 
 
 def _replace_rows(node: exp.Expr, row: list[exp.Expr]) -> None:
-    if isinstance(node, (exp.EQ, exp.NEQ)):
+    if isinstance(node, (exp.EQ, exp.NEQ, *_ORDERS)):
         other = _row(node.expression)
-        if other is not None:
+        if other is not None and isinstance(node, _ORDERS):
+            node.replace(exp.Paren(this=_ordered(node, row, other)))
+        elif other is not None:
             equal = _equal(node, row, other)
             node.replace(exp.Paren(this=equal if isinstance(node, exp.EQ) else exp.Not(this=exp.Paren(this=equal))))
         return
@@ -246,6 +250,20 @@ def _equal(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -
     if len(row) != len(other):
         _refuse_lengths(node, len(row), len(other))
     return joined(exp.And, [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in zip(row, other, strict=True)])
+
+
+def _ordered(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> exp.Expr:
+    if len(row) != len(other):
+        _refuse_lengths(node, len(row), len(other))
+    if len(row) > _MOST_ORDERED:
+        raise refuse("clause", what=f"an order of rows of more than {_MOST_ORDERED} values", position=place(node))
+    strict = exp.LT if isinstance(node, _DOWNWARD) else exp.GT
+    (left, right), *pairs = zip(reversed(row), reversed(other), strict=True)
+    written: exp.Expr = type(node)(this=left.copy(), expression=right.copy())
+    for sides in pairs:
+        same, less = (kind(this=sides[0].copy(), expression=sides[1].copy()) for kind in (exp.EQ, strict))
+        written = exp.Or(this=less, expression=exp.Paren(this=exp.And(this=same, expression=exp.Paren(this=written))))
+    return written
 
 
 def joined(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Expr:

@@ -1,5 +1,6 @@
 """Comparisons of rows and of lists of patterns have SQL's meaning, for every combination with NULL."""
 
+import operator
 from itertools import product
 
 import pytest
@@ -41,6 +42,16 @@ def opposite(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
+def ordered(sign: str, row: tuple[str, str], other: tuple[str, str]) -> bool | None:
+    """Return PostgreSQL's order of rows: that of the first pair that differs, NULL if a value is missing before it."""
+    pair = next((pair for pair in zip(row, other, strict=True) if "NULL" in pair or pair[0] != pair[1]), ("1", "1"))
+    return (
+        None
+        if "NULL" in pair
+        else {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}[sign](*pair)
+    )
+
+
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_rows_are_compared_as_in_standard_sql(row: tuple[str, str]) -> None:
     for other in ROWS:
@@ -48,6 +59,8 @@ def test_rows_are_compared_as_in_standard_sql(row: tuple[str, str]) -> None:
         written = f"({other[0]}, {other[1]})"
         assert truth(f"(a, b) = {written}", *row) == wanted
         assert truth(f"ROW(a, b) <> ROW{written}", *row) == opposite(wanted)
+        for sign in ("<", "<=", ">", ">="):
+            assert truth(f"(a, b) {sign} {written}", *row) == ordered(sign, row, other)
         both = either([wanted, equal(row, ("1", "1"))])
         assert truth(f"(a, b) IN ({written}, (1, 1))", *row) == both
         assert truth(f"(a, b) NOT IN (VALUES {written}, (1, 1))", *row) == opposite(both)
