@@ -12,6 +12,7 @@ from dpsql.functions.canonical_conditions import (
     filter_condition,
     in_canonical_form,
 )
+from dpsql.functions.numeric import DECIMAL, nearest_decimal
 from dpsql.functions.signatures import call
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
@@ -43,7 +44,8 @@ def _place(measure: Measure) -> tuple[bool, str]:
 def canonical_measure(measure: Measure) -> Measure:
     """Return a measure of canonical expressions, without a condition that is always true."""
     condition = None if measure.filter is None else _both(None, measure.filter)
-    arguments = tuple(map(canonical_condition, measure.arguments))
+    read = nearest_decimal if measure.distinct else _as_computed
+    arguments = tuple(map(canonical_condition, map(read, measure.arguments)))
     if measure.aggregate in _OF_REALS and not measure.distinct and measure.per_group is None:
         arguments = (_in_whole_numbers(arguments[0]),)
     if measure.aggregate == "sum" and condition is not None and condition == FALSE and measure.per_group is None:
@@ -54,6 +56,15 @@ def canonical_measure(measure: Measure) -> Measure:
 
 _OF_REALS = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 """Aggregates whose result is real, whatever the numbers are."""
+
+
+def _as_computed(value: Expr) -> Expr:
+    """Return a decimal without roundings to the nearest one: a subquery has them and a sum needs none (`sum_terms.in_steps`)."""
+    if not isinstance(value, Call) or value.facts.scale is None:
+        return value
+    if value.function == "round" and nearest_decimal(value.arguments[0]) == value:
+        return _as_computed(value.arguments[0])
+    return call(value.function, *map(_as_computed, value.arguments)) if value.function in DECIMAL else value
 
 
 def _in_whole_numbers(value: Expr) -> Expr:

@@ -51,6 +51,7 @@ from dpsql.functions.values import (
 from dpsql.plan import intervals as ranges
 from dpsql.plan.intervals import INT64, Facts, Interval, Type, in_decimals
 from dpsql.plan.plan import Call, Expr, Literal, literal
+from dpsql.policy.values import MOST_DIGITS
 
 __all__ = [
     "DATE_PARTS", "DIFF_UNITS", "MOST_PARTS", "MOST_TEXT", "REGISTRY", "TRUNC_UNITS", "Function",
@@ -412,11 +413,16 @@ def clamped(value: Expr) -> Expr:
     return call("clamp", value, constant(value.facts.lower, value), constant(value.facts.upper, value))
 
 
+DECIMAL = ("add", "sub", "mul")
+"""Functions that compute decimals of decimals."""
+
+
 def nearest_decimal(value: Expr) -> Expr:
     """Return a decimal, if it is a sum, difference or product, as the double that is nearest to it, as a column of decimals is:
-    the float 0.3 - 0.1 is less than 0.2."""
-    computed = isinstance(value, Call) and value.function in ("add", "sub", "mul")
-    return call("round", value, literal(value.facts.scale)) if computed else value
+    the float 0.3 - 0.1 is less than 0.2. Small ones of more digits than are rounded to stay as they are."""
+    scale = value.facts.scale
+    computed = isinstance(value, Call) and value.function in DECIMAL
+    return call("round", value, literal(scale)) if computed and scale is not None and scale <= MOST_DIGITS else value
 
 
 def both(condition: Expr | None, other: Expr) -> Expr:

@@ -192,6 +192,18 @@ def test_computed_decimals_are_compared_as_decimals(
         ], sql
 
 
+@pytest.mark.parametrize("aggregate", ["SUM({})", "AVG({} * 2)", "STDDEV({})", "MEDIAN({})", "COUNT(DISTINCT {})"])
+@pytest.mark.parametrize("factor", ["1.1", "0.0000000000001 * 0.1"])
+def test_a_decimal_that_a_subquery_computes_is_no_other_question(
+    prices: tuple[duckdb.DuckDBPyConnection, Session], aggregate: str, factor: str
+) -> None:
+    _, session = prices
+    answer = session.execute(f"SELECT {aggregate.format(f'(price * {factor})')} FROM t WHERE price * {factor} > 0")
+    computed = f"(SELECT price * {factor} AS v FROM t) AS q"
+    again = session.execute(f"SELECT {aggregate.format('v')} FROM {computed} WHERE v > 0")
+    assert again.receipt.reused and rows_of(again) == rows_of(answer)
+
+
 # --- Lists of quantiles: the same numbers as single calls, and list values in every format ----------------------------
 
 

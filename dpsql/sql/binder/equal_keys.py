@@ -367,8 +367,7 @@ def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
     """Return new columns over the rows of `below.relation`, named p0, p1, ... inside the plan."""
     if len(items) > MOST_COLUMNS:
         raise refuse("many_columns", most=MOST_COLUMNS)
-    read = [part if part.facts.scale is None else nearest_decimal(part) for _, part in items]
-    inner = tuple((f"p{number}", expression) for number, expression in enumerate(read))
+    inner = tuple((f"p{number}", nearest_decimal(expression)) for number, (_, expression) in enumerate(items))
     units = frozenset(name for name, expression in inner if same_unit(expression, below.unit_names))
     visible = tuple((label, Column(f"p{number}", _projected_facts(e))) for number, (label, e) in enumerate(items))
     kinds = {

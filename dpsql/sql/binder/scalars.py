@@ -95,7 +95,7 @@ class Scalars:
         try:
             read = [part_read(name, argument) for argument in _meet(name, arguments, node)]
             if name in _DECIDING:
-                read = [part if part.facts.scale is None else nearest_decimal(part) for part in read]
+                read = list(map(nearest_decimal, read))
             bound = call(name, *read)
         except WrongArguments as wrong:
             hint = comparison_hint(name, arguments)
