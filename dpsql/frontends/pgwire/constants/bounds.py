@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants.tokens import Large
+
+T = TypeVar("T")
 
 MOST_WORK = 2_000_000
 """Limit on the characters, elements and calls of one answer."""
@@ -41,6 +43,13 @@ def step() -> None:
         _CLOCK.check()
         if time.thread_time() > _CLOCK.until:
             raise refuse("sandbox_time")
+
+
+def counted(rows: Iterable[T]) -> Iterator[T]:
+    """Yield rows, each a step: what an expression computes for one row is bounded by its text, and not for all of them."""
+    for row in rows:
+        step()
+        yield row
 
 
 def checkpoint() -> None:

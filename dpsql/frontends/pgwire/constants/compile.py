@@ -149,6 +149,7 @@ class Compiler:
 
     def _cast(self, node: Node) -> Compiled:
         type_, to, inner = self._type(node.value), node.value, node.items[0]
+        spent = self.context.spent
         if inner.kind == "array" and type_.startswith("_"):
             item = self._array(inner, type_[1:])
         elif inner.kind == "array" and not inner.items:
@@ -168,7 +169,12 @@ class Compiler:
         if item.type == type_:
             run = item.run
             return (
-                Compiled(type_, lambda row: conversions.sized(run(row), type_, to.sizes), item.position, rows=item.rows)
+                Compiled(
+                    type_,
+                    lambda row: spent(conversions.sized(run(row), type_, to.sizes)),
+                    item.position,
+                    rows=item.rows,
+                )
                 if to.sizes
                 else item
             )
@@ -185,16 +191,18 @@ class Compiler:
         convert, inner_run = conversions.converter(item.type, type_, self.context), item.run
         return Compiled(
             type_,
-            lambda row: None if (v := inner_run(row)) is None else conversions.sized(convert(v), type_, to.sizes),
+            lambda row: (
+                None if (v := inner_run(row)) is None else spent(conversions.sized(convert(v), type_, to.sizes))
+            ),
             item.position,
         )
 
     def _as_bits(self, item: Compiled, to: TypeName, type_: str) -> Compiled:
-        size, run = (to.sizes or (1,))[0], item.run
+        size, run, spent = (to.sizes or (1,))[0], item.run, self.context.spent
         if not 0 < size <= 10_000 or type_ != "bit":
             raise Elsewhere
         return Compiled(
-            type_, lambda row: None if (v := run(row)) is None else f"{v % (1 << size):0{size}b}", item.position
+            type_, lambda row: None if (v := run(row)) is None else spent(f"{v % (1 << size):0{size}b}"), item.position
         )
 
     def _collate(self, node: Node) -> Compiled:
@@ -518,8 +526,8 @@ class Compiler:
     def _row(self, node: Node) -> Compiled:
         items = [self.value(item) for item in node.items]
         types = tuple("text" if item.type == "unknown" else item.type for item in items)
-        runs = [item.run for item in items]
-        return Compiled("record", lambda row: t.Record(tuple(run(row) for run in runs), types), node.position)
+        runs, spent = [item.run for item in items], self.context.spent
+        return Compiled("record", lambda row: t.Record(tuple(spent([run(row) for run in runs])), types), node.position)
 
     def _subscript(self, node: Node) -> Compiled:
         array, *ends = node.items

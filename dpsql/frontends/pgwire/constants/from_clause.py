@@ -290,7 +290,7 @@ class SourceCompiler(Compiler):
             for tail in left.rows((*head, *blank_left, *blank_right)):
                 hits = [
                     k
-                    for k, other in enumerate(seconds)
+                    for k, other in enumerate(bounds.counted(seconds))
                     if all(test.run((*head, *tail, *other)) is True for test in tests)
                 ]
                 used.update(hits)
@@ -532,7 +532,7 @@ class _Fixed:
         """Return the rows by the values of some of their expressions, none of which is NULL."""
         if runs not in self.maps:
             head, rows = (None,) * (self._base + self._step.start), dict[Any, list[tuple[Any, ...]]]()
-            for tail in self.rows():
+            for tail in bounds.counted(self.rows()):
                 whole = (*head, *tail)
                 key = tuple(run(whole) for run in runs)
                 if None not in key:

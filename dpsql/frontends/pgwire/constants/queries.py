@@ -144,10 +144,9 @@ class QueryCompiler(SourceCompiler):
             keys = [(itemgetter(k), self.comparable(type_), False, False) for k, type_ in enumerate(types)]
 
         def values(rows: list[Row], *further: Any) -> Any:
-            remaining = [row for row in rows if test is None or test(row) is True]
-            arguments = [
-                tuple(run(row) for run in runs) for row in (remaining if is_distinct else ordered(remaining, keys))
-            ]
+            remaining = rows if test is None else [row for row in bounds.counted(rows) if test(row) is True]
+            listed = bounds.counted(remaining if is_distinct else ordered(remaining, keys))
+            arguments = [tuple(run(row) for run in runs) for row in listed]
             if signature.strict:
                 arguments = [part for part in arguments if None not in part]
             if is_distinct:
@@ -185,7 +184,7 @@ class QueryCompiler(SourceCompiler):
             for group in groups.values():
                 numbers = ordered(group, [(lambda k, value=value: value(rows[k]), *rest) for value, *rest in keys])  # type: ignore[misc]
                 members = [rows[k] for k in numbers]
-                peers = [tuple(identity(key[0](row)) for key in keys) for row in members]
+                peers = [tuple(identity(key[0](row)) for key in keys) for row in bounds.counted(members)]
                 listed = measure(members, peers) if is_window else _framed(members, peers, frame, measure)
                 results.update(zip(numbers, listed, strict=True))
             return [results[k] for k in range(len(rows))]
@@ -262,7 +261,7 @@ class QueryCompiler(SourceCompiler):
             results: list[Any] = join((*outer, *blank))
             if keys is not None:
                 results = self._by_group(results, keys, select.groups, (*outer, *blank), select.sets)
-                results = results if having is None else [row for row in results if having(row) is True]
+                results = results if having is None else [r for r in bounds.counted(results) if having(r) is True]
             elif self.windows:
                 results = [(*row, ()) for row in results]
             if self.windows:
@@ -272,7 +271,8 @@ class QueryCompiler(SourceCompiler):
             built = distinct(built) if select.distinct else built
             built = ordered(built, sort) if sort else built
             if ons:
-                built = list({identity([row[k] for k in ons]): row for row in reversed(built)}.values())[::-1]
+                rest = bounds.counted(reversed(built))
+                built = list({identity([row[k] for k in ons]): row for row in rest}.values())[::-1]
             return [row[:width] for row in built]
 
         return RowSource(
@@ -506,9 +506,9 @@ def _joined(scope: QueryCompiler, node: Node) -> RowSource:
         second = [tuple(run(tail) for run in right) for tail in parts[1].rows(row)]
         if word == "union":
             return limited(first + second if keeps_all else distinct(first + second))
-        counts = Counter(identity(list(tail)) for tail in second)
+        counts = Counter(identity(list(tail)) for tail in bounds.counted(second))
         remaining = list[tuple[Any, ...]]()
-        for tail in first if keeps_all else distinct(first):
+        for tail in bounds.counted(first if keeps_all else distinct(first)):
             is_there = counts[identity(list(tail))] > 0
             counts[identity(list(tail))] -= keeps_all
             if is_there == (word == "intersect"):

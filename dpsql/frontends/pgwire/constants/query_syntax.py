@@ -347,17 +347,17 @@ def ordered(rows: Iterable[Any], keys: Sequence[Key]) -> list[Any]:
     listed = list(rows)
     for value, form, descending, first in reversed(keys):
         bounds.checkpoint()
-        nulls = [row for row in listed if value(row) is None]
-        rest = sorted(
-            (row for row in listed if value(row) is not None), key=lambda row: form(value(row)), reverse=descending
-        )
+        pairs = [(value(row), row) for row in bounds.counted(listed)]
+        nulls = [row for key, row in pairs if key is None]
+        pairs = sorted((pair for pair in pairs if pair[0] is not None), key=lambda p: form(p[0]), reverse=descending)
+        rest = [row for _, row in pairs]
         listed = nulls + rest if first else rest + nulls
     return listed
 
 
 def distinct(rows: Iterable[Any]) -> list[Any]:
     """Return each row once."""
-    return list({identity(list(row)): row for row in rows}.values())
+    return list({identity(list(row)): row for row in bounds.counted(rows)}.values())
 
 
 def inner_nodes(thing: Any) -> Iterator[Node]:

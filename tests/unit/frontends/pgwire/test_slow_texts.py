@@ -43,6 +43,16 @@ CONSTANTS = (
     # Each asks as much of every row as its text has room for.
     "SELECT a FROM generate_series(1, 90000) a ORDER BY " + "a," * 5_000 + "a",
     "SELECT row_number() OVER (PARTITION BY " + "a," * 3_000 + "a) FROM generate_series(1, 30000) a",
+    *(
+        f"SELECT {form} FROM generate_series(1, 90000) a".replace("#", "true AND " * 9_000 + "true")
+        for form in (
+            "count(#)", "count(ROW(a, " + "a, " * 9_000 + "a))", "count(*) FILTER (WHERE #)", "array_agg(a ORDER BY #)",
+            "rank() OVER (ORDER BY #)", "sum(CASE" + " WHEN false THEN 1" * 4_000 + " ELSE a END)", "count(a::bit(10000))",
+        )
+    ),
+    "SELECT a FROM generate_series(1, 90000) a GROUP BY a HAVING " + "true AND " * 9_000 + "true",
+    "SELECT count(*) FROM generate_series(1, 9000) a FULL JOIN generate_series(1, 9000) b ON " + "true AND " * 9_000 + "false",
+    "SELECT DISTINCT x FROM (SELECT jsonb_agg(a) x FROM generate_series(1, 9000) a) q, generate_series(1, 9000)",
     "SELECT count(*) FROM generate_series(1, 90000) a WHERE nullif(a, a) IN (" + "1," * 800 + "1)",
     "SELECT coalesce(" + "nullif(a, a)," * 900 + "a) FROM generate_series(1, 90000) a",
     "SELECT CASE a " + "WHEN 0 THEN 1 " * 1_000 + "END FROM generate_series(1, 90000) a",
