@@ -115,14 +115,28 @@ class Questions:
         self._catalog = catalog
         self.change: Callable[[str, str, bool], None] = lambda name, value, local: None
         self._place = CatalogContext(
-            catalog.user, settings, process, catalog.tables, self._options, self._changed, self.stop.check
+            catalog.user,
+            settings,
+            process,
+            catalog.tables,
+            self._options,
+            self._changed,
+            self.stop.check,
+            self._await_turn,
         )
+        self._turn: ExitStack | None = None
         self._tables = {name.lower() for name in session.policy.visible}
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity
 
     def _changed(self, name: str, value: str, local: bool) -> None:
         self.change(name, value, local)
+
+    def _await_turn(self) -> None:
+        """Hold the turn of long texts until the end of the statement, unless it has it: the interpreter runs one thread at once,
+        so that several long answers together take as long, and delay those of all other connections."""
+        if self._turn is not None:
+            self._turn.enter_context(self._texts.place(self._place.user, self.stop.check))
 
     def _options(self) -> dict[str, str]:
         """Return the present options of the session; SET replaces them as a whole."""
@@ -329,7 +343,9 @@ class Questions:
         settings = tuple(self.settings.snapshot().items())
         state = (parameters := repr(values)), prepared.oids, settings, self.session.options
         size = len(parameters) + sum(len(name) + len(value) for name, value in settings)
-        with self.stop.waiting(self.settings.statement_seconds()):
+        with self.stop.waiting(self.settings.statement_seconds()), ExitStack() as turn:
+            self._turn = turn
+            turn.callback(setattr, self, "_turn", None)
             answer = self._answerable(prepared.select, prepared.oids, values)
             table = self._catalog.repeated(prepared.piece.sql, state, answer.table, size)
         held.resize(table.get_total_buffer_size())

@@ -177,6 +177,8 @@ class CatalogContext:
     """Sets a setting of the connection to a value, until the end of the transaction or for longer."""
     check: Callable[[], None] = lambda: None
     """Raises if the statement is to stop."""
+    turn: Callable[[], None] = lambda: None
+    """Waits for the turn of a statement that takes long."""
 
     @property
     def database(self) -> str:

@@ -19,18 +19,19 @@ MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 100_000, 2_000_000, 1_600
 """Limits on the rows of one source, on their cells, and on their columns."""
 _STEPS = 8
 """Steps between two looks at the clock."""
-MOST_SECONDS, MOST_CATALOG_SECONDS = 0.5, 1.5
-"""Limits on the processor time of one answer, without the catalogs and from them: it holds up the connections of the server."""
+MOST_SECONDS, _AT_ONCE_SECONDS = 1.5, 0.02
+"""Limits on the processor time of one answer, which holds up the connections of the server, and on what it takes of it before it
+waits for its turn: of the answers that take longer, the server computes one at a time."""
 
 
 class _Clock(threading.local):
     """The processor time of a thread at which its statement ends, its steps, and the most cells of one of its rows."""
 
-    until = math.inf
+    until = turn_at = math.inf
     steps = 0
     check: Callable[[], None] = staticmethod(lambda: None)
+    turn: Callable[[], None] = staticmethod(lambda: None)
     width = 20
-    later = 0.0
 
 
 _CLOCK = _Clock()
@@ -41,7 +42,11 @@ def step() -> None:
     _CLOCK.steps += 1
     if _CLOCK.steps % _STEPS == 0:
         _CLOCK.check()
-        if time.thread_time() > _CLOCK.until:
+        now = time.thread_time()
+        if now > _CLOCK.turn_at:
+            _CLOCK.turn_at = math.inf
+            _CLOCK.turn()
+        if now > _CLOCK.until:
             raise refuse("sandbox_time")
 
 
@@ -70,15 +75,11 @@ def widen(columns: int) -> None:
     _CLOCK.width = max(_CLOCK.width, columns)
 
 
-def begin(check: Callable[[], None]) -> None:
-    """Begin a statement of this thread, which ends where `check` raises."""
-    _CLOCK.until, _CLOCK.width, _CLOCK.check = time.thread_time() + MOST_SECONDS, 20, check
-    _CLOCK.later = MOST_CATALOG_SECONDS - MOST_SECONDS
-
-
-def read_catalogs() -> None:
-    """Give the statement the time of those that read the catalogs, which are thousands of rows."""
-    _CLOCK.until, _CLOCK.later = _CLOCK.until + _CLOCK.later, 0.0
+def begin(check: Callable[[], None], turn: Callable[[], None]) -> None:
+    """Begin a statement of this thread, which ends where `check` raises, and calls `turn` once if it takes long."""
+    now = time.thread_time()
+    _CLOCK.until, _CLOCK.turn_at, _CLOCK.width = now + MOST_SECONDS, now + _AT_ONCE_SECONDS, 20
+    _CLOCK.check, _CLOCK.turn = check, turn
 
 
 def weight(value: Any) -> int:

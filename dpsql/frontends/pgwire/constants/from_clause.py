@@ -369,7 +369,6 @@ class SourceCompiler(Compiler):
             raise refuse("unknown_table", name=".".join(names[-2:]), position=node.position)
         if listing.denied:
             raise refuse("catalog_denied", name=listing.denied, position=node.position)
-        bounds.read_catalogs()
         if listing.view:
             part = self.relation(_view(listing.view), None)
             return _typed(part), within(part, 0), {"schema": listing.schema}

@@ -175,6 +175,7 @@ class QueryCompiler(SourceCompiler):
             raise Elsewhere
         result, measure = self._measured(call, "window" if is_window else "aggregate", clause=None)
         split, keys = [self.value(part) for part in parts], self.ordering(order)
+        merge = self._merge(call, result)
 
         def values(rows: list[Row]) -> list[Any]:
             results, groups = dict[int, Any](), dict[Any, list[int]]()
@@ -185,13 +186,24 @@ class QueryCompiler(SourceCompiler):
                 numbers = ordered(group, [(lambda k, value=value: value(rows[k]), *rest) for value, *rest in keys])  # type: ignore[misc]
                 members = [rows[k] for k in numbers]
                 peers = [tuple(identity(key[0](row)) for key in keys) for row in bounds.counted(members)]
-                listed = measure(members, peers) if is_window else _framed(members, peers, frame, measure)
+                listed = measure(members, peers) if is_window else _framed(members, peers, frame, measure, merge)
                 results.update(zip(numbers, listed, strict=True))
             return [results[k] for k in range(len(rows))]
 
         self.windows.append(values)
         index, width = len(self.windows) - 1, self.width
         return Compiled(result, lambda row: row[width + 1][index], node.position)
+
+    def _merge(self, call: Node, type_: str) -> Callable[[Any, Any], Any] | None:
+        """Return how the aggregates of some rows and of further rows make that of all of them; None if they do not."""
+        name, is_distinct = (call.value, False) if call.kind == "call" else call.value[:2]
+        if is_distinct or name not in ("count", "sum", "min", "max"):
+            return None
+        if name in ("min", "max"):
+            key, pick = self.comparable(type_), min if name == "min" else max
+            return lambda a, b: pick(a, b, key=key)
+        add = self._operated("+", [Compiled(type_, itemgetter(k), call.position) for k in (0, 1)], call.position).run
+        return lambda a, b: add((a, b))
 
     def _is_grouped(self, select: Select, order: list[Order]) -> bool:
         if select.groups is not None or select.having is not None:
@@ -381,19 +393,28 @@ class QueryCompiler(SourceCompiler):
 
 
 def _framed(
-    rows: list[Row], peers: list[Any], frame: tuple[str, float, float] | None, measure: Callable[[list[Row]], Any]
+    rows: list[Row],
+    peers: list[Any],
+    frame: tuple[str, float, float] | None,
+    measure: Callable[[list[Row]], Any],
+    merge: Callable[[Any, Any], Any] | None,
 ) -> list[Any]:
-    """Return an aggregate of the frame of each row; without one it is of the rows up to the last peer."""
+    """Return an aggregate of the frame of each row; without one it is of the rows up to the last peer. `merge`: how that of the
+    rows that a frame has beyond the one before is added to it."""
     word, low, high = frame or ("range", -math.inf, 0)
     firsts = {peer: len(peers) - k for k, peer in enumerate(reversed(peers), 1)}
     lasts = {peer: k for k, peer in enumerate(peers, 1)}
-    results, before, last = list[Any](), None, None
+    results, before, last = list[Any](), (0, 0), measure([])
     for k, peer in enumerate(peers):
         start, stop = (firsts[peer], lasts[peer]) if word == "range" else (k, k + 1)
         start = 0 if low == -math.inf else max(start + int(low), 0) if low < math.inf else len(rows)
         stop = len(rows) if high == math.inf else max(stop + int(high), 0) if high > -math.inf else 0
-        if (start, stop) != before:
-            before, last = (start, stop), measure(rows[start:stop])
+        if merge is not None and start == before[0] and stop > before[1]:
+            further = measure(rows[before[1] : stop])
+            last = further if last is None else last if further is None else merge(last, further)
+        elif (start, stop) != before:
+            last = measure(rows[start:stop])
+        before = start, stop
         results.append(last)
     return results
 

@@ -91,7 +91,7 @@ class Context:
     """What has been computed: characters and elements of values, and calls."""
 
     def __post_init__(self) -> None:
-        bounds.begin(self.catalog.check)
+        bounds.begin(self.catalog.check, self.catalog.turn)
 
     def spent(self, value: Any) -> Any:
         """Return a value that was computed. Raises sandbox_time, and Large beyond `MOST_WORK`: the confined process has the

@@ -154,3 +154,22 @@ def test_the_worst_texts_are_answered_or_refused(clinic: Served) -> None:
         assert clinic.charges() == 0
     finally:
         clinic.stop()
+
+
+@pytest.mark.parametrize(
+    "call", ["sum({})", "sum({}::numeric)", "count(*) FILTER (WHERE {} > 3)", "min(-{})", "max({})"]
+)
+@pytest.mark.parametrize("order", ["{}", "{} / 3"])
+def test_a_running_aggregate_is_that_of_the_rows_so_far(context: CatalogContext, call: str, order: str) -> None:
+    """A frame that grows reads its new rows alone, so that many rows are answered; the subquery reads all rows for each."""
+
+    def answer(sql: str) -> list[str | None]:
+        select = parsed(sql)
+        assert select is not None
+        return list(answerable(select, context).table().column(0).to_pylist())
+
+    few, now, before = "generate_series(-2, 12)", order.format("a"), order.format("b")
+    running = f"SELECT {call.format('a')} OVER (ORDER BY {now}) FROM"
+    again = f"SELECT (SELECT {call.format('b')} FROM {few} b WHERE {before} <= {now}) FROM {few} a ORDER BY a"
+    assert answer(f"{running} {few} a ORDER BY a") == answer(again)
+    assert len(answer(f"{running} generate_series(1, 30000) a")) == 30_000
