@@ -1,4 +1,4 @@
-"""A question without tables as columns and rows of texts."""
+"""A question about the catalogs, or without tables, as columns and rows of texts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """PostgreSQL's expressions without tables: tokens, and a parser by precedence whose errors stand where PostgreSQL's stand.
 
-What is legal and is not read here raises `Elsewhere`: another road answers it.
+What is legal and is not read here raises `Elsewhere`, which is refused.
 """
 
 from __future__ import annotations

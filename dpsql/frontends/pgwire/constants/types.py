@@ -94,8 +94,7 @@ class Context:
         bounds.begin(self.catalog.check, self.catalog.turn)
 
     def spent(self, value: Any) -> Any:
-        """Return a value that was computed. Raises sandbox_time, and Large beyond `MOST_WORK`: the confined process has the
-        memory for more."""
+        """Return a value that was computed. Raises sandbox_time, and Large beyond `MOST_WORK`."""
         bounds.step()
         self.work += 1 + bounds.weight(value)
         if self.work > bounds.MOST_WORK:
