@@ -240,9 +240,11 @@ def _is_real(value: Any) -> bool:
 
 def _where_true(condition: Expr) -> Expr:
     """Return a condition that is true on the same rows, without IS TRUE around it or around parts of its ANDs and ORs, and
-    without IS NOT NULL beside a part that is never true for NULL."""
+    without IS NOT NULL beside a part that is never true for NULL; FALSE for what is NULL on all rows."""
     if not isinstance(condition, Call):
         return condition
+    if NO_VALUE in _needed(condition):
+        return literal(False)
     if condition.function == "is_true":
         return filter_condition(condition.arguments[0])
     if condition.function == "not_distinct" and _is_present(condition.arguments[1]):
@@ -278,7 +280,7 @@ def _needed(part: Expr) -> Iterator[Expr]:
     """Yield an expression, and its parts without which it is NULL."""
     yield part
     if isinstance(part, Call) and part.function not in _OF_NULL:
-        for argument in part.arguments:
+        for argument in part.arguments[:1] if part.function == "in" else part.arguments:
             yield from _needed(argument)
 
 

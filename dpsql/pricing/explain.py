@@ -177,8 +177,7 @@ def _of_rows(block: Block, behind: str) -> str:
 
 def _outputs(plan: Plan, block: Block) -> str:
     """Return the outputs that read a measure of `block`, "" if there are none."""
-    used = used_by(plan, block.name)
-    return _listed(list(dict.fromkeys(name for measure in block.measures for name in used.get(measure.name, ()))))
+    return _listed(list(_names(block.measures, used_by(plan, block.name))))
 
 
 def _listed(names: list[str]) -> str:
@@ -313,8 +312,9 @@ def planned_outputs(
     for priced_block in priced:
         block, level = blocks[priced_block.block.name], float(confidence)
         noises_after, used = _shown_noises(priced_block, after or {}), used_by(plan, block.name)
-        rows += _terms(block, priced_block, plan, used, level, stored.get(block.name, {}), noises_after)
-        rows += _numbers(block, priced_block, plan, used, level)
+        measured = _terms(block, priced_block, plan, used, level, stored.get(block.name, {}), noises_after)
+        measured += _numbers(block, priced_block, plan, used, level)
+        rows += sorted(measured, key=lambda row: list(used).index(row.names[0]) if row.names else len(used))
         if priced_block.noise.selection is not None:
             rows.append(_selection(priced_block))
     return tuple(rows)
@@ -433,7 +433,7 @@ def _terms(
     block: Block,
     priced: PricedBlock,
     plan: Plan,
-    used: Mapping[str, list[str]],
+    used: Mapping[str, set[str]],
     confidence: float,
     stored: Mapping[str, tuple[float, float]],
     noises_after: Sequence[TermNoise],
@@ -484,8 +484,9 @@ def _in_multiples(output: PlannedOutput, cut: TotalCut, plan: Plan, confidence: 
     return replace(output, aggregate=cut_text(cut, plan), error_95=None, error=error, figures=figures)
 
 
-def _names(measures: Sequence[Measure], used: Mapping[str, list[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for measure in measures for name in used.get(measure.name, [])))
+def _names(measures: Sequence[Measure], used: Mapping[str, set[str]]) -> tuple[str, ...]:
+    read = {measure.name for measure in measures}
+    return tuple(name for name, named in used.items() if not named.isdisjoint(read))
 
 
 def _price(loss: PrivacyLoss) -> dict[str, Any]:
@@ -497,7 +498,7 @@ def _price(loss: PrivacyLoss) -> dict[str, Any]:
 
 
 def _numbers(
-    block: Block, priced: PricedBlock, plan: Plan, used: Mapping[str, list[str]], confidence: float
+    block: Block, priced: PricedBlock, plan: Plan, used: Mapping[str, set[str]], confidence: float
 ) -> list[PlannedOutput]:
     """Return the rows of measurements other than sums. Their `error_95` is None: the error of a chosen number has no known half
     width."""
@@ -591,15 +592,14 @@ _OWN_NAMES = "dp#"
 """Prefix of the names of outputs that no question has written."""
 
 
-def used_by(plan: Plan, block: str) -> dict[str, list[str]]:
-    """Return the output names of the remainder that directly read each measure of `block`."""
-    used: dict[str, list[str]] = {}
+def used_by(plan: Plan, block: str) -> dict[str, set[str]]:
+    """Return the measures of `block` that each output of the remainder directly reads, by its name, in the order of SELECT."""
+    used: dict[str, set[str]] = {}
     for select in plan.remainder.find_all(exp.Select):
         source = select.args.get("from_")
         if source is None or not isinstance(source.this, exp.Table) or source.this.name != block:
             continue
         for item in select.expressions:
-            for column in item.find_all(exp.Column):
-                if not item.alias_or_name.startswith(_OWN_NAMES):
-                    used.setdefault(column.name, []).append(item.alias_or_name)
+            if not item.alias_or_name.startswith(_OWN_NAMES):
+                used.setdefault(item.alias_or_name, set()).update(column.name for column in item.find_all(exp.Column))
     return used

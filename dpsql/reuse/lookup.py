@@ -290,7 +290,7 @@ class StoredReleases:
             stamps = {name: self._stamp(name, asking) for name in requests}
         charge = None if request_id is None else self._ledger.find(charge_id(self._analyst, request_id))
         for index in range(len(planned.keys)):
-            if planned.waiting(index):
+            if planned.waiting(index) or (index == 0 and planned.plan.results):
                 planned = fill(planned, index, blocks)
             block = None
             if charge is not None and not planned.waiting(index):

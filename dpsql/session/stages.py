@@ -62,6 +62,11 @@ class Stages:
         released = {part.block.name: part.block for part in stored if part is not None}
         missing = {block.block.name for block in planned.price.blocks} - released.keys()
         results = [result for result in planned.plan.results if result.name in planned.waiting(index)]
+        for result in planned.plan.results:
+            if index == 0 and result.value_at is not None and result not in results:
+                self._rows(planned, result, {})
+        if not results:
+            return planned
         for result in results:
             if not missing & tables_read(
                 result.query

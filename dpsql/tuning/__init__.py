@@ -231,7 +231,7 @@ def free_advice(session: Session, sql: str) -> tuple[tuple[SampleTable, ...], bo
 def _sampled_alone(plan: Plan, block: Block, policy: Policy) -> bool:
     """Return whether there is no bound to advise on for a block: it shows only means and medians of samples (`min_units` is a
     condition on a count that it does not show), or each unit has one row."""
-    read_by = used_by(plan, block.name)
+    read_by = set[str]().union(*used_by(plan, block.name).values())
     measures = {measure.aggregate for measure in block.measures if measure.name in read_by}
     return measures == {"sample_aggregate"} or rows_per_unit(block.source, policy) == 1
 

@@ -13,6 +13,9 @@ PUBLIC = (
     "WITH c AS (SELECT * FROM codes), d AS (SELECT code AS k, upper(label) AS l FROM c) SELECT l, COUNT(*) FROM a LEFT JOIN d ON k = a.code GROUP BY 1",
     "SELECT code, COUNT(*) FROM a WHERE code = (SELECT code FROM a GROUP BY code ORDER BY COUNT(*) DESC, code LIMIT 1) GROUP BY code",
     "SELECT code, SUM(x) FROM a WHERE code IN (SELECT code FROM a GROUP BY 1 ORDER BY COUNT(*) DESC, code LIMIT 2) GROUP BY 1 HAVING COUNT(*) > 1",
+    "SELECT a.code, COUNT(*) FROM a JOIN (SELECT code FROM a GROUP BY code ORDER BY COUNT(*) DESC, code LIMIT 1) t ON t.code = a.code GROUP BY 1",
+    "SELECT code, COUNT(*) FROM a JOIN (SELECT code FROM a GROUP BY code ORDER BY COUNT(*) DESC, code LIMIT 2) t USING (code) GROUP BY code",
+    "WITH t AS (SELECT code AS k, COUNT(*) FROM a GROUP BY code ORDER BY 2 DESC, 1 LIMIT 1) SELECT k, COUNT(*) FROM t, a WHERE k = a.code GROUP BY k",
     "SELECT l, w, SUM(x) FROM a JOIN (SELECT code, label, weight * 2 FROM codes) c(c, l, w) ON c.c = a.code GROUP BY ALL",
 )
 STARS = (

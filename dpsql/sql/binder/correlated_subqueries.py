@@ -130,11 +130,11 @@ def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
 def only_with_rows(
     copy: exp.Select, node: exp.Select, key_of: Callable[[exp.Expr], str | None], over: Callable[[exp.Expr], exp.Expr]
 ) -> None:
-    """Add to `copy`, the SELECT over the groups of `node`, the conditions of WHERE that compare keys (`key_of`) with results of
-    subqueries: groups that fail one have no rows, which is known only when the results are released. `over`: a part of `node`
-    over the groups."""
+    """Add to `copy`, the SELECT over the groups of `node`, the conditions of WHERE and joins that compare keys (`key_of`) with
+    results of subqueries: groups that fail one have no rows, which is known only when the results are released. `over`: a part of
+    `node` over the groups."""
     conditions: list[exp.Expr] = []
-    for part in conjuncts(condition_of(node, "where")):
+    for part in [*conjuncts(condition_of(node, "where")), *_joined_results(node, key_of)]:
         columns = list(own_columns(part))
         if not columns or part.find(exp.Query) is None or None in map(key_of, columns):
             continue
@@ -148,6 +148,25 @@ def only_with_rows(
     if conditions:
         having = condition_of(copy, "where")
         copy.set("where", exp.Where(this=exp.and_(*([] if having is None else [having]), *conditions, copy=False)))
+
+
+def _joined_results(node: exp.Select, key_of: Callable[[exp.Expr], str | None]) -> Iterator[exp.Expr]:
+    """Yield for each key that an inner join compares with a column of a subquery or of WITH that it is one of its values."""
+    joins = node.args.get("joins") or []
+    if any(join.side or join.kind not in ("", "INNER", "CROSS") for join in joins):
+        return
+    sources = {join.this.alias_or_name.lower(): join.this for join in (node.args["from_"], *joins)}
+    compared = [
+        part for on in (condition_of(node, "where"), *(join.args.get("on") for join in joins)) for part in conjuncts(on)
+    ]
+    for part in compared if joins else ():
+        pair = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+        for column in pair:
+            source = sources.get(column.table.lower()) if isinstance(column, exp.Column) else None
+            key = next((side for side in pair if key_of(side) is not None), None)
+            if key is not None and isinstance(source, (exp.Subquery, exp.Table)):
+                values = exp.Select(expressions=[column.copy()], from_=exp.From(this=source.copy()))
+                yield exp.In(this=key.copy(), query=exp.Subquery(this=values))
 
 
 def over_groups(

@@ -18,7 +18,16 @@ from dpsql.plan.plan import Expr, Literal, literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_format, only_utc, read_pattern
 from dpsql.sql.binder.function_hints import type_hint
-from dpsql.sql.binder.scalars import Scalars, handles, literal_interval, moments_of, not_allowed, now, temporal
+from dpsql.sql.binder.scalars import (
+    SHORT_TRUTHS,
+    Scalars,
+    handles,
+    literal_interval,
+    moments_of,
+    not_allowed,
+    now,
+    temporal,
+)
 from dpsql.sql.binder.scope import only, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.spellings import NOT_FINITE
@@ -92,7 +101,13 @@ def _texts(self: Scalars, node: exp.Expr, parts: list[exp.Expr]) -> list[Expr]:
     bound = [self.bind(part) for part in parts]
     if not any(part.facts.type is Type.TEXT for part in bound):
         return bound
+    if SHORT_TRUTHS in node.meta:
+        bound = [_short_truth(self, node, part) if part.facts.type is Type.BOOLEAN else part for part in bound]
     return [_to(self, node, part, Type.TEXT) if part.facts.type in _READ_AS_TEXT else part for part in bound]
+
+
+def _short_truth(self: Scalars, node: exp.Expr, value: Expr) -> Expr:
+    return self.call("case", node, value, literal("t"), self.call("not", node, value), literal("f"), literal(None))
 
 
 _READ_AS_TEXT = (Type.INTEGER, Type.DATE, Type.BOOLEAN)

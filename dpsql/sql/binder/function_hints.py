@@ -11,7 +11,7 @@ from dpsql.errors.exceptions import Error, nearest, refuse
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Literal
-from dpsql.sql.binder.scope import function_word
+from dpsql.sql.binder.scope import function_word, sql_word
 from dpsql.sql.lexer import place
 
 # --- comparisons with values that the policy does not list ------------------------------------------------------------
@@ -139,6 +139,8 @@ def unknown_function(node: exp.Func) -> Error:
     """Return the refusal of a function, with a hint how to write it if there is one."""
     series = isinstance(node, exp.Explode) and isinstance(node.this, exp.GenerateSeries)
     name = "generate_series" if series else function_word(node).lower()
+    if isinstance(node, (*_OF_LISTS, exp.Collate)):
+        return refuse("clause", what=sql_word(node), position=place(node), hint=expression_hint(node))
     return refuse("unknown_function", name=name, position=place(node), hint=function_hint(name))
 
 
@@ -148,10 +150,13 @@ def type_hint(type_: exp.DataType) -> str | None:
     return times if type_.is_type(exp.DType.TIME) else None
 
 
+_OF_LISTS = (exp.Array, exp.ArrayContainsAll, exp.ArrayContainedBy, exp.ArrayOverlaps)
 _OPERATORS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Is,), "IS stands before NULL, TRUE and FALSE; other values are compared with ="),
     ((exp.SimilarTo,), "its patterns differ between DuckDB and PostgreSQL: write x ~ '^e(r|s)$', or x LIKE 'e%'"),
     ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseRightShift), "a bit is a remainder: x // 4 % 2 is the third bit of x"),
+    (_OF_LISTS, "values are compared one by one: x IN (1, 2), x = ANY (ARRAY[1, 2])"),
+    ((exp.Collate,), 'texts are compared and sorted by their characters, as COLLATE "C" does: leave it out'),
     ((exp.BitwiseLeftShift,), "write x * 4 for x << 2"),
 )
 

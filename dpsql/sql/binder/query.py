@@ -317,11 +317,18 @@ class QueryBinder:
         promised = {positions for positions, _, _ in bound.declared}
         result = self._result(bound, node)
         if not bound.unique | promised >= results.ONE_ROW:
-            if self._reads_blocks(result.query):
-                raise refuse("several_rows", position=place(node))
-            result = replace(result, value_at=place(node) or 1)
-            self.results[result.query.sql(dialect())] = result
+            self._value_at(bound, node)
         return ReleasedValue(result.name, replace(result.columns[0].facts, values=None, nullable=True))
+
+    def _value_at(self, bound: Released, node: exp.Expr) -> None:
+        """Have public rows that stand for one value looked at before the charge. Refuses (several_rows) results with several."""
+        if bound.unique >= results.ONE_ROW:
+            return
+        if self._reads_blocks(bound.tree):
+            raise refuse("several_rows", position=place(node))
+        if any(bound.column_facts):
+            result = replace(self._result(bound, node), value_at=place(node) or 1)
+            self.results[result.query.sql(dialect())] = result
 
     def _reads_blocks(self, tree: exp.Expr) -> bool:
         read = {table.name for table in tree.find_all(exp.Table)}
@@ -532,16 +539,12 @@ class QueryBinder:
             try:
                 bound = self.query(node, environment)
             except Error as error:
+                self._inside -= 1
                 raise correlated.of_people(self, node, environment, error) from None
             if isinstance(bound, Released):
                 self._inner.add(node, bound.work + self._inner.rows, alone := is_alone(node))
-                if (
-                    alone
-                    and stands_for_value(node)
-                    and not bound.unique >= results.ONE_ROW
-                    and self._reads_blocks(bound.tree)
-                ):
-                    raise refuse("several_rows", position=place(node))
+                if alone and stands_for_value(node) and len(bound.columns) == 1:
+                    self._value_at(bound, node)
         self._inside -= 1
         if isinstance(bound, Protected):
             raise refuse("raw_rows", position=place(node), hint=correlated.COUNTED)
@@ -654,10 +657,13 @@ def _shows_no_rows(query: exp.Query) -> bool:
 
 
 def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:
-    """Return the blocks, results and names of tables that the remainder reads, directly or through others. Only these are
-    measured."""
+    """Return the blocks, results and names of tables that the remainder reads, directly or through others, and results that are
+    only looked at. Only these are measured."""
     named = {result.name: result for result in binder.results.values()}
     read = {table.name for table in query.find_all(exp.Table)}
+    for result in named.values():
+        if result.value_at is not None:
+            read |= {result.name} | {table.name for table in result.query.find_all(exp.Table)}
     for block in reversed(binder.blocks.values()):  # a block reads only results of earlier blocks
         for name in results_read(block) if named and block.name in read else ():
             read |= {name} | {table.name for table in named[name].query.find_all(exp.Table)}

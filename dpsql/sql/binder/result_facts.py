@@ -95,6 +95,16 @@ def output(node: exp.Expr, scope: Scope) -> Output:
     return Output(replace(facts, values=domain_of(bound)) if isinstance(bound, Call) else facts)
 
 
+def _check_parts(expression: exp.Expr, scope: Scope, written: exp.Expr) -> None:
+    """Refuse (not_boolean) parts of AND, OR, NOT and CASE over results that are known to be no truth values. `written`: what the
+    expression stands for in the question."""
+    for node in expression.find_all(exp.And, exp.Or, exp.Not, exp.If):
+        compared = isinstance(node.parent, exp.Case) and node.parent.this is not None
+        if not compared and node.find_ancestor(exp.Subquery) is expression.find_ancestor(exp.Subquery):
+            for part in (node.this, node.expression) if isinstance(node, exp.Connector) else (node.this,):
+                _check_truth(part, scope, part if place(part) else written)
+
+
 def _check_truth(condition: exp.Expr, scope: Scope, node: exp.Expr) -> None:
     """Refuse (not_boolean) a condition over results, written as `node`, that is known to be no truth value."""
     facts = output(condition, scope).facts
@@ -219,6 +229,9 @@ def over_block(
     for clause, original in (("where", "having"), ("qualify", "qualify")):
         if (condition := condition_of(select, clause)) is not None and written.args.get(original) is not None:
             _check_truth(condition, scope, written.args[original].this)
+            _check_parts(condition, scope, written.args[original].this)
+    for item, original_item in zip(select.expressions, written.expressions, strict=True):
+        _check_parts(item, scope, original_item)
     outputs = [output(item.unalias(), scope) for item in select.expressions]
     unique = _output_positions({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)
     public = frozenset(key.name for key in keys if key.values is not None)
@@ -235,6 +248,9 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     for clause in ("where", "having", "qualify"):
         if (condition := condition_of(node, clause)) is not None:
             _check_truth(condition, scope, condition)
+            _check_parts(condition, scope, condition)
+    for item in starred:
+        _check_parts(item, scope, item)
     source_keys: set[frozenset[str]] = set()
     if node.args.get("group") is not None:
         source_keys |= _grouped(node, outputs, starred, scope)

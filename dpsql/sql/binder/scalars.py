@@ -32,6 +32,8 @@ from dpsql.sql.rewrites.comparisons import with_extremes
 
 WHOLE = "whole"
 """Key of a quotient's `meta`: it is whole if both sides are integers."""
+SHORT_TRUTHS = "short_truths"
+"""Key of `meta` of concat(...) that writes truth values as t and f."""
 MOST_IN_LIST = 2_000
 MOST_WEIGHT = 30_000
 
@@ -111,10 +113,12 @@ class Scalars:
             if constant is not None:
                 return literal(constant)
         reads_none = not any(isinstance(argument, Column) for argument in bound.arguments)
-        if reads_none and not isinstance(node, exp.TryCast) and _fails(bound):
+        if _leaves_calendar(bound) or (reads_none and not isinstance(node, exp.TryCast) and _fails(bound)):
             raise refuse("no_value", function=sql_word(node), position=place(node))
         if name in _DIVISIONS and isinstance(divisor := bound.arguments[1], Literal) and divisor.value == 0:
-            raise refuse("no_value", function=f"{_word(name)} 0", position=place(node))
+            raise refuse(
+                "no_value", function=f"{'/' if isinstance(node, exp.Div) else _word(name)} 0", position=place(node)
+            )
         if REGISTRY[name].reads_text and cost(bound) > MOST_NANOSECONDS:
             raise refuse("slow_expression", way=way_out(bound), position=place(node))
         weight = 1 + REGISTRY[name].repeated * sum(self._weight(argument) for argument in bound.arguments)
@@ -132,6 +136,19 @@ class Scalars:
 
 
 _DIVISIONS = ("div", "intdiv", "mod")
+
+
+def _leaves_calendar(bound: Call) -> bool:
+    """Return whether a shift by a constant leads every day out of the years 1 to 9999, where it has no value."""
+    if (
+        not bound.function.startswith("add_")
+        or not isinstance(steps := bound.arguments[1], Literal)
+        or steps.value is None
+    ):
+        return False
+    days = datetime if bound.arguments[0].facts.type is Type.TIMESTAMP else date
+    end = days.min if steps.value > 0 else days.max
+    return evaluate(call(bound.function, literal(end), steps), {}) is None
 
 
 def _fails(bound: Call) -> bool:

@@ -169,7 +169,8 @@ _WORDS: dict[type[exp.Expr], str] = {
     exp.PositionalColumn: "#n", exp.DataType: "a type", exp.Cast: "CAST", exp.TryCast: "TRY_CAST", exp.Var: "a word",
     exp.CTE: "WITH", exp.HavingMax: "HAVING MAX", exp.SetOperation: "a set operation", exp.Escape: "ESCAPE",
     exp.Command: "a command", exp.Case: "CASE", exp.If: "CASE", exp.PivotAlias: "an alias", exp.Columns: "COLUMNS(...)",
-    exp.LimitOptions: "LIMIT in percent", exp.Is: "IS", exp.In: "IN", exp.Between: "BETWEEN",
+    exp.LimitOptions: "LIMIT in percent", exp.ArrayContainsAll: "@>", exp.ArrayContainedBy: "<@", exp.ArrayOverlaps: "&&",
+    exp.Collate: "COLLATE", exp.Is: "IS", exp.In: "IN", exp.Between: "BETWEEN",
 }  # fmt: skip
 _SLOTS = {
     "expression": "a second argument", "count": "a second argument", "expressions": "more arguments", "pivots": "PIVOT",

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.aggregates import has_aggregate
-from dpsql.sql.binder.scalars import WHOLE
+from dpsql.sql.binder.scalars import SHORT_TRUTHS, WHOLE
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement
@@ -54,6 +54,8 @@ def _rewrite(query: exp.Query) -> None:
                 node.set("this", _folded(node.name))
         elif isinstance(node, exp.Div):
             _mark_whole(node, reals)
+        elif isinstance(node, (exp.Concat, exp.ConcatWs)):
+            _write_short_truths(node)
         elif isinstance(node, exp.Cast):
             if (length := _cast_length(node)) is not None:
                 if length.name == "0":
@@ -72,8 +74,21 @@ def _rewrite(query: exp.Query) -> None:
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
 
 
-_READ_OTHERWISE = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous)
+_READ_OTHERWISE = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous, exp.Concat, exp.ConcatWs)
 """Nodes that PostgreSQL may read otherwise than DuckDB."""
+
+
+_TRUTHS = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.LogicalAnd, exp.LogicalOr)
+
+
+def _write_short_truths(node: exp.Concat | exp.ConcatWs) -> None:
+    """Have concat(...) write truth values as t and f. Those of columns are known in the binder alone."""
+    node.meta[SHORT_TRUTHS] = True
+    for part in node.expressions:
+        if isinstance(part.unnest(), _TRUTHS):
+            words = [exp.If(this=part.copy(), true=exp.Literal.string("t"))]
+            words.append(exp.If(this=exp.Not(this=exp.paren(part.copy())), true=exp.Literal.string("f")))
+            part.replace(exp.Case(ifs=words))
 
 
 def _is_folded(name: exp.Identifier) -> bool:
@@ -207,6 +222,9 @@ def differences(statement: Statement) -> tuple[str, ...]:
         elif isinstance(node, (exp.Extract, exp.Anonymous)):
             if _seconds_of(node) is not None:
                 texts["the seconds of a timestamp have a fraction in postgresql, and are whole in duckdb"] = None
+        elif isinstance(node, (exp.Concat, exp.ConcatWs)):
+            if any(isinstance(part.unnest(), _TRUTHS) for part in node.expressions):
+                texts["concat writes truth values as t and f in postgresql, as true and false in duckdb"] = None
         elif _has_backslash(node):
             texts["a backslash in LIKE is an escape in postgresql, a character in duckdb"] = None
     return tuple(texts)

@@ -85,6 +85,8 @@ def in_own_words(tree: exp.Query) -> exp.Query:
     for select in tree.find_all(exp.Select):
         if select.args.get("windows"):
             _write_windows(select)
+    for window in tree.find_all(exp.Window):
+        _complete(window, {})
     for node in list(tree.find_all(exp.CTE, exp.Anonymous, exp.Localtimestamp, exp.Min, exp.Max)):
         if isinstance(node, exp.CTE):
             node.set("materialized", None)

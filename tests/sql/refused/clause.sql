@@ -47,3 +47,18 @@ SELECT COUNT(*) FROM visits AS v, LATERAL (SELECT v.nights AS d, v.patient_id AS
 -- sqlstate: 0A000
 -- at: patient_id) *
 SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (patient_id) *, -nights AS q FROM visits ORDER BY patient_id, 2) AS t GROUP BY ward
+
+-- query: array
+-- sqlstate: 0A000
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE [ward] = ['er']
+
+-- query: contained_list
+-- sqlstate: 0A000
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE ARRAY[ward] <@ ARRAY['er']
+
+-- query: collation
+-- sqlstate: 0A000
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE ward COLLATE "C" = 'er'

@@ -41,3 +41,18 @@ SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits WHERE day > '20
 -- query: without_a_partner
 -- sqlstate: ZP008
 SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND v.ward = 'er' AND v.ward = 'icu')
+
+-- query: like_null
+-- sqlstate: ZP008
+-- at: ward
+SELECT COUNT(*) FROM visits WHERE ward LIKE NULL
+
+-- query: ilike_null_beside_a_part
+-- sqlstate: ZP008
+-- at: nights
+SELECT COUNT(*) FROM visits WHERE nights > 1 AND NOT ward ILIKE NULL
+
+-- query: null_within_a_sum
+-- sqlstate: ZP008
+-- at: nights
+SELECT COUNT(*) FROM visits WHERE nights + NULL > 1

@@ -52,3 +52,8 @@ SELECT COUNT(*) FROM visits WHERE cost < '999.995'::DECIMAL(5, 2)
 -- sqlstate: 22000
 -- at: 'nan'
 SELECT COUNT(*) FROM visits WHERE cost < 'nan'::DECIMAL(5, 2)
+
+-- query: days_beyond_the_calendar
+-- sqlstate: 22000
+-- at: day
+SELECT day + INTERVAL '1000000 years' AS d, COUNT(*) FROM visits GROUP BY 1

@@ -23,10 +23,6 @@ SELECT MODE(ward) = 3 FROM visits
 -- sqlstate: 42804
 SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS r WHERE ward IN (1, 2)
 
--- query: a_released_key_as_a_condition
--- sqlstate: 42804
-SELECT CASE WHEN ward THEN 1 ELSE 2 END FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS r
-
 -- query: a_text_among_results_of_case
 -- sqlstate: 42804
 SELECT CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 0 END FROM visits

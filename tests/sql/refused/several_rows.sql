@@ -33,3 +33,13 @@ SELECT ward, (SELECT COUNT(*) / 2 FROM visits GROUP BY ward) AS n FROM visits GR
 -- at: n FROM large)
 WITH wards AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward), large AS (SELECT n FROM wards WHERE n > 3)
 SELECT ward FROM wards WHERE n > (SELECT n FROM large)
+
+-- query: public_rows_over_results
+-- sqlstate: 21000
+-- at: population
+SELECT (SELECT population FROM regions), COUNT(*) FROM patients
+
+-- query: public_rows_in_having
+-- sqlstate: 21000
+-- at: population
+SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT population FROM regions)

@@ -135,3 +135,8 @@ SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY ward), w AS (ORDER BY day)
 -- sqlstate: 42601
 -- at: *
 SELECT *
+
+-- query: window_of_no_clause
+-- sqlstate: 42601
+-- at: w FROM
+SELECT ward, SUM(COUNT(*)) OVER w FROM visits GROUP BY ward

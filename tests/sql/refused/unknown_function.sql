@@ -23,20 +23,10 @@ SELECT read_text('x'), COUNT(*) FROM visits
 -- at: setseed
 SELECT COUNT(*), setseed(0.5) FROM visits
 
--- query: regexp
--- sqlstate: 42883
--- at: regexp_extract
-SELECT COUNT(*) FROM visits WHERE regexp_extract(diagnosis, '(a+)+$') = 'a'
-
 -- query: now
 -- sqlstate: 42883
 -- at: hash
 SELECT COUNT(*) FROM visits WHERE hash(cost) % 2 = 0
-
--- query: array
--- sqlstate: 42883
--- at: ward
-SELECT COUNT(*) FROM visits WHERE [ward] = ['er']
 
 -- query: of_the_parser
 -- sqlstate: 42883

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,16 @@ def test_explain_does_not_know_how_many_groups_of_private_keys_there_are(session
     for sql in ("SELECT weight, COUNT(*) FROM patients GROUP BY weight", "SELECT DISTINCT weight FROM patients"):
         assert any(line.startswith("groups: unknown") for line in session.explain(sql).lines)
     assert not any(line.startswith("groups") for line in session.explain(COUNT).lines)
+
+
+@pytest.mark.parametrize(
+    "items", list(permutations(("SUM(age) AS s", "COUNT(*) AS n", "MEDIAN(age) AS m", "AVG(weight) AS a")))[::5]
+)
+def test_outputs_are_explained_in_the_order_of_select(session: Session, items: tuple[str, ...]) -> None:
+    plan = session.explain(f"SELECT {', '.join(items)}, SUM(age) + 1 AS z FROM patients")
+    named = [name for output in plan.outputs for name in output.names]
+    assert list(dict.fromkeys(name for name in named if name != "z")) == [item[-1] for item in items]
+    assert [names for names in {output.names for output in plan.outputs} if "z" in names] == [("s", "z")]
 
 
 def test_as_many_questions_are_answered_as_the_price_says(session: Session) -> None:

@@ -66,6 +66,10 @@ DIFFERENT = [
     "SELECT SUM(EXTRACT(month FROM day)::int / 5) AS n FROM facts",
     "SELECT SUM(EXTRACT(second FROM seen)) AS n FROM facts",
     "SELECT SUM(date_part('second', seen + INTERVAL '1 minute') / 4) AS n FROM facts WHERE EXTRACT(SECOND FROM seen) > 30",
+    "SELECT COUNT(*) AS n FROM facts WHERE concat(word, '-', tens > 1) = 'ab_-t'",
+    "SELECT COUNT(*) AS n FROM facts WHERE concat_ws('-', NOT tens > 1, word) IN ('f-n', 'true-n')",
+    "SELECT COUNT(*) AS N FROM (SELECT word, age > 0 AS old FROM facts) f WHERE concat(word, old) LIKE '%f'",
+    "SELECT CASE WHEN concat(COUNT(*) > 5, 'x') = 'tx' THEN 1 ELSE 2 END AS n FROM facts",
     "SELECT COUNT(*) AS Total FROM facts",
     "SELECT (7 + 2 * -4) / 2 / 1 + COUNT(*) AS n FROM facts LIMIT 3 / 2",
 ]
