@@ -157,7 +157,7 @@ def _with_lists(word: str, parts: dict[str, Expr]) -> dict[str, Expr]:
         equality = part if word == "or" else _without_not(part)
         if isinstance(equality, Call) and equality.function in ("eq", "in"):
             operand, *literals = equality.arguments
-            if all(isinstance(literal, Literal) for literal in literals):
+            if all(isinstance(literal, Literal) for literal in literals) and not _as_doubles(operand, literals):
                 lists.setdefault(canonical_text(operand), {})[text] = equality
     several = [equalities for equalities in lists.values() if len(equalities) > 1]
     left = {text: part for text, part in parts.items() if not any(text in equalities for equalities in several)}
@@ -167,6 +167,13 @@ def _with_lists(word: str, parts: dict[str, Expr]) -> dict[str, Expr]:
         part = listed if word == "or" else _negated(listed, call("not", listed))
         left[canonical_text(part)] = part
     return left
+
+
+def _as_doubles(operand: Expr, literals: Iterable[Expr]) -> bool:
+    """Return whether the engine compares whole numbers with one of these literals, and so with a whole list, as doubles."""
+    return operand.facts.type is Type.INTEGER and any(
+        not isinstance(_as_compared(operand, literal).value, int | None) for literal in literals
+    )
 
 
 def _without_not(part: Expr) -> Expr | None:

@@ -18,6 +18,7 @@ SELECT 'all' AS label, COUNT(*) AS n FROM a ORDER BY label
 SELECT kind, 1 AS k, COUNT(*) AS n FROM a GROUP BY kind ORDER BY k, kind DESC
 SELECT x, 0 AS k, COUNT(*) AS n FROM a WHERE x < 3 GROUP BY ALL ORDER BY k DESC, x LIMIT 2
 -- strings in dollars, lists and series of rows, PIVOT
+SELECT COUNT(*) AS n FROM a WHERE big = 9007199254740993 OR big = 0.5
 SELECT kind, COUNT(*) AS n FROM a WHERE kind = $$p$$ OR kind = $x$q$x$ GROUP BY kind
 SELECT kind, COUNT(*) AS n FROM a WHERE kind IN (VALUES ('p'), ('q')) GROUP BY kind
 SELECT k, COUNT(x) AS n FROM generate_series(1, 9, 2) AS g(k) LEFT JOIN a ON x = k GROUP BY k
@@ -104,6 +105,7 @@ SELECT day, m, SUM(x) AS n FROM a LEFT JOIN (SELECT day AS d, COUNT(*) AS m FROM
 SELECT weight, COUNT(*) AS n FROM a JOIN (SELECT code AS c, MAX(weight) AS weight FROM codes GROUP BY code) AS q ON a.code IS NOT DISTINCT FROM c GROUP BY weight
 -- IN, ANY and ALL of rows that depend on the row around
 SELECT COUNT(*) AS n FROM b WHERE z IN (SELECT x FROM a WHERE a.uid = b.uid)
+SELECT COUNT(*) AS n FROM b LEFT JOIN a ON a.uid = b.uid WHERE a.uid NOT IN (SELECT uid FROM b WHERE w > 0 AND size = 's')
 SELECT COUNT(*) AS n FROM b WHERE z NOT IN (SELECT x FROM a WHERE a.uid = b.uid)
 SELECT COUNT(*) AS n FROM b WHERE NOT z >= ALL (SELECT x FROM a WHERE a.uid = b.uid) AND size = 'm'
 SELECT COUNT(*) AS n FROM b WHERE w > ANY (SELECT y FROM a WHERE a.uid = b.uid AND a.code = 'p')

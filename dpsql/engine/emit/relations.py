@@ -211,6 +211,8 @@ class RelationText:
             on.append(self.dialect.condition(node.condition))
         listed_rows = f"SELECT {', '.join(columns)} FROM {self._rows_of(node.right)}"
         exists = f"{no}EXISTS (SELECT 1 FROM {self.dialect.derived(listed_rows)} WHERE {' AND '.join(on)})"
+        if node.in_list and node.negated:  # NULL NOT IN (...) is not true; an outer join makes such keys
+            exists = f"{self.dialect.expression(node.keys[0][0])} IS NOT NULL AND {exists}"
         return f"SELECT * FROM {self._rows_of(node.left)} WHERE {exists}"
 
     def _per_unit(self, node: UnitAggregate) -> str:

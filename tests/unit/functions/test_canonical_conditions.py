@@ -14,7 +14,7 @@ from dpsql.functions.canonical_conditions import canonical_condition, filter_con
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Call, Column, Expr, literal
+from dpsql.plan.plan import Call, Column, Expr, Literal, literal
 
 DAY = date(2024, 2, 28)
 NULL = literal(None)
@@ -121,12 +121,23 @@ def _rewritten(part: Expr, chance: random.Random) -> Expr:
     if word == "in":
         items = [*arguments[1:], chance.choice(arguments[1:])]
         chance.shuffle(items)
-        return chance.choice([
-            call("in", arguments[0], *items), call("or", *(call("eq", arguments[0], item) for item in items)),
-        ])  # fmt: skip
+        # beside one literal that is compared as a double, the engine compares a whole list so
+        whole = arguments[0].facts.type is not Type.INTEGER or not any(_is_double(item) for item in items)
+        apart = whole and chance.random() < 0.5
+        return (
+            call("or", *(call("eq", arguments[0], item) for item in items))
+            if apart
+            else call("in", arguments[0], *items)
+        )
     if word in _WAYS:
         return chance.choice(_WAYS[word])(*arguments)
     return call(word, *(_rewritten(argument, chance) for argument in arguments))
+
+
+def _is_double(item: Expr) -> bool:
+    """Return whether a literal is compared with whole numbers as a double."""
+    value = item.value if isinstance(item, Literal) else None
+    return isinstance(value, Fraction | float) and (value != int(value) or abs(value) >= 2**53)
 
 
 _WAYS: dict[str, list[Callable[[Expr, Expr], Expr]]] = {
