@@ -42,7 +42,7 @@ def _said(session: Session, sql: str) -> list[str]:
         ("SELECT AVG(a) FROM (SELECT age AS a FROM patients) p", [AGE]),
         ("SELECT AVG(d) FROM (SELECT age + 1 AS d FROM patients) p",
          ["values of (age + 1) below 1 or above 121 count as 1 or 121"]),
-        ("SELECT AVG(p.age), SUM(v.cost) FROM patients p JOIN visits v ON p.patient_id = v.patient_id", [AGE, COST]),
+        ("SELECT AVG(p.age), SUM(v.cost) FROM patients p JOIN visits v ON p.patient_id = v.patient_id", [COST, AGE]),
         ("SELECT AVG(s) FROM (SELECT patient_id, SUM(cost) AS s FROM visits GROUP BY patient_id) t", [COST]),
         ("SELECT AVG(m) FROM (SELECT patient_id, MAX(cost) AS m FROM visits GROUP BY patient_id) t",
          ["values of max(cost) below 0 or above 1000 count as 0 or 1000"]),
