@@ -1241,3 +1241,56 @@ SELECT * FROM generate_series(1, 2) AS t(a, b)
 SELECT x, rank() OVER (ORDER BY x), dense_rank() OVER (ORDER BY x), percent_rank() OVER (ORDER BY x), cume_dist() OVER (ORDER BY x), last_value(x) OVER (ORDER BY x), first_value(x) OVER (ORDER BY x DESC) FROM (VALUES (1), (2), (2), (5), (5), (7)) t(x) ORDER BY x
 SELECT x, rank() OVER (PARTITION BY x % 2 ORDER BY x DESC), dense_rank() OVER (PARTITION BY x % 2 ORDER BY x / 2) FROM generate_series(1, 7) x ORDER BY x
 SELECT rank() OVER (), dense_rank() OVER (), cume_dist() OVER () FROM generate_series(1, 3) x
+SELECT x, sum(x) OVER (ORDER BY x RANGE 1 PRECEDING), count(*) OVER (ORDER BY x RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING), max(x) OVER (ORDER BY x DESC RANGE BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING), array_agg(x) OVER (ORDER BY x DESC RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM (VALUES (1), (1), (2), (5), (6), (NULL), (NULL), (2147483647)) t(x) ORDER BY x
+SELECT x, count(*) OVER (ORDER BY x NULLS FIRST RANGE BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING), count(x) OVER (ORDER BY x DESC NULLS LAST RANGE BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING), count(*) OVER (ORDER BY x RANGE BETWEEN CURRENT ROW AND 0 FOLLOWING), sum(x) OVER (ORDER BY x RANGE BETWEEN 3 FOLLOWING AND 1 FOLLOWING) FROM (VALUES (1.5), (2), (2.5), (4), (NULL), (NULL)) t(x) ORDER BY x
+SELECT d, count(*) OVER (ORDER BY d RANGE INTERVAL '1 day' PRECEDING), array_agg(d) OVER (ORDER BY d RANGE BETWEEN '1 month' PRECEDING AND '1 day'::interval FOLLOWING), count(*) OVER (PARTITION BY extract(month FROM d) ORDER BY d DESC RANGE BETWEEN '2 days' PRECEDING AND CURRENT ROW) FROM (VALUES (date '2024-01-30'), ('2024-01-31'), ('2024-02-29'), ('2024-03-01'), (NULL)) t(d) ORDER BY d
+SELECT d, sum(n) OVER w FROM (VALUES (timestamp '2024-01-01 10:00', 1), ('2024-01-01 10:30', 2), ('2024-01-01 12:00', 4)) t(d, n) WINDOW w AS (ORDER BY d RANGE BETWEEN '1 hour' PRECEDING AND '90 min' FOLLOWING) ORDER BY d
+SELECT x, avg(x) OVER (ORDER BY x RANGE BETWEEN 0.5 PRECEDING AND 0.5 FOLLOWING), count(*) OVER (ORDER BY make_interval(hours => x::int) RANGE '1 hour' PRECEDING) FROM (VALUES (1::float8), (1.5), (2.25), (4)) t(x) ORDER BY x
+SELECT relkind, count(*), sum(count(*)) OVER (ORDER BY min(oid)::int8 RANGE 100 PRECEDING) > 0 FROM pg_class WHERE oid = 1259 GROUP BY relkind
+SELECT sum(x) OVER (ORDER BY x RANGE -1 PRECEDING) FROM generate_series(1, 3) x
+SELECT sum(x) OVER (ORDER BY x RANGE NULL::int PRECEDING) FROM generate_series(1, 3) x
+SELECT sum(x) OVER (ORDER BY x RANGE x PRECEDING) FROM generate_series(1, 3) x
+SELECT sum(x) OVER (RANGE 1 PRECEDING) FROM generate_series(1, 3) x
+SELECT sum(x) OVER (ORDER BY x, x + 1 RANGE 1 PRECEDING) FROM generate_series(1, 3) x
+SELECT count(*) OVER (ORDER BY x RANGE 1 PRECEDING) FROM (VALUES ('a'), ('b')) t(x)
+SELECT count(*) OVER (ORDER BY x RANGE 1.5 PRECEDING) FROM generate_series(1, 3) x
+SELECT count(*) OVER (ORDER BY x RANGE 1 PRECEDING) FROM (VALUES (date '2024-01-01')) t(x)
+SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (NULL, 'n')) t(id, n) FULL JOIN (VALUES (2, 'c'), (3, 'd'), (NULL, 'm')) u(id, m) USING (id) ORDER BY 1, 2, 3
+SELECT id, t.id, u.id, t.*, u.* FROM (VALUES (1, 'a'), (2, 'b')) t(id, n) FULL JOIN (VALUES (2, 'c'), (3, 'd')) u(id, m) USING (id) WHERE id > 1 ORDER BY 1
+SELECT * FROM (VALUES (1, 'a'), (2, 'b')) t(id, n) NATURAL FULL JOIN (VALUES (2.0, 'c'), (3, 'd')) u(id, m) ORDER BY id
+SELECT * FROM (VALUES (1), (2)) t(id) FULL JOIN (VALUES (2), (3)) u(id) USING (id) FULL JOIN (VALUES (3), (4)) v(id) USING (id) ORDER BY 1
+SELECT * FROM (VALUES (1), (2)) t(id) FULL JOIN (VALUES (2), (3)) u(id) USING (id) LEFT JOIN (VALUES (3, 4)) v(id, n) USING (id) ORDER BY 1
+SELECT * FROM (VALUES (1, 5), (2, 6)) t(id, n) NATURAL RIGHT JOIN ((VALUES (2, 6)) u(id, n) NATURAL FULL JOIN (VALUES (3, 6)) v(id, n)) ORDER BY 1
+SELECT id, count(*), count(t.id) FROM (VALUES (1), (2)) t(id) FULL JOIN (VALUES (2), (3)) u(id) USING (id) GROUP BY id HAVING id < 3 ORDER BY id
+SELECT a.x, (SELECT string_agg(id::text || coalesce(n, '-'), ',' ORDER BY id) FROM (SELECT a.x AS id, 'p' AS n) b FULL JOIN (VALUES (2)) c(id) USING (id)) FROM generate_series(1, 2) a(x) ORDER BY 1
+SELECT * FROM (VALUES (1)) t(id) FULL JOIN (VALUES ('a')) u(id) USING (id)
+SELECT relname, t.typname FROM (SELECT oid, relname FROM pg_class WHERE oid = 1259) c FULL JOIN (SELECT oid, typname FROM pg_type WHERE oid = 23) t USING (oid) ORDER BY oid
+SELECT x, sum(x) OVER (ORDER BY x RANGE x PRECEDING) FROM generate_series(1, 3) x GROUP BY x
+SELECT x, sum(x) OVER (ORDER BY x RANGE count(*) PRECEDING) FROM generate_series(1, 3) x GROUP BY x
+SELECT t.x, (SELECT sum(y) OVER (ORDER BY y RANGE t.x PRECEDING) FROM generate_series(1, 3) y ORDER BY y DESC LIMIT 1) FROM generate_series(0, 1) t(x) ORDER BY 1
+SELECT d, count(*) OVER (ORDER BY d RANGE BETWEEN '1 day' PRECEDING AND '1 day' FOLLOWING) FROM (VALUES (timestamptz '2024-03-30 12:00+00'), ('2024-03-31 12:00+00'), ('2024-04-01 11:30+00'), ('infinity'), ('-infinity')) t(d) ORDER BY d
+SELECT d, count(*) OVER (ORDER BY d RANGE '40 min' PRECEDING) FROM (VALUES (interval '1 hour'), ('90 min'), ('1 day'), ('24 hours')) t(d) ORDER BY d, 2
+SELECT d, count(*) OVER (ORDER BY d RANGE '1 day' PRECEDING) FROM (VALUES (date 'infinity'), ('2024-01-01'), ('-infinity')) t(d) ORDER BY d
+SELECT x, count(*) OVER (ORDER BY x RANGE 1 PRECEDING), min(x) OVER (ORDER BY x DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING), string_agg(x::text, ' ') FILTER (WHERE x <> 2) OVER (ORDER BY x RANGE BETWEEN '1' PRECEDING AND '1' FOLLOWING) FROM (VALUES (1::float4), (1.5), (2), (4)) t(x) ORDER BY x
+SELECT count(*) OVER (ORDER BY x RANGE 'NaN'::float8 PRECEDING) FROM (VALUES (1::float8)) t(x)
+SELECT x, count(*) OVER (ORDER BY x RANGE 1 PRECEDING), count(*) OVER (ORDER BY x DESC RANGE 1e300 FOLLOWING) FROM (VALUES (1::float8), ('NaN'), (3), ('Infinity'), ('-Infinity')) t(x) ORDER BY x
+SELECT x, count(*) OVER (ORDER BY x RANGE 1 PRECEDING) FROM (VALUES (9223372036854775807), (-9223372036854775808), (0)) t(x) ORDER BY x
+SELECT x, count(*) OVER (ORDER BY x RANGE '1 hour' PRECEDING) FROM (VALUES (date '2024-01-01')) t(x) WHERE false
+SELECT count(*) OVER (ORDER BY d RANGE '-1 day' PRECEDING) FROM (VALUES (date '2024-01-01')) t(d)
+SELECT count(*) OVER (ORDER BY x RANGE 1.5::float8 PRECEDING) FROM (VALUES (1.5)) t(x)
+SELECT count(*) OVER (ORDER BY x ROWS 1 PRECEDING), count(*) OVER (ORDER BY x ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) FROM generate_series(1, 4) x ORDER BY x
+SELECT count(*) OVER (ORDER BY 'a' RANGE 1 PRECEDING)
+SELECT count(*) OVER (ORDER BY 1 RANGE 'a' PRECEDING)
+SELECT a.*, b.*, id, n FROM (VALUES (1), (2)) a(id) NATURAL FULL JOIN (VALUES (2), (3)) b(id), LATERAL (SELECT id + 1 AS n) c ORDER BY n
+SELECT * FROM (SELECT 1 AS x) a FULL JOIN (SELECT 1 AS y) b USING (x)
+SELECT * FROM (SELECT 1 AS x, 2 AS y) a FULL JOIN (SELECT 2 AS y, 1 AS x) b USING (y, x)
+SELECT * FROM (SELECT 1 AS x) a NATURAL FULL JOIN (SELECT 2 AS y) b
+SELECT a, id FROM (VALUES (1, 'u')) a(id, n) NATURAL FULL JOIN (VALUES (1)) c(id) LEFT JOIN (VALUES (2)) b(id) USING (id) ORDER BY id
+SELECT * FROM (VALUES (1)) a(id) LEFT JOIN ((VALUES (1)) b(id) FULL JOIN (VALUES (2)) c(id) USING (id)) USING (id)
+SELECT * FROM (VALUES (1)) a(id) CROSS JOIN ((VALUES (1)) b(id) FULL JOIN (VALUES (2)) c(id) USING (id)) ORDER BY 2
+SELECT count(*), count(DISTINCT n.oid) > 1 FROM pg_namespace n FULL JOIN pg_class c USING (oid) WHERE c.relname = 'pg_class'
+SELECT 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1
+SELECT count(*) OVER (ORDER BY x RANGE BETWEEN UNBOUNDED FOLLOWING AND UNBOUNDED FOLLOWING) FROM generate_series(1, 3) x
+SELECT count(*) OVER (ORDER BY x ROWS BETWEEN CURRENT ROW AND 1 PRECEDING) FROM generate_series(1, 3) x
+SELECT count(*) OVER (ORDER BY x DESC RANGE BETWEEN 1e300 PRECEDING AND 0.5 FOLLOWING) FROM (VALUES (1::float8), (1.5), (3)) t(x) ORDER BY x
+SELECT count(*) OVER (ORDER BY x RANGE '1' PRECEDING) FROM (VALUES ('a'), ('b')) t(x)

@@ -26,6 +26,7 @@ from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.queries import relation
 from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, RowSource, WrittenQuery
 from dpsql.frontends.pgwire.constants.resolve import REGISTER
+from dpsql.frontends.pgwire.constants.syntax import MOST_DEPTH
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.encodings import NAMED, RECORD, UNKNOWN, binary_of_text, codec, send_record
 
@@ -88,6 +89,8 @@ def answerable(
             raise said("42P18", f"could not determine data type of parameter ${types.index('unknown') + 1}")
         columns = tuple((name, t.oid(item.type)) for name, item in part.columns)
         return Answerable(columns, tuple(map(t.oid, types)), lambda: _rows(part, context))
+    except RecursionError:
+        raise refuse("too_deep", most=MOST_DEPTH) from None
     except Elsewhere as missing:
         raise refuse("catalog_query", hint=str(missing)) from None
     except _GAPS:
@@ -103,6 +106,8 @@ def _rows(part: RowSource, context: t.Context) -> list[tuple[Any, ...]]:
         ]
     except Large:
         raise refuse("sandbox_memory") from None
+    except RecursionError:
+        raise refuse("too_deep", most=MOST_DEPTH) from None
     except (Elsewhere, *_GAPS):
         raise said("0A000", "a value of this question is beyond what is computed here") from None
 

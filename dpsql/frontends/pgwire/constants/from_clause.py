@@ -242,24 +242,35 @@ class SourceCompiler(Compiler):
                 side = "left" if not sides[0] else "right"
                 raise said("42703", f'column "{name}" specified in USING clause does not exist in {side} table')
             pairs.append((sides[0][0], sides[1][0]))
-            labels = [[self.columns[k].source, name] if self.columns[k].source else [name] for k in pairs[-1]]
-            tests += self.tests(
-                Node("operator", node.position, "=", [Node("column", node.position, n) for n in labels]), ""
-            )
+            both = [Node("indexed", node.position, k) for k in pairs[-1]]
+            tests += self.tests(Node("operator", node.position, "=", both), "")
         hidden = {k for pair in pairs for k in pair}
-        if kind == "full" and pairs:
-            raise Elsewhere
         prepared = [k for _, k in pairs] if kind == "right" else [k for k, _ in pairs]
+        merged = [self._merged(*pair, node.position) for pair in pairs] if kind == "full" else []
+        prepared = list(range(len(names), len(self.columns))) if merged else prepared
         self.visible[visible:] = prepared + [k for k in self.visible[visible:] if k not in hidden]
         if kind == "right":
             left, right, kind = right, left, "left"
         if kind == "full":
-            return [self._full(self._whole(left), self._whole(right), tests)]
+            return [self._full(self._whole(left), self._whole(right), tests, merged)]
         if kind == "left":
             right = [self._whole(right)]
             right[0].kind = "left"
         (right if kind == "left" else left)[0].tests += tests
         return left + right
+
+    def _indexed(self, node: Node) -> Compiled:
+        self.context.columns_read.add((id(self), node.value))
+        column = self.columns[node.value]
+        return Compiled(column.type, itemgetter(self.base + node.value), node.position, shape=column.shape)
+
+    def _merged(self, first: int, second: int, position: int) -> Callable[[Row], Any]:
+        """Add the common column of a FULL JOIN, and return its value: that of the left side, or else of the right one."""
+        sides = [self._indexed(Node("indexed", position, k)) for k in (first, second)]
+        (left, right), type_ = self.matched(sides, "JOIN/USING")
+        self.columns.append(ScopeColumn("", self.columns[first].name, type_))
+        bounds.widen(len(self.columns))
+        return lambda row: right.run(row) if (value := left.run(row)) is None else value
 
     def _whole(self, steps: list[JoinStep]) -> JoinStep:
         """Return a join as one source."""
@@ -279,8 +290,8 @@ class SourceCompiler(Compiler):
 
         return JoinStep(rows, start, stop, fixed, reads)
 
-    def _full(self, left: JoinStep, right: JoinStep, tests: list[Test]) -> JoinStep:
-        """Return FULL JOIN as one source."""
+    def _full(self, left: JoinStep, right: JoinStep, tests: list[Test], merged: list[Callable[[Row], Any]]) -> JoinStep:
+        """Return FULL JOIN as one source, whose common columns stand behind those of both sides."""
         base, (a, b, c, d) = self.base, (left.start, left.stop, right.start, right.stop)
         blank_left, blank_right = (None,) * (b - a), (None,) * (d - c)
 
@@ -297,11 +308,15 @@ class SourceCompiler(Compiler):
                 results += [(*tail, *seconds[k]) for k in hits] or [(*tail, *blank_right)]
                 limited(results)
                 self.context.spent(None)
-            return results + [(*blank_left, *other) for k, other in enumerate(seconds) if k not in used]
+            results += [(*blank_left, *other) for k, other in enumerate(seconds) if k not in used]
+            limited(results)
+            if not merged:
+                return results
+            wholes = ((tail, (*head, *tail)) for tail in bounds.counted(results))
+            return [(*tail, *(value(whole) for value in merged)) for tail, whole in wholes]
 
-        return JoinStep(
-            rows, a, d, left.fixed and right.fixed and not any(test.outer for test in tests), left.reads | right.reads
-        )
+        fixed = left.fixed and right.fixed and not any(test.outer for test in tests)
+        return JoinStep(rows, a, d + len(merged), fixed, left.reads | right.reads)
 
     def joined(self, steps: list[JoinStep], where: list[Test]) -> Callable[[Row], list[Row]]:
         """Return the rows of sources for a row as wide as all of them, whose conditions are true."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.compile import Compiled, Row
+from dpsql.frontends.pgwire.constants.compile import Compiled, Row, constant
 from dpsql.frontends.pgwire.constants.from_clause import SourceCompiler, around, kind_of, within
 from dpsql.frontends.pgwire.constants.query_syntax import (
     Key,
@@ -34,6 +34,15 @@ from dpsql.frontends.pgwire.constants.query_syntax import (
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose
 from dpsql.frontends.pgwire.constants.syntax import Node, Order
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+
+_Edge = Callable[[list[Row]], list[int]]
+_WHOLE, _MOMENTS = ("int2", "int4", "int8"), ("timestamp", "timestamptz", "interval")
+_OFFSETS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    **dict.fromkeys(_WHOLE, ("numeric", "numeric", _WHOLE)), "numeric": ("numeric", "numeric", (*_WHOLE, "numeric")),
+    **dict.fromkeys(("float4", "float8"), ("float8", "float8", (*_WHOLE, "numeric", "float4", "float8"))),
+    "date": ("timestamp", "interval", ("interval",)), **{type_: (type_, "interval", ("interval",)) for type_ in _MOMENTS},
+}  # fmt: skip
+"""By the type of a key of RANGE: the types in which it and its offset are computed, and those that the offset may have."""
 
 
 class QueryCompiler(SourceCompiler):
@@ -171,8 +180,9 @@ class QueryCompiler(SourceCompiler):
         if name not in REGISTER:
             raise Elsewhere
         is_window = REGISTER[name][0].kind == "window"
-        if frame is not None and (is_window or (frame[0] == "range" and not {*frame[1:]} <= {0, math.inf, -math.inf})):
+        if frame is not None and is_window:
             raise Elsewhere
+        frame, edges = (None, [None, None]) if frame is None else self._frame(frame, order)
         result, measure = self._measured(call, "window" if is_window else "aggregate", clause=None)
         split, keys = [self.value(part) for part in parts], self.ordering(order)
         merge = self._merge(call, result)
@@ -186,13 +196,84 @@ class QueryCompiler(SourceCompiler):
                 numbers = ordered(group, [(lambda k, value=value: value(rows[k]), *rest) for value, *rest in keys])  # type: ignore[misc]
                 members = [rows[k] for k in numbers]
                 peers = [tuple(identity(key[0](row)) for key in keys) for row in bounds.counted(members)]
-                listed = measure(members, peers) if is_window else _framed(members, peers, frame, measure, merge)
+                starts_and_stops = [None if edge is None else edge(members) for edge in edges]
+                listed = (
+                    measure(members, peers)
+                    if is_window
+                    else _framed(members, peers, frame, starts_and_stops, measure, merge)
+                )
                 results.update(zip(numbers, listed, strict=True))
             return [results[k] for k in range(len(rows))]
 
         self.windows.append(values)
         index, width = len(self.windows) - 1, self.width
         return Compiled(result, lambda row: row[width + 1][index], node.position)
+
+    def _frame(self, frame: Any, order: list[Order]) -> tuple[tuple[str, float, float], list[_Edge | None]]:
+        """Return a frame whose ends are numbers of rows, and in place of an end of RANGE with an offset where it is."""
+        (word, *ends), edges = frame, list[_Edge | None]([None, None])
+        start, stop = (end[0] if isinstance(end, tuple) else end for end in ends)
+        if start == math.inf or stop == -math.inf:
+            words = "start cannot be UNBOUNDED FOLLOWING" if start == math.inf else "end cannot be UNBOUNDED PRECEDING"
+            raise said("42P20", f"frame {words}")
+        if start > stop:
+            words = f"frame starting from {'following' if start else 'current'} row cannot have preceding rows"
+            raise said("42P20", words)
+        for k, end in enumerate(ends):
+            if isinstance(end, tuple) and word == "range":
+                edges[k], ends[k] = self._edge(end[0], end[1], order, k == 0), 0
+            elif isinstance(end, tuple):
+                if end[1].kind != "number" or not end[1].value.isdecimal():
+                    raise Elsewhere
+                ends[k] = end[0] * int(end[1].value[:9])
+        return (word, *ends), edges
+
+    def _edge(self, sign: int, node: Node, order: list[Order], is_start: bool) -> _Edge:
+        """Return for the rows of a part where the frame of each begins or ends. Rows are passed once, as limits only grow."""
+        words, position = "RANGE with offset PRECEDING/FOLLOWING", node.position
+        if len(order) != 1:
+            raise said("42P20", f"{words} requires exactly one ORDER BY column", position)
+        (key, descending, first), self.clause = order[0], "window RANGE"
+        size, reads, _ = self._reading(lambda: self.value(node))
+        self.clause = None
+        value = self.value(key)
+        if reads:
+            raise said("42P10", "argument of RANGE must not contain variables", position)
+        type_, further, sizes = _OFFSETS.get(value.type, ("", "", ()))
+        if not type_ or size.type not in (*sizes, "unknown"):
+            if value.type in ("time", "timetz"):
+                raise Elsewhere
+            named_types = f"column type {t.sql_name(value.type)} and offset type {t.sql_name(size.type)}"
+            raise said("0A000", f"{words} is not supported for {named_types}", position)
+        value, size = self.coerced(value, type_), self.coerced(size, further)
+        base, other = (Compiled(type_, itemgetter(k), position) for k in (0, 1))
+        zero = constant(t.read("0", further, self.context), further, position)
+        amount, sign = Compiled(further, itemgetter(1), position), -sign if descending else sign
+        move = self._operated("+" if sign > 0 else "-", [base, amount], position).run
+        passes = self._operated((">" if descending else "<") + "=" * (not is_start), [base, other], position).run
+        is_negative = self._operated("<", [amount, zero], position).run
+
+        def indexes(rows: list[Row]) -> list[int]:
+            by, values = size.run(rows[0]), [value.run(row) for row in bounds.counted(rows)]
+            if by is None:
+                raise said("22004", f"frame {'starting' if is_start else 'ending'} offset must not be null")
+            if by == math.inf:
+                raise Elsewhere
+            if by != by or is_negative((None, by)):
+                raise said("22013", "invalid preceding or following size in window function")
+            count = sum(item is None for item in values)
+            low, high = (count, len(values)) if first else (0, len(values) - count)
+            of_nulls = ((0, low) if first else (high, len(values)))[not is_start]
+            results, index = list[int](), low
+            for item in bounds.counted(values):
+                limit = None if item is None else move((item, by))
+                while limit is not None and index < high and passes((values[index], limit)):
+                    bounds.step()
+                    index += 1
+                results.append(of_nulls if limit is None else index)
+            return results
+
+        return indexes
 
     def _merge(self, call: Node, type_: str) -> Callable[[Any, Any], Any] | None:
         """Return how the aggregates of some rows and of further rows make that of all of them; None if they do not."""
@@ -396,11 +477,12 @@ def _framed(
     rows: list[Row],
     peers: list[Any],
     frame: tuple[str, float, float] | None,
+    edges: list[list[int] | None],
     measure: Callable[[list[Row]], Any],
     merge: Callable[[Any, Any], Any] | None,
 ) -> list[Any]:
-    """Return an aggregate of the frame of each row; without one it is of the rows up to the last peer. `merge`: how that of the
-    rows that a frame has beyond the one before is added to it."""
+    """Return an aggregate of the frame of each row; without one it is of the rows up to the last peer. `edges`: where frames
+    begin and end if that is known. `merge`: how that of the rows that a frame has beyond the one before is added to it."""
     word, low, high = frame or ("range", -math.inf, 0)
     firsts = {peer: len(peers) - k for k, peer in enumerate(reversed(peers), 1)}
     lasts = {peer: k for k, peer in enumerate(peers, 1)}
@@ -409,6 +491,8 @@ def _framed(
         start, stop = (firsts[peer], lasts[peer]) if word == "range" else (k, k + 1)
         start = 0 if low == -math.inf else max(start + int(low), 0) if low < math.inf else len(rows)
         stop = len(rows) if high == math.inf else max(stop + int(high), 0) if high > -math.inf else 0
+        start = start if edges[0] is None else edges[0][k]
+        stop = max(start, stop if edges[1] is None else edges[1][k])
         if merge is not None and start == before[0] and stop > before[1]:
             further = measure(rows[before[1] : stop])
             last = further if last is None else last if further is None else merge(last, further)

@@ -598,19 +598,15 @@ class Parser:
         self.index += 1
         return parts, order, frame
 
-    def _bound(self) -> float:
-        """Read an end of a frame, as the number of rows from the present one."""
+    def _bound(self) -> float | tuple[int, Node]:
+        """Read an end of a frame: its number of rows from the present one, or a sign and an offset."""
         if self.take("current", "row"):
             return 0
-        far = self.take("unbounded")
-        if not far and not self.token.text.isdecimal():
-            raise Elsewhere
-        size = math.inf if far else int(self.token.text[:9])
-        self.index += not far
-        if self.take("preceding"):
-            return -size
-        self.expect("following")
-        return size
+        offset, sign = None if self.take("unbounded") else self.expression(), -1
+        if not self.take("preceding"):
+            self.expect("following")
+            sign = 1
+        return sign * math.inf if offset is None else (sign, offset)
 
     def _arguments(self) -> list[Node]:
         items = list[Node]()

@@ -52,6 +52,8 @@ CONSTANTS = (
     ),
     "SELECT a FROM generate_series(1, 90000) a GROUP BY a HAVING " + "true AND " * 9_000 + "true",
     "SELECT count(*) FROM generate_series(1, 9000) a FULL JOIN generate_series(1, 9000) b ON " + "true AND " * 9_000 + "false",
+    "SELECT count(*) FROM generate_series(1, 9000) a(x) FULL JOIN generate_series(1, 9000) b(x) USING (x)",
+    "SELECT avg(x) OVER (ORDER BY x RANGE 90000 PRECEDING) FROM generate_series(1, 90000) x",
     "SELECT DISTINCT x FROM (SELECT jsonb_agg(a) x FROM generate_series(1, 9000) a) q, generate_series(1, 9000)",
     "SELECT count(*) FROM generate_series(1, 90000) a WHERE nullif(a, a) IN (" + "1," * 800 + "1)",
     "SELECT coalesce(" + "nullif(a, a)," * 900 + "a) FROM generate_series(1, 90000) a",
@@ -173,3 +175,19 @@ def test_a_running_aggregate_is_that_of_the_rows_so_far(context: CatalogContext,
     again = f"SELECT (SELECT {call.format('b')} FROM {few} b WHERE {before} <= {now}) FROM {few} a ORDER BY a"
     assert answer(f"{running} {few} a ORDER BY a") == answer(again)
     assert len(answer(f"{running} generate_series(1, 30000) a")) == 30_000
+
+
+@pytest.mark.parametrize("terms", [10, 400, 9_000])
+@pytest.mark.parametrize(
+    "form", ["SELECT {}", "SELECT 1 WHERE {} > 0", "SELECT a FROM generate_series(1, 2) a GROUP BY a, {}"]
+)
+def test_a_chain_of_operators_is_computed_or_too_deep(context: CatalogContext, form: str, terms: int) -> None:
+    select = parsed(form.format("1" + "+1" * terms))
+    assert select is not None
+    if terms > 200:
+        with pytest.raises(Error) as error:
+            answerable(select, context).table()
+        assert error.value.sqlstate == "54001"
+        assert error.value.hint is not None
+    else:
+        assert answerable(select, context).table().num_rows
