@@ -17,6 +17,7 @@ from math import ceil, floor
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.public_domains import labelled_column
 from dpsql.functions.signatures import REGISTRY, call
 from dpsql.functions.text import MOST_PARTS
 from dpsql.plan.canonical_text import canonical_text
@@ -86,8 +87,9 @@ def canonical_condition(condition: Expr) -> Expr:
     Constants are evaluated. Parts of AND and OR that have no effect are dropped, and the others are sorted. NOT stands only
     before what has no opposite. A literal stands on the right of a comparison. Whole numbers and dates are compared with
     literals by `=`, `<>`, `<=` and `>=`. Several equalities of one operand are one IN with a sorted list. See `_FORMS` too.
+    A column as a key with a label (`as_key`) is left as it is, by which it is known.
     """
-    if not isinstance(condition, Call):
+    if not isinstance(condition, Call) or labelled_column(condition) is not None:
         return condition
     word = condition.function
     if word in ("and", "or"):
@@ -404,7 +406,7 @@ def _chosen(value: Call) -> Expr:
             return _first_value(call("coalesce", other, written[1]))
         if written[1] == NO_VALUE:
             return call("nullif", other, test.arguments[test.arguments[0] == other])
-    if isinstance(other, Call) and other.function == "case":
+    if isinstance(other, Call) and other.function == "case" and labelled_column(other) is None:
         *written, other = other.arguments
         branches += zip(written[::2], written[1::2], strict=True)
     if _tested_for_null(filter_condition(branches[0][0])) == branches[0][1]:
@@ -446,10 +448,8 @@ def _either(condition: Expr, value: Expr, other: Expr) -> Expr:
     if _never_null(condition):
         if _is_false(opposite := _opposite(condition)):
             return value
-        before, behind = (
-            (_place_in_case(value), canonical_text(condition)),
-            (_place_in_case(other), canonical_text(opposite)),
-        )
+        before = (_place_in_case(value), canonical_text(condition))
+        behind = (_place_in_case(other), canonical_text(opposite))
         if behind < before:
             turned = _case([(opposite, other)], value)
             return _chosen(turned) if isinstance(value, Call) and value.function == "case" else turned
