@@ -45,7 +45,8 @@ def canonical_measure(measure: Measure) -> Measure:
     """Return a measure of canonical expressions, without a condition that is always true."""
     condition = None if measure.filter is None else _both(None, measure.filter)
     read = nearest_decimal if measure.distinct else _as_computed
-    arguments = tuple(map(canonical_condition, map(read, measure.arguments)))
+    form = canonical_condition if measure.aggregate in ("count", "sum", *_OF_REALS) else _not_constant
+    arguments = tuple(map(form, map(read, measure.arguments)))
     if measure.aggregate in _OF_REALS and not measure.distinct and measure.per_group is None:
         arguments = (_in_whole_numbers(arguments[0]),)
     if measure.aggregate == "sum" and condition is not None and condition == FALSE and measure.per_group is None:
@@ -56,6 +57,13 @@ def canonical_measure(measure: Measure) -> Measure:
 
 _OF_REALS = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 """Aggregates whose result is real, whatever the numbers are."""
+
+
+def _not_constant(value: Expr) -> Expr:
+    """Return the canonical form of a value of rows that an aggregate chooses from; one that is a constant stays as it is written,
+    because a constant has neither a list of values nor bounds."""
+    form = canonical_condition(value)
+    return value if isinstance(form, Literal) else form
 
 
 def _as_computed(value: Expr) -> Expr:

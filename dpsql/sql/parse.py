@@ -373,9 +373,12 @@ def values_text(parameters: Parameters) -> str | None:
     parts = [*(parameters.keys() if isinstance(parameters, Mapping) else ())]
     parts += parameters.values() if isinstance(parameters, Mapping) else parameters
     plain = all(type(part) in _PLAIN and getattr(part, "tzinfo", None) is None for part in parts)
-    return repr([type(parameters), *((type(part), part) for part in parts)]) if plain else None
+    short = all(part.bit_length() <= _MOST_BITS for part in parts if isinstance(part, int))
+    return repr([type(parameters), *((type(part), part) for part in parts)]) if plain and short else None
 
 
+_MOST_BITS = 1 << 10
+"""Most bits of an integer that has a text: Python writes none of more than 4300 digits."""
 _PLAIN = frozenset({str, bool, int, float, Decimal, date, datetime, NoneType})
 """Types whose `repr` tells different values apart."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.privacy.loss import MOST_EXPONENT
-from dpsql.sql.parse import MOST_BRACKETS, MOST_CHARACTERS, MOST_DEPTH, MOST_TOKENS, parse
+from dpsql.sql.parse import MOST_BRACKETS, MOST_CHARACTERS, MOST_DEPTH, MOST_TOKENS, parse, values_text
 
 
 def written(text: str, parameters: Any = None) -> str:
@@ -229,6 +229,11 @@ class Bare:
 )  # fmt: skip
 def test_other_values_are_refused(value: Any) -> None:
     assert refused("SELECT ?", [value]).slug == "parameter_value"
+
+
+def test_equal_parameters_have_one_text_and_integers_of_any_length_raise_nothing() -> None:
+    assert values_text([1, 2**1024 - 1]) == values_text([1, 2**1024 - 1]) != values_text([True, 2**1024 - 1])
+    assert values_text([10**5_000]) is None and values_text({"a": -(10**5_000)}) is None
 
 
 @pytest.mark.parametrize(
