@@ -306,6 +306,6 @@ def folded(expression: Expr) -> Expr:
         expression = Call(expression.function, arguments, expression.facts)
     null = expression.function not in _MEETS_NULL and any(map(_is_null, arguments))
     null |= expression.function == "in" and all(_is_null(item) for item in arguments[1:])
-    if not null and (names_read(expression) or reads_result(expression)):
+    if not null and not all(isinstance(part, Literal) for part in arguments):
         return expression
     return Literal(None if null else evaluate(expression, {}), expression.facts)

@@ -88,6 +88,7 @@ def test_answers_are_those_of_the_engine(world: World, sql: str) -> None:  # noq
         "SELECT c.label, COUNT(*) FROM a JOIN (SELECT weight AS w, label FROM codes) c ON c.w = a.x GROUP BY 1",
         "SELECT c.label, COUNT(*) FROM a JOIN (SELECT lower(code) AS k, label FROM codes) c ON c.k = a.code GROUP BY 1",
         "SELECT c.label, COUNT(*) FROM a JOIN (SELECT code, label FROM codes UNION ALL SELECT code, label FROM codes) c USING (code) GROUP BY 1",
+        "SELECT SAMPLE_AGGREGATE(COUNT(*), 0, 9) FROM codes FULL JOIN a USING (code)",
     ],
 )
 def test_keys_of_a_table_are_those_of_what_is_selected_from_it_and_no_others(world: World, sql: str) -> None:  # noqa: F811
