@@ -84,7 +84,7 @@ class PreparedStatement:
         """Return about how many bytes of memory the statement takes: its text, tokens, tree and columns."""
         tokens = len(self.piece.tokens()) if self.piece.sql else 0
         is_long = len(self.piece.sql) > LONG_TEXT
-        each = _TREE_BYTES * (self.tree is not None) + _TOKEN_BYTES * (not is_long)
+        each = _TREE_BYTES * (self.tree is not None or self.select is not None) + _TOKEN_BYTES * (not is_long)
         size = _STATEMENT_BYTES + sys.getsizeof(self.piece.sql) + each * tokens + _TOKEN_BYTES * len(self.fields or ())
         size += _OID_BYTES * len(self.oids)
         return size + (self.inner.size if self.inner is not None else 0)

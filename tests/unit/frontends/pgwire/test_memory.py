@@ -19,16 +19,17 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import backend
 from dpsql.frontends.pgwire.connection import Limits
+from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import BATCH_BYTES
 from dpsql.frontends.pgwire.server import Server
 from dpsql.session.background_work import MeasurementQueue
 
 MEGABYTE = 1 << 20
-LARGE = "SELECT b, repeat('x', 1000) AS x FROM generate_series(1, 2000) AS b"
-"""Two megabytes, about which no data is asked."""
+LARGE = "SELECT b, repeat('\U00010000', 250) AS x FROM generate_series(1, 2000) AS b"
+"""Two megabytes, about which no data is asked: the characters of an answer are limited, and take four bytes each."""
 WIDE = "SELECT k, string_agg(repeat('x', 10000), '') AS x FROM generate_series(1, 1500) AS b, generate_series(1, 1) AS k GROUP BY k"
-"""One row of fifteen megabytes."""
+"""One row of fifteen megabytes, for which the limit of an answer's characters must be higher."""
 SMALL = "SELECT COUNT(*) AS n FROM patients WHERE age > 44"
 PATIENCE = 60
 
@@ -255,14 +256,17 @@ def test_a_client_that_vanishes_in_the_middle_of_an_answer_leaves_nothing(clinic
     with accounted(clinic, 256) as (port, memory):
         client = logged_in(port)
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.send(framed(b"Q", text("SELECT b, repeat('x', 10000) AS x FROM generate_series(1, 5000) AS b")))
-        until(lambda: memory.held > 40 * MEGABYTE)
+        client.send(framed(b"Q", text("; ".join([LARGE] * 20))))
+        until(lambda: memory.held > MEGABYTE)
         client.socket.close()
         until(lambda: memory.held == 0)
 
 
 @pytest.mark.slow
-def test_large_rows_are_converted_in_small_batches_and_one_alone_is_counted(clinic: Served) -> None:
+def test_large_rows_are_converted_in_small_batches_and_one_alone_is_counted(
+    clinic: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "MOST_WORK", 100_000_000)
     with accounted(clinic, 256) as (port, memory):
         client = logged_in(port)
         client.send(framed(b"Q", text(WIDE)))
@@ -373,17 +377,16 @@ def resident(process: int) -> int:
 
 @pytest.mark.slow
 def test_hundreds_of_large_cursors_do_not_fill_the_memory(clinic: Served) -> None:
-    """Without bounds, 30 kB of messages end a server with 4 GB: here 240 cursors of five megabytes."""
-    sql = "SELECT b, repeat('x', 1000) AS x FROM generate_series(1, 5000) AS b"
+    """Without bounds, 30 kB of messages end a server with 4 GB: here 240 cursors of two megabytes."""
     served = replace(clinic, options=("--memory", "64"), process=None).start()
     assert served.process is not None
     try:
-        served.client().query(sql)
+        served.client().query(LARGE)
         before, refused, peak = resident(served.process.pid), 0, 0
         clients = [served.client() for _ in range(8)]
         for number in range(30):
             for client in clients:
-                cursor = f"DECLARE c{number} CURSOR WITH HOLD FOR {sql}"
+                cursor = f"DECLARE c{number} CURSOR WITH HOLD FOR {LARGE}"
                 answered = client.query(cursor) + client.query(f"FETCH 1 FROM c{number}")
                 refused += any(kind == b"E" and fields(body)["C"] == "53200" for kind, body in answered)
             peak = max(peak, resident(served.process.pid))
@@ -392,6 +395,6 @@ def test_hundreds_of_large_cursors_do_not_fill_the_memory(clinic: Served) -> Non
         assert peak - before < 128 * MEGABYTE
         for client in clients:
             client.close()
-        assert len(rows_of(served.client().query(sql))) == 5000, "whoever comes later finds room"
+        assert len(rows_of(served.client().query(LARGE))) == 2000, "whoever comes later finds room"
     finally:
         served.stop()
