@@ -26,6 +26,8 @@ from support.forked import Forked
 from support.raw_client import Client
 
 PASSWORD = "an honest password"
+SLOW = "SELECT count(*) FROM generate_series(1, 90000) a FULL JOIN generate_series(1, 90000) b ON a + b < 0"
+"""Its eight thousand million pairs take longer than the server computes one answer."""
 GROUPED = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 
 

@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 from support.gated_engine import PATIENCE, Gated, gated
-from support.raw_client import Client, describe, error_of, fields, framed, parse, rows_of, text
-from support.served_clinic import Served, logged_in, serving
+from support.raw_client import Client, error_of, fields, framed, rows_of, text
+from support.served_clinic import SLOW, Served, logged_in, serving
 
 from dpsql.engine.fair_queue import FairQueue
-from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import backend
 from dpsql.frontends.pgwire.connection import Limits
 from dpsql.frontends.pgwire.questions import LONG_TEXT
-from dpsql.release.confinement import ConfinedDuckDB
 
+LONG = "SELECT 1 -- " + "x" * LONG_TEXT
 STORED = "SELECT COUNT(*) AS n FROM patients WHERE age > 41"
 FREE = (
     STORED, f"EXPLAIN {STORED}", "SET dp.epsilon = 0.1", "SHOW dp.budget", "SHOW dp.all", "DESCRIBE patients", "SHOW TABLES",
@@ -146,7 +145,7 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
         light = logged_in(port, "clinic")
         monkeypatch.setattr(FairQueue, "place", noticed)
         for client in clients:
-            client.send(framed(b"Q", text("SELECT 1 -- " + "x" * LONG_TEXT)))
+            client.send(framed(b"Q", text(LONG)))
             assert arrived.acquire(timeout=PATIENCE)
         monkeypatch.setattr(FairQueue, "place", place)
         assert light.query("SET dp.epsilon = 0.1")[-1][0] == b"Z"
@@ -158,7 +157,10 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
 
 
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
-def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+@pytest.mark.parametrize("sql", [LONG, SLOW], ids=["read", "computed"])
+def test_whoever_waits_to_be_read_or_computed_may_stop_waiting(
+    clinic: Served, monkeypatch: pytest.MonkeyPatch, sql: str, how: str
+) -> None:
     """A cancel request that arrives before the text is read must not be lost because there is no statement yet."""
     go_on, inside = threading.Event(), threading.Event()
     read, waiting = backend.read_script, event_of_waiting(monkeypatch)
@@ -170,15 +172,14 @@ def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: 
         return read(sql, dialect)
 
     monkeypatch.setattr(backend, "read_script", slow)
-    long = framed(b"Q", text("SELECT 1 -- " + "x" * LONG_TEXT))
     with serving(open_server_state(clinic.policy)) as port:
         first, second = logged_in(port, "research"), logged_in(port, "clinic")
         if how == "timeout":
-            second.query("SET statement_timeout = 50")
-        first.send(long)
+            second.query("SET statement_timeout = 500")
+        first.send(framed(b"Q", text(LONG)))
         assert inside.wait(PATIENCE)
         waiting.clear()
-        second.send(long)
+        second.send(framed(b"Q", text(sql)))
         assert waiting.wait(PATIENCE)
         if how == "cancel":
             Client(port).send(struct.pack("!II", 16, 80877102) + second.key)
@@ -189,54 +190,3 @@ def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: 
         go_on.set()
         assert rows_of(first.until(b"Z")) == [[b"1"]]
         assert rows_of(second.query("SELECT 2")) == [[b"2"]], "the next statement is another one"
-
-
-@pytest.mark.parametrize("place", ["running", "waiting"])
-@pytest.mark.parametrize("how", ["cancel", "timeout"])
-def test_the_description_of_a_catalog_question_can_be_stopped(
-    clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str, place: str
-) -> None:
-    """Drivers request columns before they run a query. Parse inspects them, too, and a stop there must not be lost by a new start
-    in Describe. `waiting`: for the process, which another connection of the user holds."""
-    begun, go_on = threading.Event(), threading.Event()
-    ask_process, waits = ConfinedDuckDB.query, event_of_waiting(monkeypatch)
-    interrupted: set[ConfinedDuckDB] = set()
-
-    def slow(process: ConfinedDuckDB, *about: Any, **limits: Any) -> Any:
-        if go_on.is_set():
-            return ask_process(process, *about, **limits)
-        assert not begun.is_set(), "it began anew"
-        begun.set()
-        for _ in range(PATIENCE * 100):
-            if process in interrupted:
-                interrupted.clear()
-                raise refuse("sandbox_time")
-            if go_on.wait(0.01):
-                return ask_process(process, *about, **limits)
-        raise AssertionError("nothing stopped it")
-
-    def interrupt(process: ConfinedDuckDB) -> None:
-        interrupted.add(process)
-
-    monkeypatch.setattr(ConfinedDuckDB, "query", slow)
-    monkeypatch.setattr(ConfinedDuckDB, "interrupt", interrupt)
-    question = "SELECT relname FROM pg_class WHERE relname = 'patients'"
-    with serving(open_server_state(clinic.policy)) as port:
-        first, second = logged_in(port, "research"), logged_in(port, "research")
-        if how == "timeout":
-            second.query("SET statement_timeout = 50")
-        if place == "waiting":
-            first.send(framed(b"Q", text(question)))
-            assert begun.wait(PATIENCE)
-        second.send(parse(question.replace("'patients'", "$1")), describe(b"S"), framed(b"S"))
-        assert (begun if place == "running" else waits).wait(PATIENCE)
-        if how == "cancel":
-            Client(port).send(struct.pack("!II", 16, 80877102) + second.key)
-        failure = error_of(second.until(b"Z"))
-        words = {"cancel": "user request", "timeout": "statement timeout"}[how]
-        assert (failure["C"], failure["M"]) == ("57014", f"canceling statement due to {words}")
-        assert not go_on.is_set()
-        go_on.set()
-        if place == "waiting":
-            assert rows_of(first.until(b"Z")) == [[b"patients"]]
-        assert rows_of(second.query("RESET statement_timeout; " + question)) == [[b"patients"]]
