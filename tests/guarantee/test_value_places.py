@@ -70,8 +70,8 @@ def measured(rows: list[Visit], sql: str, *settings: str) -> Measured:
 
 
 def counted(block: Measured) -> dict[Any, int]:
-    """Return the nonzero values of the first term by group."""
-    return {key: count for key, count in block.terms["t0"].items() if count}
+    """Return the nonzero values of the last term by group: counts of rows stand before counts of values."""
+    return {key: count for key, count in list(block.terms.values())[-1].items() if count}
 
 
 # --- the definition -------------------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def test_among_the_rows_of_a_unit_the_values_are_exact_and_within_their_facts(
         if call.startswith("COUNT(DISTINCT person") or ("DISTINCT" in call and aggregate.word != "count_distinct"):
             continue
         sql = f"SELECT SUM(v), COUNT(v), COUNT(*) FROM (SELECT person, {call} AS v FROM t GROUP BY person)"
-        facts = block_of(session, sql).measures[0].arguments[0].facts
+        facts = next(measure for measure in block_of(session, sql).measures if measure.arguments).arguments[0].facts
         for seed in range(2):
             fill(connection, seed)
             expected = connection.execute(engines_own(sql)).fetchall()[0]

@@ -70,6 +70,7 @@ def test_values_that_units_bring_are_the_same(pair: Pair, monkeypatch: pytest.Mo
         return  # the option is refused
     for dialect in (DuckDBDialect, PostgreSQLDialect):
         monkeypatch.setattr(dialect, "keyed_order", same_order)
+    monkeypatch.setattr(DuckDBDialect, "most_places", 0)  # limits of hashes leave out groups of one hash (`group_caps`)
     compared = 0
     for case in ACCEPTED:
         if case.group == "value_places":
