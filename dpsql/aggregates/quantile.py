@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis, register
+from dpsql.errors.exceptions import refuse
 from dpsql.functions.public_domains import is_whole_range, listed
 from dpsql.functions.values import midnight
 from dpsql.plan.formulas import Formula
@@ -47,7 +48,8 @@ LISTED = "listed_"
 def _quantile(interpolated: bool, barred: bool = True) -> Callable[[Basis, Measure], Formula]:
     def formula(basis: Basis, measure: Measure) -> Formula:
         value, quantile = measure.arguments
-        assert isinstance(quantile, Literal)
+        if not isinstance(quantile, Literal) or not 0 <= Fraction(quantile.value) <= 1:
+            raise refuse("internal", what="a quantile that is no constant from 0 to 1")
         return basis.quantile(value, measure.filter, Fraction(quantile.value), interpolated, barred)
 
     return formula
@@ -74,8 +76,7 @@ for _word, _interpolated, _nodes in (
 ):
     _spellings = dict.fromkeys(_nodes, Arguments.QUANTILE)
     register(Aggregate(_word, _spellings, _quantile(_interpolated), type=None, facts=_facts(_interpolated)))
-    _formula = _quantile(_interpolated, barred=False)
-    register(Aggregate(LISTED + _word, {}, _formula, type=None, facts=_facts(_interpolated)))
+    register(Aggregate(LISTED + _word, {}, _quantile(_interpolated, False), type=None, facts=_facts(_interpolated)))
 
 
 # --- extremes ---------------------------------------------------------------------------------------------------------

@@ -537,15 +537,13 @@ class Planner:
         that reads what it must not."""
         policy = self.bound_policy(statement)[0]
         check_plan(plan, policy)
-        for block in plan.blocks:
-            if block_cost(block) > MOST_OF_A_QUESTION:
-                raise refuse(
-                    "slow_expression",
-                    way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
-                )
+        bound_blocks = plan.blocks
         if (options.cut_totals or options.choose_values) and not plan.cuts and requested(options) is None:
             plan = self._with_cuts(plan, options, policy)
         blocks = self.bounded_blocks(plan, options, policy)
+        if any(block_cost(block) > MOST_OF_A_QUESTION for block in bound_blocks):
+            advice = "ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)"
+            raise refuse("slow_expression", way=advice)
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
         if options.workload is Objective.RUNNING and options.target_error is None and not plan.results:
