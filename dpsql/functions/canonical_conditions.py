@@ -24,7 +24,6 @@ from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     Call,
-    Column,
     Expr,
     Filter,
     Join,
@@ -349,14 +348,14 @@ def _is_present(value: Expr) -> bool:
 
 
 def _never_null(value: Expr) -> bool:
-    """Return whether a value is never NULL, whatever the numbers are from which it is computed: those beyond their bounds may
-    overflow."""
+    """Return whether a value is never NULL, whatever is stored: numbers beyond their bounds may overflow, and a column may have
+    NULL although the policy says that it has none."""
     if isinstance(value, Call):
         return value.function in ("is_null", "is_true", "is_false", "not_distinct") or (
             value.function in ("and", "or", "not", "in", "like", "ilike", *_MIRRORED)
             and all(map(_never_null, value.arguments))
         )
-    return _is_present(value) or (isinstance(value, Column) and not value.facts.nullable)
+    return _is_present(value)
 
 
 def _in_any_order(value: Call) -> Expr:

@@ -18,6 +18,7 @@ KEYS = (
     "SELECT k, SUM(n) FROM (SELECT uid, x // 4 AS k, COUNT(*) AS n FROM a WHERE x < 5 GROUP BY uid, ROLLUP(x // 4, x)) GROUP BY k HAVING SUM(n) > 0",
     "SELECT k, g, SUM(n) FROM (SELECT uid, kind AS k, GROUPING(k) AS g, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP(k)) GROUP BY k, g HAVING SUM(n) > 0",
     "SELECT 'all' AS k, COUNT(*) FROM a GROUP BY ROLLUP(k)",
+    "SELECT x IS NULL AS k, (x IS NULL) IS TRUE AS t, COUNT(*) FROM a GROUP BY ROLLUP(k)",
     "SELECT kind, 'all' AS k, COUNT(*) FROM a GROUP BY kind, ROLLUP(k) HAVING COUNT(*) > 0",
     "SELECT 3 AS k, COUNT(*) AS n FROM a GROUP BY ROLLUP(k)",
     "SELECT GROUPING(k) AS g, x // 50 AS k, COUNT(*) FROM a WHERE x IS NOT NULL GROUP BY ROLLUP(k) HAVING COUNT(*) > 0 AND GROUPING(k) = 0",

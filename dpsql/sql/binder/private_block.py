@@ -365,6 +365,7 @@ class _BlockRewriter:
             only(distinct)
             self.grouped = False
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
+        self.key_scalars.as_written = len(sets) > 1  # what only means the same is computed from NULL in other sets
         for items_of_set in sets:
             self.sets.append({self._key_of_item(item, len(sets) > 1) for item in items_of_set})
         if len(sets) == 1 and group is not None:
@@ -683,16 +684,13 @@ class _BlockRewriter:
         which leave it out (as NULL)."""
         if not self.keys:
             return None
-        if isinstance(node, exp.Column):
-            if not self.scope.has(node):
-                return None
-        elif has_aggregate(node) or (len(self.sets) == 1 and node.find(exp.Column) is None):
+        constant = len(self.sets) == 1 and node.find(exp.Column) is None
+        if not self.scope.has(node) if isinstance(node, exp.Column) else constant or has_aggregate(node):
             return None
         try:
-            expression: Expr = self.key_scalars.bind(node)
+            return self._known_key(self.key_scalars.bind(node))
         except Error:
             return None
-        return self._known_key(expression)
 
     def _known_key(self, expression: Expr, taken: Collection[str] = ()) -> str | None:
         """Return the last key that is an expression, as DuckDB takes it where several are, except those `taken`."""

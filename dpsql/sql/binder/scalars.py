@@ -310,14 +310,16 @@ def handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
 
 
 class KeyScalars(Scalars):
-    """Binder of GROUP BY expressions, in their canonical form: in a column with policy key `outside`, values outside its domain
-    are read as that label, also where a subquery computes another column from it."""
+    """Binder of GROUP BY expressions, in their canonical form or `as_written`: in a column with policy key `outside`, values
+    outside its domain are read as that label, also where a subquery computes another column from it."""
+
+    as_written = False
 
     def bind(self, node: exp.Expr | None) -> Expr:
         """Bind as `Scalars.bind` does."""
         bound = super().bind(node)
         if not isinstance(node, exp.Column) or not isinstance(bound, Column):
-            return canonical_condition(bound)
+            return bound if self.as_written else canonical_condition(bound)
         return self.scope.labels.get(bound.name) or as_key(bound)
 
 

@@ -12,6 +12,7 @@ from support.seeds import seeds
 
 from dpsql.functions.canonical_conditions import canonical_condition, filter_condition
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.public_domains import as_key
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, literal
@@ -26,7 +27,8 @@ VALUES: dict[str, tuple[Type, list[Any]]] = {
     "b": (Type.BOOLEAN, [None, True, False]),
     "d": (Type.DATE, [None, *(DAY + timedelta(days=step) for step in range(-1, 4)), date.max]),
 }
-COLUMNS = {name: Column(name, Facts(type_, nullable=True)) for name, (type_, _) in VALUES.items()}
+COLUMNS = {name: Column(name, Facts(type_, nullable=name != "m")) for name, (type_, _) in VALUES.items()}
+"""The policy says that `m` has no NULL, and some is stored."""
 LITERALS: dict[str, list[Any]] = {
     "n": [0, 1, 2, 3, Fraction(2), Fraction(5, 2), Fraction(-1, 3), 2**63 - 1, -(2**63), Fraction(2**60)],
     "m": [0, 2, Fraction(3)],
@@ -192,6 +194,14 @@ def test_conditions_that_exclude_each_other_are_false(parts: tuple[tuple[Any, ..
 @pytest.mark.parametrize("parts", POSSIBLE)
 def test_conditions_that_some_row_may_satisfy_are_not_false(parts: tuple[tuple[Any, ...], ...]) -> None:
     assert filter_condition(joined(parts)) != literal(False)
+
+
+def test_a_column_with_a_label_is_known_in_every_form() -> None:
+    region = Column("region", Facts(Type.TEXT, values=("south", "a"), nullable=True, outside="other"))
+    key = as_key(region)
+    assert canonical_condition(key) is key
+    chosen = canonical_condition(call("case", call("eq", COLUMNS["m"], literal(2)), literal("two"), key))
+    assert isinstance(chosen, Call) and chosen.arguments[-1] == key
 
 
 @pytest.mark.parametrize("seed", seeds(4, 2))
