@@ -60,8 +60,8 @@ def interval_text(months: int, days: int, micros: int) -> str:
 def half_width_text(width: float) -> str:
     """Return the half width of an error bar as text with three digits, rounded up; with separators of thousands from 1,000 on,
     and with an exponent from `MOST_WRITTEN_OUT` on."""
-    if width == 0 or not math.isfinite(width):
-        return f"{width:g}"
+    if width < 1e-300 or not math.isfinite(width):
+        return f"{width:g}"  # a thousandth of it may be no double
     step = 10.0 ** (math.floor(math.log10(width)) - 2)
     rounded = math.ceil(round(width / step, 6)) * step
     return f"{rounded:,.0f}" if 1000 <= width < MOST_WRITTEN_OUT else f"{rounded:.3g}"

@@ -309,7 +309,7 @@ def test_values_without_a_type_of_ours_are_written_as_sql_writes_them(
     ("width", "text"),
     [
         (0.0, "0"), (0.01234, "0.0124"), (999.1, "1e+03"), (123456.0, "124,000"), (1e304, "1e+304"),
-        (1.2344e20, "1.24e+20"), (float("inf"), "inf"),
+        (1.2344e20, "1.24e+20"), (float("inf"), "inf"), (5e-324, "4.94066e-324"),
     ],
 )  # fmt: skip
 def test_half_widths_are_short(width: float, text: str) -> None:
