@@ -251,7 +251,7 @@ def _where_true(condition: Expr) -> Expr:
     without IS NOT NULL beside a part that is never true for NULL; FALSE for what is NULL on all rows."""
     if not isinstance(condition, Call):
         return condition
-    if NO_VALUE in _needed(condition):
+    if NO_VALUE in needed(condition):
         return literal(False)
     if condition.function == "is_true":
         return filter_condition(condition.arguments[0])
@@ -274,8 +274,8 @@ def _without_presence(parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
     tests = {part: tested for part in parts if (tested := _tested_for_null(part)) is not None}
     if not tests:
         return parts
-    needed = {value for part in parts if part not in tests for value in _needed(part)}
-    return tuple(part for part in parts if part not in tests or tests[part] not in needed)
+    read = {value for part in parts if part not in tests for value in needed(part)}
+    return tuple(part for part in parts if part not in tests or tests[part] not in read)
 
 
 def _tested_for_null(part: Expr) -> Expr | None:
@@ -284,12 +284,12 @@ def _tested_for_null(part: Expr) -> Expr | None:
     return test.arguments[0] if isinstance(test, Call) and test.function == "is_null" else None
 
 
-def _needed(part: Expr) -> Iterator[Expr]:
+def needed(part: Expr) -> Iterator[Expr]:
     """Yield an expression, and its parts without which it is NULL."""
     yield part
     if isinstance(part, Call) and part.function not in _OF_NULL:
         for argument in part.arguments[:1] if part.function == "in" else part.arguments:
-            yield from _needed(argument)
+            yield from needed(argument)
 
 
 class _Forms:

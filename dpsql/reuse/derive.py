@@ -32,7 +32,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsql.aggregates.moments import can_be_missing, presence
+from dpsql.functions.canonical_conditions import needed
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.signatures import call
 from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import ChosenNumber
 from dpsql.plan.canonical_text import fingerprint
@@ -232,10 +234,7 @@ def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:
     """Return whether a condition is key = literal or key IN (literals), and every literal is one of the stored values."""
     if not isinstance(condition, Call) or condition.function not in ("eq", "in"):
         return False
-    sides = condition.arguments
-    if condition.function == "eq" and isinstance(sides[1], Column):
-        sides = sides[::-1]
-    column, *literals = sides
+    column, *literals = condition.arguments  # canonical: literals stand on the right
     if not isinstance(column, Column) or not all(isinstance(literal, Literal) for literal in literals):
         return False
     tests = [replace(condition, function="eq", arguments=(column, literal)) for literal in literals]
@@ -498,12 +497,13 @@ class _Derivation:
     def _measuring(self, measure: str) -> list[StoredTerm]:
         return [term for term in self.stored.terms if term.measure == measure]
 
-    def _chosen(
-        self, term: StoredTerm, required: frozenset[str], implied: frozenset[str] = frozenset()
-    ) -> frozenset[str] | None:
+    def _chosen(self, term: StoredTerm, required: frozenset[str], implied: Iterable[str] = ()) -> frozenset[str] | None:
         """Return the required conditions that the stored term lacks; None if it has any that is neither required nor implied."""
         has = self.stored.conditions | term.conditions
-        return required - has if has <= required | implied else None
+        unsaid = has.difference(required, implied)
+        present = (value for mark in required if unsaid for value in needed(self.conditions[mark]))
+        unsaid -= {fingerprint(call("not", call("is_null", value))) for value in present}
+        return None if unsaid else required - has
 
     def _usable(self, kind: TermKind, chosen: frozenset[str], required: frozenset[str]) -> bool:
         """Return whether the conditions `chosen` can select stored cells that contain every row satisfying all of `required`,
