@@ -68,8 +68,8 @@ def noisy(data: duckdb.DuckDBPyConnection, tmp_path: Path) -> Session:
         "SELECT diagnosis, MODE(ward) FROM visits GROUP BY ROLLUP (diagnosis) ORDER BY diagnosis",
         # values that are the same in every row
         "SELECT MODE(0 IS NULL), MIN(DATE '2024-02-29' < TIMESTAMP '2024-03-01 12:30:00'), MAX(NOT 0 IS NULL) FROM visits",
-        "SELECT ARG_MAX(0 IS NULL, cost), ARG_MIN(ward, clamp(0 * 5, 0, 9)) FROM visits WHERE ward = 'er'",
-        "SELECT QUANTILE_DISC(clamp(2 + 3, 0, 9), 0.5), MIN(lower('A') = 'a') FILTER (WHERE nights > 2) FROM visits",
+        "SELECT ARG_MAX(0 IS NULL, cost) FROM visits WHERE ward = 'er'",
+        "SELECT MIN(lower('A') = 'a') FILTER (WHERE nights > 2) FROM visits",
     ],
 )
 def test_without_noise_the_answers_are_the_engines(
