@@ -38,7 +38,7 @@ def test_a_reader_that_hangs_holds_neither_its_client_nor_the_end_of_the_server(
     line = server.stderr.readline()
     port = int(line.split("127.0.0.1:")[1].split()[0].rstrip(","))
     client, other = Client(port), Client(port)
-    client.login("research", PASSWORD, "nafld", options="-c statement_timeout=300")
+    client.login("research", PASSWORD, "nafld", options="-c statement_timeout=2000")
     other.login("research", PASSWORD, "nafld")
     found = error_of(client.query("SELECT COUNT(*) FROM patients WHERE age > 71"))
     assert found["C"] == "57014" and found["D"] == ("the charge stays" if charged else "nothing was charged")
