@@ -247,14 +247,15 @@ def _is_real(value: Any) -> bool:
 
 
 def _where_true(condition: Expr) -> Expr:
-    """Return a condition that is true on the same rows, without IS TRUE around it or around parts of its ANDs and ORs, and
-    without IS NOT NULL beside a part that is never true for NULL; FALSE for what is NULL on all rows."""
+    """Return a condition that is true on the same rows, without IS TRUE or IS FALSE around it or around parts of its ANDs and
+    ORs, and without IS NOT NULL beside a part that is never true for NULL; FALSE for what is NULL on all rows."""
     if not isinstance(condition, Call):
         return condition
     if NO_VALUE in needed(condition):
         return literal(False)
-    if condition.function == "is_true":
-        return filter_condition(condition.arguments[0])
+    if condition.function in ("is_true", "is_false"):
+        (tested,) = condition.arguments
+        return filter_condition(tested if condition.function == "is_true" else call("not", tested))
     if condition.function == "not_distinct" and _is_present(condition.arguments[1]):
         return filter_condition(call("eq", *condition.arguments))
     if condition.function == "case" and NO_VALUE in condition.arguments[1::2] + condition.arguments[-1:]:
@@ -287,8 +288,13 @@ def _tested_for_null(part: Expr) -> Expr | None:
 def needed(part: Expr) -> Iterator[Expr]:
     """Yield an expression, and its parts without which it is NULL."""
     yield part
-    if isinstance(part, Call) and part.function not in _OF_NULL:
-        for argument in part.arguments[:1] if part.function == "in" else part.arguments:
+    if not isinstance(part, Call):
+        return
+    function = REGISTRY.get(part.function)
+    if part.function == "in":  # its items are constants
+        yield from needed(part.arguments[0])
+    elif function is not None and function.meaning is not None:  # it is NULL for a NULL argument
+        for argument in part.arguments:
             yield from needed(argument)
 
 
@@ -335,12 +341,6 @@ def _is_false(condition: Expr | None) -> bool:
 
 
 # --- Forms of other expressions ---
-
-_OF_NULL = frozenset((
-    "and", "or", "case", "coalesce", "concat_ws", "greatest", "is_false", "is_null", "is_true", "least", "not_distinct",
-    "nullif", "place_in",
-))  # fmt: skip
-"""Functions that may have a value although an argument is NULL (IN has none without its operand; its items are constants)."""
 
 
 def _is_present(value: Expr) -> bool:

@@ -218,10 +218,6 @@ def _parts_of(stored: Sequence[StoredTerm], value: Expr) -> list[StoredTerm]:
 
 # Checks that stored groups contain all rows of a question, whatever their value of a key: only then may groups be summed.
 
-_LEAST, _MOST = {"ge": 0, "gt": 1}, {"le": 0, "lt": -1}
-"""The distance from a comparison's bound to the first (or last) whole value that satisfies it."""
-_MIRRORED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
-
 
 def covers(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
     """Return whether every row that satisfies `conditions` (on the key alone) has one of the key's stored `values`."""
@@ -242,19 +238,17 @@ def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:
 
 
 def _lie_between(values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
-    """Return whether the conditions bound the key from both sides, and all days or whole numbers in between are stored."""
+    """Return whether the conditions bound the key from both sides, and all days or whole numbers in between are stored. In the
+    canonical form such bounds are `>=` and `<=` with the literal on the right."""
     stored = {_place(value) for value in values}
     least: list[int] = []
     most: list[int] = []
     for condition in conditions:
-        if isinstance(condition, Call) and condition.function in _MIRRORED:
-            word, (left, right) = condition.function, condition.arguments
-            if isinstance(right, Column):
-                word, left, right = _MIRRORED[word], right, left
+        if isinstance(condition, Call) and condition.function in ("ge", "le"):
+            left, right = condition.arguments
             bound = _place(right.value) if isinstance(left, Column) and isinstance(right, Literal) else None
-            if bound is None or left.facts.type not in (Type.INTEGER, Type.DATE):
-                continue
-            (least if word in _LEAST else most).append(bound + (_LEAST | _MOST)[word])
+            if bound is not None and left.facts.type in (Type.INTEGER, Type.DATE):
+                (least if condition.function == "ge" else most).append(bound)
     if not least or not most:
         return False
     return set(range(max(least), min(most) + 1)) <= stored if min(most) - max(least) <= len(stored) else False

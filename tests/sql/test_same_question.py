@@ -65,6 +65,7 @@ SAME = [
     ["nights > 4 AND ward = 'er'", "ward = 'er' AND nights >= 5", "NOT (ward <> 'er' OR nights < 5)"],
     ["cost > 5", "5.0 < cost", "NOT cost <= 5"],
     ["smoker", "smoker = TRUE", "smoker IS TRUE", "smoker <> FALSE", "NOT (smoker = FALSE)", "smoker IN (TRUE)"],
+    ["NOT smoker", "smoker = FALSE", "smoker IS FALSE", "(NOT smoker) IS TRUE", "smoker <> TRUE", "smoker IN (FALSE)"],
     [
         "day >= '2024-02-01' AND day < '2024-03-01'",
         "day BETWEEN '2024-02-01' AND '2024-02-29'",
