@@ -9,15 +9,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from dpsql.functions.signatures import (
-    TEMPORAL,
-    WrongArguments,
-    any_nullable,
-    function,
-    literal_int,
-    literal_text,
-    want,
-)
+from dpsql.functions.signatures import TEMPORAL, WrongArguments, any_nullable, function, literal_int, literal_text, want
 from dpsql.functions.values import (
     around_month_ends,
     bucket,

@@ -15,15 +15,7 @@ from typing import Self, TextIO
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
 from dpsql.ledger import windows
-from dpsql.ledger.accounts import (
-    Account,
-    ChainWriter,
-    find_charge,
-    has_entry,
-    load_accounts,
-    page_after,
-    tip,
-)
+from dpsql.ledger.accounts import Account, ChainWriter, find_charge, has_entry, load_accounts, page_after, tip
 from dpsql.ledger.check import first_problem
 from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.records import (

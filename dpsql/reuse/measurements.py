@@ -45,13 +45,7 @@ from dpsql.privacy.mechanisms.most_frequent import (
     MostFrequent,
     MostFrequentPlan,
 )
-from dpsql.privacy.mechanisms.rank_histogram import (
-    RANK_HISTOGRAM,
-    EndChoice,
-    QuantileChoice,
-    RankHistogramPlan,
-    Search,
-)
+from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, EndChoice, QuantileChoice, RankHistogramPlan, Search
 from dpsql.privacy.mechanisms.registry import from_json, to_json
 from dpsql.privacy.mechanisms.sample_values import (
     SAMPLE_MEAN,

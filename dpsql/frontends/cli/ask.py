@@ -65,13 +65,7 @@ def query(
 ) -> None:  # fmt: skip
     """Answer one statement. Without SQL, or with -, read it from standard input."""
     from dpsql.frontends.interruptible import ask
-    from dpsql.frontends.rendering.formats import (
-        BINARY_FORMATS,
-        say_price,
-        write_binary,
-        write_file,
-        write_text,
-    )
+    from dpsql.frontends.rendering.formats import BINARY_FORMATS, say_price, write_binary, write_file, write_text
 
     if only_explain and (format, out, bars, picture, spreadsheet) != (None, None, False, None, False):
         raise click.UsageError("--explain gives no answer: leave out --format, --out, --bars, --plot and --spreadsheet")

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.custodian_log import audit, registering
-from dpsql.frontends.cli import (
-    COUNT,
-    SessionOptions,
-    analyst_option,
-    option,
-    policy_option,
-    settings_of,
-)
+from dpsql.frontends.cli import COUNT, SessionOptions, analyst_option, option, policy_option, settings_of
 from dpsql.frontends.rendering.terminal import notify, say, say_json, say_line
 
 if TYPE_CHECKING:

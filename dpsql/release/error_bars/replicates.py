@@ -58,15 +58,7 @@ from dpsql.release.error_bars.intervals import (
 from dpsql.release.error_bars.laws import Floats, known_law
 from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.formulas import Extent, typed
-from dpsql.release.remainder import (
-    DIALECT,
-    ConsistentTerm,
-    PooledTerm,
-    ReleasedBlock,
-    Remainder,
-    column,
-    runnable,
-)
+from dpsql.release.remainder import DIALECT, ConsistentTerm, PooledTerm, ReleasedBlock, Remainder, column, runnable
 from dpsql.release.sandbox import Sandbox, Scratch, floats
 
 _PART_ROWS = 1_000_000
