@@ -244,8 +244,7 @@ class Engine(Protocol):
         of the data."""
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Return the values (ascending, without NULL) of each text, integer, boolean or date column that has at most
-        `most` of them."""
+        """Return the values (ascending, NULL last) of each text, integer, boolean or date column that has at most `most`."""
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
         """Return the column names and all rows of a public table, in the types of the policy; None if there are more

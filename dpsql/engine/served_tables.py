@@ -1,4 +1,4 @@
-"""The common part of engines whose tables are on a server: rows change unnoticed, and many connections are open at once."""
+"""What engines have in common, and those on servers: their rows change unnoticed, and many connections are open at once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from dpsql.engine.contract import Broken, Engine
+from dpsql.engine.dialect import Dialect
 from dpsql.engine.query import Identity, Source
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
@@ -27,17 +28,85 @@ def is_versioned(policy: Policy, engine: Engine) -> bool:
     return declared_version(policy) is not None or not engine.data_version(()).startswith(UNNAMED)
 
 
-class ServedTables(ABC):
-    """The part of an `Engine` that is the same for every server. Thread-safe."""
+class PolicyTables(ABC):
+    """The part of an `Engine` that is the same for every engine. Thread-safe."""
+
+    dialect: Dialect
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._checked: dict[tuple[str, str], bool] = {}
-        self._sources: dict[str, Source] = {}
         self._running: set[Any] = set()
-        """The connections or jobs that `interrupt` cancels."""
+        """The connections, cursors or jobs that `interrupt` cancels."""
         self._lock = threading.RLock()
         self._owned = True
+
+    @abstractmethod
+    def data_version(self, tables: tuple[str, ...]) -> str: ...
+
+    @abstractmethod
+    def source(self, table: str, total: bool = False) -> Source: ...
+
+    @abstractmethod
+    def exact_rows(self, sql: str) -> Any: ...
+
+    @abstractmethod
+    def interrupt(self) -> None: ...
+
+    @abstractmethod
+    def _fetched(self, *queries: str) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each query, as Python has their values."""
+
+    @abstractmethod
+    def _disconnect(self) -> None:
+        """Release the resources that were opened for the source."""
+
+    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
+        queries = self.dialect.listed_values(self._policy.tables[table], self.source(table), most)
+        listed = zip(queries, self._fetched(*queries.values()), strict=True)
+        return {column: tuple(row[0] for row in rows) for column, rows in listed if len(rows) <= most}
+
+    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
+        declared = self._policy.tables[table]
+        (rows,) = self._fetched(self.dialect.listed_rows(declared, self.source(table), most))
+        return (tuple(declared.columns), tuple(rows)) if len(rows) <= most else None
+
+    def public_table(self, sql: str) -> Any:
+        return self.exact_rows(sql)
+
+    def holds(self, query: str) -> bool:
+        check = (query, self.data_version(tuple(self._policy.tables)))
+        with self._lock:
+            if check in self._checked:
+                return self._checked[check]
+        holds = bool(self.exact_rows(query).num_rows == 0)
+        if not check[1].startswith(UNNAMED):
+            with self._lock:
+                self._checked[check] = holds
+        return holds
+
+    def another(self) -> Self:
+        other = copy.copy(self)
+        other._running, other._owned = set(), False
+        return other
+
+    def close(self) -> None:
+        """Stop running queries, then release what was opened for the source."""
+        if not self._owned:
+            return
+        deadline = time.monotonic() + CLOSING_SECONDS
+        while self._running and time.monotonic() < deadline:
+            self.interrupt()  # repeated, because an interrupt between two statements is lost
+            time.sleep(0.02)
+        self._disconnect()
+
+
+class ServedTables(PolicyTables):
+    """The part of an `Engine` that is the same for every server. Thread-safe."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self._sources: dict[str, Source] = {}
 
     def data_version(self, tables: tuple[str, ...]) -> str:
         """Return the owner's name for the state of the data. Without one, every question has a different version,
@@ -56,11 +125,9 @@ class ServedTables(ABC):
         return Identity(canonical_text((self.data_version(()), index)), 0.0, index)
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> NoReturn:
-        """Raise TypeError. It is never called, because a policy declares no table of a server as append-only."""
-        raise TypeError("the tables of a server are not read from files")
+        raise TypeError("the tables of a server are not read from files: none is declared as append-only")
 
     def files(self, table: str) -> tuple[Path, ...]:
-        """Return no files: the tables of a server are not read from files one by one."""
         return ()
 
     def _readers(self) -> tuple[str, ...]:
@@ -68,7 +135,6 @@ class ServedTables(ABC):
         return ()
 
     def broken(self, table: str) -> Broken | None:
-        """Return None, because the tables of a server have no lines."""
         return None
 
     def source(self, table: str, total: bool = False) -> Source:
@@ -84,54 +150,9 @@ class ServedTables(ABC):
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """Check tables as `Engine.check_readable` says, and enter their `_sources`."""
 
-    @abstractmethod
-    def exact_rows(self, sql: str) -> Any:
-        """Return the rows (pyarrow.Table) of a generated query over protected tables, only for the owner."""
-
-    def public_table(self, sql: str) -> Any:
-        """Return the rows (pyarrow.Table) of a generated query over public tables."""
-        return self.exact_rows(sql)
-
-    def holds(self, query: str) -> bool:
-        """Return whether the check of a promise finds no row; it runs once for each version of the data that the owner
-        names."""
-        check = (query, self.data_version(()))
-        with self._lock:
-            if check in self._checked:
-                return self._checked[check]
-        holds = bool(self.exact_rows(query).num_rows == 0)
-        if named_state(self._policy) is not None:
-            with self._lock:
-                self._checked[check] = holds
-        return holds
-
-    def another(self) -> Self:
-        """Return the same source for another session: caches are shared, but `interrupt` stops only that session's queries."""
-        other = copy.copy(self)
-        other._running, other._owned = set(), False
-        return other
-
     def under(self, policy: Policy) -> Self:
         """Return the same source for a later version of its policy, without the cached checks of promises, which hold only
         for the earlier data."""
         other = self.another()
         other._policy, other._checked = policy, {}
         return other
-
-    @abstractmethod
-    def interrupt(self) -> None:
-        """Cancel every running query of this engine."""
-
-    def close(self) -> None:
-        """Cancel running queries, then release the resources that were opened for the source."""
-        if not self._owned:
-            return
-        deadline = time.monotonic() + CLOSING_SECONDS
-        while self._running and time.monotonic() < deadline:
-            self.interrupt()
-            time.sleep(0.02)
-        self._disconnect()
-
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Release the resources that were opened for the source."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import threading
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,14 +19,13 @@ from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import Sources, TableStorage, attached, kept_in_children
 from dpsql.engine.fair_queue import watchdog
 from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.served_tables import PolicyTables
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
-_CLOSING_SECONDS = 10.0
 
-
-class DuckDBEngine:
+class DuckDBEngine(PolicyTables):
     """One DuckDB database; `run` may be called from any thread, and each call has its own cursor."""
 
     dialect: Dialect = DUCKDB
@@ -48,14 +44,10 @@ class DuckDBEngine:
         `file`: the DuckDB file that the connection has attached. `objects`: Arrow tables by name, which are registered on
         every cursor, because cursors do not inherit them.
         """
+        super().__init__(policy)
         self._sources = Sources(connection, policy, version, owned=owned, file=file, objects=objects)
-        self._policy = policy
         self._owned = owned
-        self._running: set[duckdb.DuckDBPyConnection] = set()
-        self._checked: dict[tuple[str, str], bool] = {}
         self._statements = Statements()
-        self._lock = threading.Lock()
-        self._left = threading.Condition(self._lock)
 
     @property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -63,21 +55,17 @@ class DuckDBEngine:
 
     @property
     def views(self) -> PreparedViews:
-        """The prepared views of the present database."""
         return self._sources.views.prepared
 
     # --- structure, read by `Sources` ---------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and DuckDB types of a policy table's source, or None if it does not exist."""
         return self._sources.columns(table)
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Return qualified name and column types. Raises Fault if the source lacks a column of the policy."""
         return self._sources.source(table, total)
 
     def broken(self, table: str) -> Broken | None:
-        """Return the counts of malformed lines in a table's CSV files, or None for other sources. Only for the owner."""
         return self._sources.broken(table)
 
     def doubts(self, table: str) -> tuple[Doubt, ...]:
@@ -90,7 +78,6 @@ class DuckDBEngine:
         return (Doubt("", "has generated columns"),) if stored is TableStorage.COMPUTED else ()
 
     def files(self, table: str) -> tuple[Path, ...]:
-        """Return the files of a table that consists of files."""
         return tuple(self._sources._files(table)) if is_file(self._policy.table_source(table)) else ()
 
     def advice(self) -> tuple[str, ...]:
@@ -98,21 +85,17 @@ class DuckDBEngine:
         return ()
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the fingerprint of the source's files (name, size, time of change), or one for this connection alone."""
         return self._sources.data_version(tables)
 
     def identity(self, table: str) -> Identity | None:
-        """Return inode, size and times of the files of a table and of the tables on its path to the unit."""
         return self._sources.identity(table)
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> DuckDBEngine:
-        """Return the same database with the tables of `files` reduced to these of their files."""
         some = self.another()
         some._sources, some._checked = self._sources.of_files(files), {}
         return some
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
-        """Check that tables can be read, as far as that is possible without reading rows. Raises Fault."""
         self._sources.check_readable(tables)
 
     def rehearse(self, query: EngineQuery) -> None:
@@ -140,41 +123,13 @@ class DuckDBEngine:
         if now is None or now.text != identity:
             raise RuntimeError(f"the source of {table} changed while its bounded view was read from it")
 
-    def holds(self, query: str) -> bool:
-        """Return whether the check of a promise finds no row; it runs once for each version of the data."""
-        check = (query, self.data_version(tuple(self._policy.tables)))
-        with self._lock:
-            if check in self._checked:
-                return self._checked[check]
-        with self._cursor(None) as cursor:
-            holds = cursor.execute(query).fetchone() is None
-        with self._lock:
-            self._checked[check] = holds
-        return holds
-
-    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
-        queries = self.dialect.listed_values(self._policy.tables[table], self.source(table), most)
-        with self._cursor(None) as cursor:
-            rows = {column: cursor.execute(query).fetchall() for column, query in queries.items()}
-        return {column: tuple(row[0] for row in values) for column, values in rows.items() if len(values) <= most}
-
-    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
-        declared = self._policy.tables[table]
-        query = self.dialect.listed_rows(declared, self.source(table), most)
-        with self._cursor(None) as cursor:
-            rows = cursor.execute(query).fetchall()
-        return (tuple(declared.columns), tuple(rows)) if len(rows) <= most else None
-
-    def public_table(self, sql: str) -> Any:
-        """Return the rows of a generated query over public tables."""
-        return self.exact_rows(sql)
-
     def exact_rows(self, sql: str) -> Any:
-        """Return the rows of a generated query over protected tables, only for the owner."""
         with self._cursor(None) as cursor:
             return self._statements.table(cursor, sql)
+
+    def _fetched(self, *queries: str) -> list[list[tuple[Any, ...]]]:
+        with self._cursor(None) as cursor:
+            return [cursor.execute(query).fetchall() for query in queries]
 
     @contextmanager
     def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -198,37 +153,18 @@ class DuckDBEngine:
             self._sources.leave()
             with self._lock:
                 self._running.discard(cursor)
-                self._left.notify_all()
-
-    def another(self) -> DuckDBEngine:
-        """Return the same database for another session: caches are shared, but `interrupt` stops only that session's queries."""
-        other = copy.copy(self)
-        other._running, other._owned = set(), False
-        return other
 
     def under(self, policy: Policy) -> DuckDBEngine:
         """Return this engine: the files themselves show when the data change."""
         return self
 
     def interrupt(self) -> None:
-        """Stop every running query of this engine."""
         with self._lock:
-            self._interrupt()
+            for cursor in self._running:
+                with suppress(duckdb.Error):  # it is already closed, and its thread reopens the database
+                    cursor.interrupt()
 
-    def _interrupt(self) -> None:
-        for cursor in self._running:
-            with suppress(duckdb.Error):  # it is already closed, and its thread reopens the database
-                cursor.interrupt()
-
-    def close(self) -> None:
-        """Stop running queries, then close the database if it was opened here."""
-        if not self._owned:
-            return
-        deadline = time.monotonic() + _CLOSING_SECONDS
-        with self._left:
-            while self._running and time.monotonic() < deadline:
-                self._interrupt()  # repeated, because an interrupt between two statements is lost
-                self._left.wait(0.02)
+    def _disconnect(self) -> None:
         with suppress(duckdb.Error):  # sessions that share the database may still use it; the last one closes it
             self._connection.close()
 

@@ -298,7 +298,6 @@ class PostgreSQLEngine(ServedTables):
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and types of a policy table's source, or None if it does not exist."""
         with self._transaction(None) as connection:
             columns = columns_of(connection, self._place(table))
         return {name: type_ for name, (type_, _) in columns.items()} or None
@@ -337,7 +336,6 @@ class PostgreSQLEngine(ServedTables):
             return doubts_of(connection, self._policy, table, self._place(table))
 
     def advice(self) -> tuple[str, ...]:
-        """Return advice on rights of the role that reading does not need."""
         with self._transaction(None) as connection:
             return advice_on(connection, {name: self._place(name) for name in self._policy.tables})
 
@@ -369,25 +367,13 @@ class PostgreSQLEngine(ServedTables):
         with self._transaction(timeout_seconds) as connection:
             return ExactAnswer(copied(connection, with_released(query.sql, query.released)))
 
-    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
-        queries = self.dialect.listed_values(self._policy.tables[table], self.source(table), most)
-        with self._transaction(None) as connection:
-            rows = {column: connection.execute(query).fetchall() for column, query in queries.items()}
-        return {column: tuple(row[0] for row in values) for column, values in rows.items() if len(values) <= most}
-
-    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
-        declared = self._policy.tables[table]
-        query = self.dialect.listed_rows(declared, self.source(table), most)
-        with self._transaction(None) as connection:
-            rows = connection.execute(query).fetchall()
-        return (tuple(declared.columns), tuple(rows)) if len(rows) <= most else None
-
     def exact_rows(self, sql: str) -> Any:
-        """Return the rows of a generated query over protected tables, only for the owner."""
         with self._transaction(None) as connection:
             return copied(connection, sql)
+
+    def _fetched(self, *queries: str) -> list[list[tuple[Any, ...]]]:
+        with self._transaction(None) as connection:
+            return [connection.execute(query).fetchall() for query in queries]
 
     @contextmanager
     def _transaction(self, timeout_seconds: float | None) -> Iterator[psycopg.Connection[Any]]:
@@ -400,7 +386,6 @@ class PostgreSQLEngine(ServedTables):
             raise _fault(error) from None
 
     def interrupt(self) -> None:
-        """Cancel every running query of this engine."""
         self._connections.interrupt(self._running)
 
     def _disconnect(self) -> None:

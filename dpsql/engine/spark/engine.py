@@ -110,7 +110,6 @@ class SparkEngine(ServedTables):
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and types of a policy table's source, or None if it does not exist."""
         with self._working(None):
             return self._tables.columns(table)
 
@@ -143,7 +142,6 @@ class SparkEngine(ServedTables):
         return self._tables.doubts(table)
 
     def files(self, table: str) -> tuple[Path, ...]:
-        """Return the local files of a table that the policy names by its files."""
         with self._working(None):
             return self._tables.local_files(table)
 
@@ -173,23 +171,12 @@ class SparkEngine(ServedTables):
                 frame = self._frame(query.sql, query.released)
             return ExactAnswer(_in_our_types(frame.toArrow()))
 
-    def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
-        queries = self.dialect.listed_values(self._policy.tables[table], self.source(table), most)
-        values = {column: self._table(query).column(0).to_pylist() for column, query in queries.items()}
-        return {column: tuple(listed) for column, listed in values.items() if len(listed) <= most}
-
-    def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
-        declared = self._policy.tables[table]
-        rows = self._table(self.dialect.listed_rows(declared, self.source(table), most))
-        if rows.num_rows > most:
-            return None
-        return tuple(declared.columns), tuple(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-
     def exact_rows(self, sql: str) -> Any:
-        """Return the rows of a generated query over protected tables, only for the owner."""
         return self._table(sql)
+
+    def _fetched(self, *queries: str) -> list[list[tuple[Any, ...]]]:
+        tables = map(self._table, queries)
+        return [list(zip(*(column.to_pylist() for column in table.columns), strict=True)) for table in tables]
 
     def _table(self, sql: str) -> pa.Table:
         with self._working(None):
@@ -227,7 +214,6 @@ class SparkEngine(ServedTables):
             raise _fault(error) from None
 
     def interrupt(self) -> None:
-        """Cancel every running query of this engine."""
         with self._lock:
             running = tuple(self._running)
         for jobs in running:
