@@ -36,15 +36,17 @@ class ValueKind(Protocol):
         """Return the value of a node of the tree, or FAILED."""
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON Schema of the kind. Schemas of mappings are added to `definitions`."""
+        """Return the JSON Schema of the kind. Those that have a name are added to `definitions`."""
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Values that a function reads, which raises ValueError with the sentence that the owner reads."""
+    """Values that a function reads, which raises ValueError with the sentence that the owner reads. `said`: their JSON Schema, in
+    which they may be `named`."""
 
     reader: Callable[[Any], Any]
     said: Mapping[str, Any]
+    named: str = ""
 
     def read(self, raw: Any, place: Place, problems: Problems) -> Any:
         try:
@@ -54,7 +56,10 @@ class Plain:
             return FAILED
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:
-        return dict(self.said)
+        if not self.named:
+            return dict(self.said)
+        definitions[self.named] = dict(self.said)
+        return {"$ref": f"#/$defs/{self.named}"}
 
 
 @dataclass(frozen=True)

@@ -381,14 +381,14 @@ def row(raw: object) -> None:
 # --- kinds of values: how they are read, and what JSON Schema says of them ------------------------------------------------
 
 
-def _number_kind(reader: Callable[[object], object], **limits: Any) -> Plain:
+def _number_kind(named: str, reader: Callable[[object], object], **limits: Any) -> Plain:
     """Return the kind of a number, or of its text, because YAML 1.1 tools read 1e-6 as text."""
     pattern = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
-    return Plain(reader, {"type": ["number", "string"], **limits, "pattern": pattern})
+    return Plain(reader, {"type": ["number", "string"], **limits, "pattern": pattern}, named)
 
 
-def _text_kind(reader: Callable[[object], object], pattern: str) -> Plain:
-    return Plain(reader, {"type": "string", "pattern": f"^{pattern}$"})
+def _text_kind(named: str, reader: Callable[[object], object], pattern: str) -> Plain:
+    return Plain(reader, {"type": "string", "pattern": f"^{pattern}$"}, named)
 
 
 def one_of(*words: str, read: Callable[[tuple[str, ...], object], str] = choice) -> Plain:
@@ -408,31 +408,31 @@ _SCALAR = {"type": ["string", "number", "boolean"]}
 _NULL_OR_SCALAR = {"type": ["string", "number", "boolean", "null"]}
 _OTHER = {"type": "object", "properties": {"other": _SCALAR}, "required": ["other"], "additionalProperties": False}
 
-EPSILON = _number_kind(epsilon, exclusiveMinimum=0, maximum=int(MOST_EPSILON))
-DELTA = _number_kind(delta, minimum=0, exclusiveMaximum=0.001)
-CONFIDENCE = _number_kind(confidence, minimum=0.5, exclusiveMaximum=1)
-AMOUNT = _number_kind(amount, exclusiveMinimum=0, maximum=int(MOST_AMOUNT))
-DELAY = _number_kind(delay, minimum=0.01, maximum=3600)
+EPSILON = _number_kind("Epsilon", epsilon, exclusiveMinimum=0, maximum=int(MOST_EPSILON))
+DELTA = _number_kind("Delta", delta, minimum=0, exclusiveMaximum=0.001)
+CONFIDENCE = _number_kind("Confidence", confidence, minimum=0.5, exclusiveMaximum=1)
+AMOUNT = _number_kind("Amount", amount, exclusiveMinimum=0, maximum=int(MOST_AMOUNT))
+DELAY = _number_kind("Delay", delay, minimum=0.01, maximum=3600)
 SCALE = Plain(scale, {"type": "integer", "minimum": 0, "maximum": MOST_SCALE})
-COUNT = Plain(count, {"type": "integer", "minimum": 1, "maximum": MOST_COUNT})
+COUNT = Plain(count, {"type": "integer", "minimum": 1, "maximum": MOST_COUNT}, "Count")
 SECONDS = Plain(seconds, {"type": "integer", "minimum": 1, "maximum": 86400})
 TRUTH = Plain(boolean, {"type": "boolean"})
-PROSE = Plain(prose, {"type": "string", "minLength": 1, "maxLength": MOST_TEXT})
-NAME = _text_kind(name, NAME_PATTERN)
-LOGIN = _text_kind(login, LOGIN_PATTERN)
+PROSE = Plain(prose, {"type": "string", "minLength": 1, "maxLength": MOST_TEXT}, "Text")
+NAME = _text_kind("Name", name, NAME_PATTERN)
+LOGIN = _text_kind("Login", login, LOGIN_PATTERN)
 LOGINS = ListOf(LOGIN, "a list of analysts' names is expected here, such as [research, bi]")
-REFERENCE = _text_kind(reference, rf"{NAME_PATTERN}\.{NAME_PATTERN}")
-NAMES = Plain(names, _NAME_OR_LIST)
-FURTHER_NAMES = Plain(further_names, {"anyOf": [{"type": "string"}, {**_NAME_LIST, "minItems": 0}]})
+REFERENCE = _text_kind("Reference", reference, rf"{NAME_PATTERN}\.{NAME_PATTERN}")
+NAMES = Plain(names, _NAME_OR_LIST, "Names")
+FURTHER_NAMES = Plain(further_names, {"anyOf": [{"type": "string"}, {**_NAME_LIST, "minItems": 0}]}, "FurtherNames")
 TIME_ZONE = Plain(time_zone, {"type": "string"})
-TABLE_NAMES = Plain(partial(_each_once, kind="table"), _NAME_OR_LIST)
-NAME_SETS = Plain(name_sets, {"type": "array", "items": _NAME_OR_LIST, "minItems": 1})
-NAME_SET = _text_kind(name_set, rf"{NAME_PATTERN}( *, *{NAME_PATTERN})*")
+TABLE_NAMES = Plain(partial(_each_once, kind="table"), _NAME_OR_LIST, "Names")
+NAME_SETS = Plain(name_sets, {"type": "array", "items": _NAME_OR_LIST, "minItems": 1}, "NameSets")
+NAME_SET = _text_kind("NameSet", name_set, rf"{NAME_PATTERN}( *, *{NAME_PATTERN})*")
 DELIMITER = Plain(delimiter, {"type": "string", "maxLength": 1})
 QUOTE = Plain(quote, {"type": "string", "maxLength": 4})
-HEADER = Plain(header, {"anyOf": [{"const": True}, _NAME_LIST]})
-NULL_TEXTS = Plain(null_texts, {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]})
-BOUND = Plain(scalar, _SCALAR)
-DOMAIN = Plain(scalars, {"type": "array", "items": _NULL_OR_SCALAR, "minItems": 1, "uniqueItems": True})
-OUTSIDE = Plain(outside, {"anyOf": [{"enum": ["drop", "other"]}, _OTHER]})
+HEADER = Plain(header, {"anyOf": [{"const": True}, _NAME_LIST]}, "Header")
+NULL_TEXTS = Plain(null_texts, {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}, "NullTexts")
+BOUND = Plain(scalar, _SCALAR, "Bound")
+DOMAIN = Plain(scalars, {"type": "array", "items": _NULL_OR_SCALAR, "minItems": 1, "uniqueItems": True}, "Domain")
+OUTSIDE = Plain(outside, {"anyOf": [{"enum": ["drop", "other"]}, _OTHER]}, "Outside")
 ROW = Plain(row, {"const": "row"})

@@ -106,7 +106,8 @@ def misshapen() -> Iterator[tuple[str, str]]:
 
 
 def test_every_misshapen_value_is_answered_in_our_words() -> None:
-    assert {type_.__name__ for type_ in TYPES.values()} == {"Policy", *json_schema(Policy)["$defs"]}
+    mappings = {name for name, schema in json_schema(Policy)["$defs"].items() if "properties" in schema}
+    assert {type_.__name__ for type_ in TYPES.values()} == {"Policy", *mappings}
     always = ("timing", "prepare", "privacy_unit")  # a word or a mapping
     texts = [one for number, one in enumerate(misshapen()) if number % 5 == 0 or one[0].startswith(always)]
     assert len(texts) > 500
