@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -67,7 +67,8 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
         _check_case(("analysts", name, "people"), names.below("analysts", name, "people"), problems)
     _check_case(("projects",), names.below("projects"), problems)
     _check_case(("tables",), names.below("tables"), problems)
-    _check_schemas(policy, problems)
+    schemas = {("tables", name, "schema"): table.schema for name, table in policy.tables.items()}
+    _check_spellings({place: schema for place, schema in schemas.items() if schema is not None}, problems)
     _check_access(policy, names, problems)
     if not policy.tables and not problems.within(("tables",)):
         problems.add(("tables",), "there is no table")
@@ -236,12 +237,16 @@ def _at_most(value: Fraction | None, limit: Fraction, limit_name: str, place: Pl
 
 
 def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
+    _check_spellings({(*place, name): name for name in names}, problems)
+
+
+def _check_spellings(names: Mapping[Place, str], problems: Problems) -> None:
     """Check that names differ by more than case, which SQL ignores."""
     spellings: dict[str, str] = {}
-    for name in names:
+    for place, name in names.items():
         first = spellings.setdefault(name.lower(), name)
         if first != name:
-            problems.add((*place, name), f"differs from {first} by case alone, which SQL does not see")
+            problems.add(place, f"differs from {first} by case alone, which SQL does not see")
 
 
 def _check_owner(names: Iterable[str], problems: Problems) -> None:
@@ -250,16 +255,6 @@ def _check_owner(names: Iterable[str], problems: Problems) -> None:
         if name.lower() == OWNER:
             why = f"is the login of the data's owner, who needs no account; choose another name than {name}"
             problems.add(("analysts", name), why)
-
-
-def _check_schemas(policy: Policy, problems: Problems) -> None:
-    """Check that schemas differ by more than case."""
-    spellings: dict[str, str] = {}
-    for name, table in policy.tables.items():
-        schema = table.schema
-        first = None if schema is None else spellings.setdefault(schema.lower(), schema)
-        if schema != first:
-            problems.add(("tables", name, "schema"), f"differs from {first} by case alone, which SQL does not see")
 
 
 def _check_table(table: Table, names: Names, problems: Problems) -> None:
