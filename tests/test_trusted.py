@@ -72,12 +72,25 @@ def test_annexes_are_in_the_core_and_each_file_is_in_one() -> None:
     assert [path for path in named if part_of(PACKAGE / path) != "core"] == []
 
 
-def test_sizes_are_printed() -> None:
+def test_sizes_are_printed_and_those_of_the_page_on_privacy_are_true() -> None:
     files = {part: [file for file in inside().values() if part_of(file) == part] for part in PARTS}
     engines = {name: sorted((PACKAGE / "engine" / name).glob("*.py")) for name in ("duckdb", "postgresql", "spark")}
     rare = {name: [PACKAGE / path for path in paths] for name, paths in annexes().items()}
     apart = {file for group in (*engines.values(), *rare.values()) for file in group}
-    print("\nlines that must be right and lines that may be wrong:", {part: size(files[part]) for part in PARTS})
-    print("of the core, without annexes and engines:", size(file for file in files["core"] if file not in apart))
-    print({name: size(group) for name, group in {**rare, **engines}.items()})
-    assert all(map(size, files.values()))
+    sizes = {part: size(files[part]) for part in PARTS}
+    core = size(file for file in files["core"] if file not in apart)
+    of_engines, of_rare = ({name: size(paths) for name, paths in group.items()} for group in (engines, rare))
+    print("\nlines that must be right and lines that may be wrong:", sizes)
+    print("of the core, without annexes and engines:", core)
+    print(of_rare | of_engines)
+    stated = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8").split("An expert who", 1)[1].split("\n\n", 1)[0]
+    said = [int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", stated)]
+    counted = [core, sizes["order"], *_ends(of_engines), *_ends(of_rare)]
+    assert [abs(count - number) <= 0.05 * number + 50 for count, number in zip(counted, said, strict=True)] == [
+        True
+    ] * 6
+    assert sizes["rest"] > sizes["core"] + sizes["order"]
+
+
+def _ends(sizes: dict[str, int]) -> tuple[int, int]:
+    return min(sizes.values()), max(sizes.values())
