@@ -86,8 +86,7 @@ class Basis(Protocol):
         """Return the sums of values and squares around the midpoint of the bounds, if their terms share each row; else None."""
 
     def products(self, values: tuple[Expr, Expr], condition: Condition) -> Products | None:
-        """Return the sums of both values and of their products around the midpoints of the bounds, if their terms share each
-        row; else None."""
+        """Return the sums of both values and of their products around the midpoints, if their terms share each row; else None."""
 
     def pair_squares(self, values: tuple[Expr, Expr], condition: Condition) -> PairSquares | None:
         """Return the sums of `products` and of both squares around the midpoints of the bounds, if all their terms share each
@@ -220,8 +219,7 @@ def aggregate_of(word: str) -> Aggregate:
 
 
 def spelled(spelling: str) -> tuple[Aggregate, Arguments] | None:
-    """Return the aggregate of a node type's name, or of a function's name in lower case, and how its arguments are read; None if
-    there is none."""
+    """Return the aggregate of a node type's or function's name (in lower case), and how its arguments are read; or None."""
     return _BY_SPELLING.get(spelling)
 
 

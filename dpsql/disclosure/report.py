@@ -213,8 +213,7 @@ class ClassSizes:
 
     @property
     def average_risk(self) -> float:
-        """The mean over persons of 1 / size: the expected share of persons found by someone who knows the columns of all
-        persons."""
+        """The mean over persons of 1 / size: the expected share of persons found by someone who knows everybody's columns."""
         return sum(persons / size for size, persons in self.persons_by_size) / max(self.persons, 1)
 
     def below(self, k: int) -> int:
@@ -306,8 +305,7 @@ def class_sizes(rows: PersonRows, values: dict[str, str]) -> ClassSizes:
 
 
 def _diversity(rows: PersonRows, names: dict[str, str], column: str) -> Diversity:
-    """Return the figures of one sensitive column. Shares are of pairs (person, value): a person with two values in one class
-    counts once for each."""
+    """Return the figures of a sensitive column. Shares are of pairs (person, value): one with two values counts for each."""
     keys, value = ", ".join(names.values()), quoted(column)
     pairs = f'SELECT DISTINCT {keys}, {value} AS "#value", "{PERSON}" FROM rows'
     counted = f'SELECT {keys}, "#value", COUNT(*) AS n FROM ({pairs}) GROUP BY {keys}, "#value"'

@@ -207,8 +207,7 @@ class Engine(Protocol):
         """The prepared views of the source."""
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return the structure of one source table (column -> engine type), or None if there is no such table. Only for
-        the custodian."""
+        """Return the columns of a source table with their engine types, or None if it does not exist. Only for the custodian."""
 
     def source(self, table: str, total: bool = False) -> Source:
         """Return the source of a policy's table. Raises Fault if the table or a column is missing.
@@ -217,8 +216,7 @@ class Engine(Protocol):
         """
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return a fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md
-        7)."""
+        """Return a fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md 7)."""
 
     def identity(self, table: str) -> Identity | None:
         """Return the identity of the files of a table and of the tables on its path to the unit; None if rows could
@@ -240,15 +238,13 @@ class Engine(Protocol):
         """Run one generated aggregation over protected data."""
 
     def holds(self, query: str) -> bool:
-        """Return whether `query`, the generated check of a promise of the policy, finds no row; cached for each version
-        of the data."""
+        """Return whether `query`, the check of a promise of the policy, finds no row; cached for each version of the data."""
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Return the values (ascending, NULL last) of each text, integer, boolean or date column that has at most `most`."""
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Return the column names and all rows of a public table, in the types of the policy; None if there are more
-        than `most` rows."""
+        """Return the column names and all rows of a public table, in the policy's types; None if it has more than `most` rows."""
 
     def public_table(self, sql: str) -> Any:
         """Return the rows (pyarrow.Table) of one generated query that reads only public tables."""
@@ -261,8 +257,7 @@ class Engine(Protocol):
         """Stop running queries, from any thread."""
 
     def broken(self, table: str) -> Broken | None:
-        """Return the counts of malformed lines in a table's CSV files, or None for other sources. Reads rows; for the
-        owner."""
+        """Return the counts of malformed lines in a table's CSV files, or None for other sources. Reads rows; for the owner."""
 
     def doubts(self, table: str) -> tuple[Doubt, ...]:
         """Return what of a table may fail at some value when it is read, which nothing here can prevent (privacy.md 9); it reads

@@ -302,8 +302,7 @@ class ContributionIndex:
         return self._marks[table, place]
 
     def _view_name(self, table: str) -> str:
-        """Return the name of a view in queries: its table and a digest of its shape, which depends only on the policy, not on
-        rows or a key."""
+        """Return the name of a view in queries: its table and a digest of its shape, which depends on the policy alone."""
         return f"{table} {hashlib.sha256(self._shape(table).encode()).hexdigest()[:_MARK_LENGTH]}"
 
     def _shape(self, table: str) -> str:
@@ -339,8 +338,7 @@ class ContributionIndex:
     # --- where indexes are --------------------------------------------------------------------------------------------
 
     def _folders(self) -> list[Path]:
-        """Return the folders of indexes: one beside a DuckDB file and one in the user's cache, or only one in
-        `$DPSQL_CACHE` if that is set."""
+        """Return the folders of indexes: beside a DuckDB file and in the user's cache, or `$DPSQL_CACHE` alone if that is set."""
         cache, user_cache = os.environ.get("DPSQL_CACHE"), os.environ.get("XDG_CACHE_HOME")
         if (cache, user_cache) not in self._places:
             self._places[cache, user_cache] = self._found_folders(cache, user_cache)
@@ -554,8 +552,7 @@ class ContributionIndex:
         return is_file(source) and not source.endswith(".parquet")
 
     def _settled(self, table: str) -> Identity | None:
-        """Return the identity of the source once its last change is old enough for the next change to get a different
-        time."""
+        """Return the identity of the source once its last change is old enough for the next change to get a different time."""
         until = time.monotonic() + PATIENCE_SECONDS
         while (identity := self._engine.identity(table)) is not None:
             if not _is_young(identity):

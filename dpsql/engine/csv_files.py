@@ -378,8 +378,7 @@ class CsvFiles:
     def __init__(
         self, table: str, files: Callable[[], list[Path]], dialect: CsvDialect, columns: Mapping[str, str], public: bool
     ) -> None:
-        """`files` returns the present files; `columns` maps names in the policy to names in the header, and no other columns
-        are read."""
+        """`files` returns the present files; `columns` maps names in the policy to names in the header; no others are read."""
         self.table = table
         self.dialect = dialect
         self._files = files

@@ -221,8 +221,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def real_key(self, value: str) -> str:
-        """Return a real by which rows are grouped: the two zeros, and NaN of either sign, become one value, because they are
-        equal."""
+        """Return a real by which rows are grouped: the two zeros, and NaN of either sign, are one value each."""
 
     def sent_text(self, value: str) -> str:
         """Return a text that leaves the engine as part of a group; NULL instead of one of more than MOST_SENT_BYTES, unless the
@@ -325,8 +324,7 @@ class Parametrised:
 
 
 def parametrised(block: BoundedBlock, dialect: Dialect) -> Parametrised:
-    """Replace the constants of comparisons in `block` by parameters. Equal constants share one parameter, so that
-    equal expressions stay equal."""
+    """Replace the constants of comparisons in `block` by parameters, equal ones by one, so that equal expressions stay equal."""
     work = _Constants(dialect)
     source = work.relation(block.source)
     terms = tuple(

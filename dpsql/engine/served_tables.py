@@ -151,8 +151,7 @@ class ServedTables(PolicyTables):
         """Check tables as `Engine.check_readable` says, and enter their `_sources`."""
 
     def under(self, policy: Policy) -> Self:
-        """Return the same source for a later version of its policy, without the cached checks of promises, which hold only
-        for the earlier data."""
+        """Return the same source for a later version of its policy, without checks of promises, which hold for earlier data."""
         other = self.another()
         other._policy, other._checked = policy, {}
         return other

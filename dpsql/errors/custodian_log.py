@@ -38,8 +38,7 @@ class CustodianLog(logging.Handler):
     owner can read."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record. If the log cannot be written, the record is dropped and counted: it must not stop a question or be
-        written elsewhere."""
+        """Write one record. If that fails, the record is dropped and counted: it must not stop a question or go elsewhere."""
         try:
             place = self.place()
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -128,8 +127,7 @@ def keep_incidents() -> None:
 
 
 def unexpected(error: BaseException) -> Error:
-    """Log an exception outside the register, whose text may quote data, and return one generic error with the id of the
-    incident."""
+    """Log an exception outside the register, whose text may quote data; return one generic error with the incident's id."""
     incident = uuid.uuid4().hex[:12]
     logging.getLogger("dpsql.custodian").error("incident %s", incident, exc_info=error)
     return refuse("unexpected", incident=incident)

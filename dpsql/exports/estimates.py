@@ -171,8 +171,7 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _condition(node: exp.Expr, description: Description) -> tuple[CategoryColumn, frozenset[int]]:
-    """Return the column of a condition on categories, and the codes of the values that satisfy it; NULL satisfies no
-    comparison."""
+    """Return the column of a condition on categories, and the codes that satisfy it; NULL satisfies no comparison."""
     if isinstance(node, exp.Not) and _has_only(node, "this"):
         category, codes = _condition(node.this.unnest(), description)
         nulls = frozenset() if isinstance(node.this.unnest(), exp.Is) else _nulls(category)
@@ -202,8 +201,7 @@ def _nulls(column: CategoryColumn) -> frozenset[int]:
 
 
 def _codes(column: CategoryColumn, listed: list[exp.Expr]) -> frozenset[int]:
-    """Return the codes of literals. Refuse a literal that is none of the column's values, because its count would be 0 for
-    certain."""
+    """Return the codes of literals. Refuse one that is none of the column's values: its count would be 0 for certain."""
     texts = {_text(value): code for code, value in enumerate(column.values)}
     codes = set()
     for node in listed:

@@ -190,8 +190,7 @@ def _epoch(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("time_bucket", meaning=bucket, repeated=4, cost=300, coarse=True)
 def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of time_bucket(t, seconds, origin) with literal width and origin: NULL for a bucket that begins before the
-    year 1."""
+    """Return the facts of time_bucket(t, seconds, origin), both literals: NULL for a bucket that begins before the year 1."""
     want(arguments, TEMPORAL, Type.INTEGER, Type.TIMESTAMP)
     literal_int(arguments[1], 1, MOST_WIDTH)
     width, origin = arguments[1:]

@@ -103,8 +103,7 @@ def remaining(
 def _with_images(
     branch: Branch, keys: Sequence[tuple[Expr, Values | None]], parts: Iterable[KeyPart]
 ) -> list[tuple[Expr, Values | None]]:
-    """Return the keys with the values that each has if no part lists it: those of its expression over base columns, as where
-    it is written directly."""
+    """Return the keys with the values that each has where no part lists it: those of its expression over base columns."""
     listed = _listed(parts)
     return [
         (key, values)
@@ -412,8 +411,7 @@ class _Search:
         self.tables |= dict.fromkeys(both.names, both)
 
     def _cells(self, column: Column, within: bool) -> Candidates | None:
-        """Return one value of each cell of a column; None if a key reads it in a way whose cells are not known. Conditions that
-        do so become unknown."""
+        """Return one value of each cell of a column; None if a key's cells are not known. Conditions with such become unknown."""
         uses = Uses(column)
         for part in (*self.keys, *self.having):
             uses.read(part, lambda column_read: column_read)
@@ -431,8 +429,7 @@ class _Search:
     # --- rows without a key -------------------------------------------------------------------------------------------
 
     def leaves_out(self) -> bool:
-        """Return whether a row that satisfies the conditions may have a value that the policy does not name in a column of the
-        key."""
+        """Return whether a row within the conditions may have a value that the policy does not name in a key's column."""
         (key,) = self.keys
         public = {name for table in self.listed for name in table.names}
         for name in sorted(names_read(key) - public - self.within):

@@ -63,8 +63,7 @@ _FINEST = 2**1200
 
 
 def _real(interval: Interval, nullable: bool) -> Facts:
-    """Return the facts of a real in `interval`. Ends beyond the range of doubles become unknown; long fractions are rounded
-    outward."""
+    """Return the facts of a real in `interval`. Ends beyond doubles become unknown; long fractions are rounded outward."""
     low, high = interval
     if low is not None:
         low = Fraction(math.floor(low * _FINEST), _FINEST) if low.denominator > _FINEST else low
@@ -348,8 +347,7 @@ def _is_true(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("width_bucket", meaning=numbered_bucket, repeated=7, coarse=True)
 def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of width_bucket(x, low, high, buckets), with literal low < high and buckets: 0 below low, buckets + 1 from
-    high on."""
+    """Return the facts of width_bucket(x, low, high, buckets), literal low < high: 0 below low, buckets + 1 from high on."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC, Type.INTEGER)
     low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:3])
     if low is None or high is None or not low < high:
@@ -471,8 +469,7 @@ def _sqrt(arguments: tuple[Expr, ...]) -> Facts:
 
 
 def _logarithm(logarithm: Callable[[float], float]) -> Callable[[tuple[Expr, ...]], Facts]:
-    """Return the rule of a logarithm, which increases and is NULL if the argument is not positive; it has no lower end if the
-    argument may come near 0."""
+    """Return the rule of a logarithm: it increases, is NULL up to 0, and has no lower end if the argument may come near 0."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, NUMERIC)

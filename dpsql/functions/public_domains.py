@@ -286,8 +286,7 @@ def is_whole_range(value: Expr) -> bool:
 
 
 def listed(value: Expr) -> tuple[Any, ...] | None:
-    """Return the values in SQL's ascending order, texts by their bytes; None if they are unknown, or if there are none or more
-    than `MOST_LISTED`."""
+    """Return the values in SQL's order, texts by their bytes; None if unknown, or if there are none or over `MOST_LISTED`."""
     size = value.facts.size()
     if isinstance(value, Literal) or (value.facts.values is None and size is not None and size > MOST_WHOLE):
         return None

@@ -97,8 +97,7 @@ def statistic_of(expression: Expr) -> Statistic | None:
 
 
 def statistic_call(statistic: Statistic, arguments: tuple[Expr, ...], condition: Expr | None) -> Call:
-    """Return the call of a statistic over the rows that satisfy `condition` (None: all). Raises ValueError for a wrong number of
-    arguments."""
+    """Return the call of a statistic over the rows with `condition` (None: all). Raises ValueError for too many arguments."""
     if len(arguments) != statistic.arity:
         raise ValueError(f"{statistic.word} takes {statistic.arity} arguments")
     return Call(PREFIX + statistic.word, (*arguments, *(() if condition is None else (condition,))), statistic.facts)

@@ -229,8 +229,7 @@ def _concat(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("replace", meaning=replaced_text, per_byte=50, reads_text=True)
 def _replace(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of REPLACE. Its two texts must be literals: a replacement taken from a column could make a row's text grow
-    without bound."""
+    """Return the facts of REPLACE. Its texts are literals: one taken from a column could make a row grow without bound."""
     want(arguments, Type.TEXT, Type.TEXT, Type.TEXT)
     if not all(
         isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= MOST_SHORT for a in arguments[1:]
@@ -312,8 +311,7 @@ def _regexp_extract(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("split_part", meaning=split_part, per_byte=50, reads_text=True, coarse=True)
 def _split_part(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of split_part(t, separator, n): the n-th part from 1, from the last where n is
-    less than 0, or ''; separator and n must be literals."""
+    """Return the facts of split_part(t, separator, n), with literals: the n-th part, from the last where n < 0, or ''."""
     want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
     if not 1 <= len(literal_text(arguments[1], "separator")) <= MOST_SHORT:
         raise WrongArguments(f"takes a separator of 1 to {MOST_SHORT} characters")

@@ -36,8 +36,7 @@ def truncated(unit: str, value: Any) -> Any:
 
 
 def difference(unit: str, start: Any, end: Any) -> int:
-    """Return the number of boundaries of `unit` from start to end (two dates or two timestamps). Weeks are whole 7-day periods,
-    as in DuckDB."""
+    """Return the boundaries of `unit` from start to end, two dates or timestamps. Weeks are periods of 7 days, as in DuckDB."""
     months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
     if months is not None:
         return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
@@ -115,8 +114,7 @@ def like(text: str, pattern: str) -> bool:
 
 
 def lower(text: str) -> str:
-    """Return the text in lower case, character by character as the engine does: the length stays the same, and neighbours have
-    no influence."""
+    """Return the text in lower case, character by character as the engine does: of the same length, whatever is beside it."""
     return "".join("i" if c == "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}" else c.lower() for c in text)
 
 
@@ -157,8 +155,7 @@ def trimmed(text: str) -> str:
 
 
 def replaced_text(text: str, old: str, new: str) -> str:
-    """Return the first `MOST_TEXT` characters with every `old` replaced by `new`, cut to `MOST_TEXT` again; an empty `old` never
-    occurs."""
+    """Return the first `MOST_TEXT` characters with `new` for every `old` (never empty), cut to `MOST_TEXT` again."""
     text = text[:MOST_TEXT]
     return text.replace(old, new)[:MOST_TEXT] if old else text
 
@@ -235,8 +232,7 @@ def integral(function: Callable[[Any], int]) -> Callable[[Any], Any]:
 
 
 def numbered_bucket(value: Any, low: Any, high: Any, buckets: int) -> Any:
-    """Return the number, from 1, of the bucket among `buckets` of equal width; 0 below `low`, `buckets` + 1 from `high` on, None
-    for NaN."""
+    """Return the number, from 1, of the bucket of equal width; 0 below `low`, `buckets` + 1 from `high` on, None for NaN."""
     value, low, high = float(value), float(low), float(high)
     if math.isnan(value):
         return None

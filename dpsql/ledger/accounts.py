@@ -41,8 +41,7 @@ class Account:
         return min((self.remaining[name] // amount for name, amount in charge.items() if amount), default=0)
 
     def must_change(self, accountant: str, limits: Units) -> bool:
-        """Return whether `limits` differ from the account's. Raises ledger_accountant for another accountant or other
-        dimensions."""
+        """Return whether `limits` differ from the account's. Raises ledger_accountant for another accountant or dimensions."""
         if accountant != self.accountant or limits.keys() != self.limits.keys():
             raise refuse("ledger_accountant", scope=self.scope, found=self.accountant, asked=accountant)
         return limits != self.limits
@@ -136,8 +135,7 @@ def now() -> str:
 
 
 def tip(connection: DatabaseConnection, head: Head) -> Head:
-    """Return the last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered if it does
-    not."""
+    """Return the last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered if it does not."""
     rows = connection.rows(_SINCE, seq=head.seq)
     if head.seq == 0:
         return Head(*rows[-1]) if rows else head

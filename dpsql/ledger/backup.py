@@ -135,8 +135,7 @@ def _holds(connection: DatabaseConnection, last_head: Head) -> bool:
 
 
 def _charge_lost(writer: ChainWriter, lost: Mapping[str, int] | None) -> dict[str, Mapping[str, int]]:
-    """Charge each account, by a separate charge, the smaller of its remaining amount and `lost`: lost charges may have
-    gone to any account."""
+    """Charge each account the smaller of its rest and `lost`, separately: lost charges may have gone to any account."""
     charged: dict[str, Mapping[str, int]] = {}
     for scope, account in sorted(writer.accounts().items()):
         left = account.remaining
@@ -185,8 +184,7 @@ def _facts(folder: Path, dataset: str) -> dict[str, object]:
 
 
 def _put_key(folder: Path, witness: Witness, dataset: str, address: str) -> None:
-    """Install the key of the backup if this machine has none. An existing key stays; the later check shows whether it
-    matches."""
+    """Install the backup's key if this machine has none. An existing key stays; the later check shows whether it matches."""
     if (witness.directory / "key").exists():
         return
     try:
@@ -230,8 +228,7 @@ def compared(ledger: Ledger, text: str) -> None:
 
 
 def head_text(ledger: Ledger) -> str:
-    """Return the last entry of the ledger as "NUMBER DIGEST", to be recorded at a place that those who can change the
-    ledger cannot change."""
+    """Return the last entry as "NUMBER DIGEST", to be kept where those who can change the ledger cannot change it."""
     ledger.settle()
     with ledger.store.reading() as connection:
         last = tip(connection, Head())

@@ -379,8 +379,7 @@ class Ledger:
                     second.advance(writer.last)
 
     def _charge_all(self, submissions: list[Submission[ChargeRequest, _Charged]]) -> None:
-        """Charge all submissions in one transaction: each must fit the amounts that the previous ones leave, or else only
-        this one is refused."""
+        """Charge all submissions in one transaction: each must fit what the previous ones leave, or is refused alone."""
         try:
             with self._write_transaction() as writer:
                 for submission in submissions:
@@ -509,8 +508,7 @@ class Forecast:
     closes: date | None = None
 
     def words(self, price: Units) -> str:
-        """Return a sentence in questions at a price, such as "dataset: 31 questions are left; at this week's rate (12) they last
-        until 2026-12-24"."""
+        """Return a sentence such as "dataset: 31 questions are left; at this week's rate (12) they last until 2026-12-24"."""
         left = min((self.remaining[name] // amount for name, amount in price.items() if amount), default=0)
         rate = max((self.charged.get(name, 0) / amount for name, amount in price.items() if amount), default=0.0)
         questions = f"{in_words(self.scope)}: {'1 question is' if left == 1 else f'{left:,} questions are'} left"

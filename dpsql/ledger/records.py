@@ -116,8 +116,7 @@ def asker(analyst: str | None) -> str:
 
 
 def charge_id(analyst: str | None, request_id: str) -> str:
-    """Return the idempotency key of a request. It includes the asker, so that nobody else can use the key, or learn
-    that it was used."""
+    """Return the idempotency key of a request, with the asker: nobody else can use it, or learn that it was used."""
     checked_text("a request id", request_id, _LONGEST_NAME)
     return f"{asker(analyst)}/{request_id}"
 
@@ -129,8 +128,7 @@ def request_of(charge: str) -> str:
 
 
 def canonical(facts: Mapping[str, Any]) -> str:
-    """Return the canonical text of an object: JSON, keys sorted, no spaces, ASCII only. Digests authenticate this
-    text."""
+    """Return the canonical text of an object: JSON, keys sorted, no spaces, ASCII only. Digests authenticate this text."""
     return _ENCODED(facts)
 
 
@@ -220,8 +218,7 @@ def account_mac(key: bytes, ledger_id: str, facts: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=16)
 def _keyed(key: bytes) -> tuple[HASH, HASH]:
-    """Return SHA-256 states after the inner and the outer padded key; hmac would look up the algorithm for every
-    text."""
+    """Return SHA-256 states after the inner and the outer padded key; hmac would look up the algorithm for every text."""
     block = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
     return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
 
@@ -235,8 +232,7 @@ def _authenticated(key: bytes, text: bytes) -> str:
 
 
 def key_mark(key: bytes, ledger_id: str) -> str:
-    """Return an identifier of the key that does not reveal it, by which a wrong key is distinguished from an edited
-    ledger."""
+    """Return an identifier of the key that does not reveal it, by which a wrong key is distinguished from an edited ledger."""
     return mac(key, "dpsql key", ledger_id.encode())[:32]
 
 

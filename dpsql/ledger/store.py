@@ -274,8 +274,7 @@ class Store:
             return self._begun(lambda connection: connection.rows(text, **values))
 
     def write(self, text: str, **values: Any) -> int:
-        """Run one statement as its own transaction (SQLite), which a power failure may lose, and return how many rows
-        it wrote."""
+        """Run one statement as its own transaction (SQLite), which a power failure may lose; return how many rows it wrote."""
 
         def written(connection: DatabaseConnection) -> int:
             self._become(connection, self._lossy)

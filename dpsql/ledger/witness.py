@@ -221,8 +221,7 @@ def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
 
 
 def other_ledgers(state: Path, dataset: str, address: str, source: str | None) -> list[str]:
-    """Return the addresses of completed ledgers for this data set at other addresses: with the same name, or over the
-    same source."""
+    """Return the addresses of completed ledgers for this data set elsewhere: of the same name, or over the same source."""
     return sorted(
         str(noted.get("address"))
         for _, noted in _finished(state)

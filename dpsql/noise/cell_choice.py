@@ -351,8 +351,7 @@ def choose_in_spans(
 
 
 def _ranks(start: Integers, count: Integers, law: RankLaw) -> tuple[Integers, Integers]:
-    """Return the numbers of rows before each element of `count` and after the last one, over all groups together, and b times the
-    target of each group."""
+    """Return the numbers of rows before each element of `count` and after the last, over all groups, and b times each target."""
     through = np.concatenate([[0], np.cumsum(count)])  # over all groups; no data has 2**63 rows
     rows = through[start[1:]] - through[start[:-1]]
     targets = law.targets(rows)
@@ -386,8 +385,7 @@ def _near_runs(cells: int, start: Integers, cell: Integers, through: Integers, t
 
 
 def exact_runs(cells: int, cell: list[int], count: list[int], target: int, denominator: int) -> list[Run]:
-    """Return all runs of one group in the order of cells: first cell, width, and b times the distance from `target` / b of
-    each, b being `denominator`."""
+    """Return all runs of one group in order: first cell, width, and b times the distance from `target` / b (`denominator`)."""
     b = denominator
     left, e = -1, -target
     runs = []

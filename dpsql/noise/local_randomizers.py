@@ -220,14 +220,12 @@ def _numbers(
 
 
 def _interval_coins(count: int, law: NumberLaw, randomness: Randomness) -> NDArray[np.bool_]:
-    """Return for each of `count` rows whether the piecewise law is used, with probability `law.interval_share`, from words of 16
-    bits."""
+    """Return for each of `count` rows whether the piecewise law is used (`law.interval_share`), from words of 16 bits."""
     return words(count, randomness, 16) < law.interval_coin
 
 
 def padding_numbers(count: int, law: NumberLaw, randomness: Randomness) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return `count` outputs, each uniform among all outputs of the law that its coin chose, and whether that is the piecewise
-    law."""
+    """Return `count` outputs, each uniform among those of the law that its coin chose, and whether that is piecewise."""
     interval = _interval_coins(count, law, randomness)
     ends = below(count, law.ends.inside + law.ends.outside, randomness)
     indexes = below(count, law.interval.inside + law.interval.outside, randomness)

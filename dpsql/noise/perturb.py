@@ -81,8 +81,7 @@ def released_sample_mean(
 
 
 def sample_sums(histograms: Histograms, plan: SampleMeanPlan) -> NDArray[np.int64]:
-    """Return the sum of (cell - middle) over the samples of every group. Raises Fault noise_answer for a group with more than
-    `plan.samples` samples."""
+    """Return the sum of (cell - middle) over each group's samples. Raises Fault noise_answer for more than `plan.samples`."""
     _missing(histograms, plan.samples)
     return _in_groups(histograms, (histograms.cell - plan.middle) * histograms.count)
 
@@ -392,8 +391,7 @@ def randomise(exact: ExactAnswer, plan: ExportPlan, gate: Gate) -> tuple[Randomi
 
 
 def noisy_threshold(law: AboveThreshold, gate: Gate) -> NoisyThreshold:
-    """Draw the noise of the threshold of a run of comparisons. Raises InternalError noise_plan for a law without a sampler
-    and Fault noise_guard."""
+    """Draw the noise of a run's threshold. Raises InternalError noise_plan for a law without a sampler, Fault noise_guard."""
     (drawn,) = gate.draw([law.noise], Groups(pa.table({}), 1, True))
     if drawn is None:
         raise refuse("noise_plan", charged=True, problem="a threshold without noise")

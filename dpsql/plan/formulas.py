@@ -236,8 +236,7 @@ def _parts(value: Formula) -> tuple[Formula, ...]:
 
 
 def terms_of(value: Formula) -> frozenset[str]:
-    """Return the names of the terms in a formula. An operation keeps its own, because looking up an equal one takes as long as
-    comparing both in full."""
+    """Return the names of a formula's terms. Operations keep their own: looking up an equal one costs a full comparison."""
     if isinstance(value, NoisyValue):
         return frozenset({value.term})
     fields = value.__dict__ if isinstance(value, Operation) else {}

@@ -89,8 +89,7 @@ class Facts:
         return None
 
     def domain(self) -> tuple[Any, ...] | None:
-        """Return the public domain in key order, None when it is not finite. Call `size` first, because the domain may be
-        long."""
+        """Return the public domain in key order, None when it is not finite. It may be long: call `size` first."""
         size = self.size()
         if self.values is not None or size is None:
             return self.values

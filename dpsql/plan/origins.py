@@ -197,8 +197,7 @@ def _ordered(low: Expr, high: Expr) -> Expr:
 
 
 def _counted(column: tuple[str, str, Expr | None, Expr | None, Facts]) -> Facts:
-    """Return the facts of an aggregate over a unit's rows within the domain of its argument: a unit has at most as many
-    different values as the domain."""
+    """Return the facts of an aggregate over a unit's rows: it has at most as many different values as its argument's domain."""
     _, word, argument, condition, facts = column
     size = None if argument is None or not isinstance(argument, Column) else argument.facts.size()
     if word != "count_distinct" or argument is None or size is None:
@@ -223,8 +222,7 @@ def _is_present(value: Expr) -> Expr:
 
 
 def _joined(node: Join, prefix: str) -> list[Branch]:
-    """Return branches of rows with a partner and, for a LEFT JOIN, of rows without one, to which conditions of the right side do
-    not apply."""
+    """Return branches of rows with a partner and, for a LEFT JOIN, without one, where the right side's conditions do not hold."""
     result = []
     left, right = branches(node.left, prefix + "a."), branches(node.right, prefix + "b.")
     for branch in left:
@@ -258,8 +256,7 @@ def _pair(branch: Branch, partner: Branch, keys: Iterable[tuple[Expr, Expr]]) ->
 
 
 def _met(node: SemiJoin, prefix: str) -> list[Branch]:
-    """Return branches of rows that satisfy a semi-join: each row has a partner on the right side, unless the semi-join is
-    negated."""
+    """Return branches of rows that satisfy a semi-join: with a partner on the right side, unless it is negated."""
     left = branches(node.left, prefix + "l.")
     try:
         right = branches(node.right, prefix + "r.")

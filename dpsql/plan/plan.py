@@ -55,8 +55,7 @@ class Combinations:
     numbers: Numbers = field(compare=False, repr=False)
 
     def positions(self, sizes: Sequence[int]) -> list[Numbers]:
-        """Return for each key the positions of the groups' values among the key's values; `sizes`: the number of values of each
-        key."""
+        """Return for each key the positions of the groups' values among the key's values; `sizes`: their numbers by key."""
         return positions(self.numbers, sizes)
 
 
@@ -543,8 +542,7 @@ def types_of(node: Relation) -> dict[str, Type | None]:
 
 
 def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
-    """Return a plan with its parts replaced by `replaced`; where that returns the part itself, its own parts are visited. Facts
-    stay."""
+    """Return a plan with parts `replaced`; where that returns the part itself, its own parts are visited. Facts stay."""
     kind: Any = type(value)
     if kind in _ATOMS:
         return value

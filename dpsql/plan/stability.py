@@ -297,8 +297,7 @@ def told_apart(a: Expr, b: Expr) -> bool:
 
 
 def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
-    """Return every promise of the policy on which `rows_per_unit` of a relation, or its path to the unit, relies. The engine
-    checks them."""
+    """Return the policy's promises on which `rows_per_unit` of a relation, or its path, relies. The engine checks them."""
     relied_on: set[Promise] = set()
     if isinstance(relation, Scan):
         for _, _, parent, column in policy.unit_joins(relation.table):
@@ -325,8 +324,7 @@ def base_rows(relation: Relation) -> Relation:
 
 
 def base_column(relation: Relation, expression: Expr) -> str | None:
-    """Return the column of `base_rows` to which an expression over `relation` is equal, unchanged; None for computed
-    expressions."""
+    """Return the column of `base_rows` that an expression over `relation` is, unchanged; None for computed ones."""
     while isinstance(relation, (Filter, Project)) and isinstance(expression, Column):
         if isinstance(relation, Project):
             expression = dict(relation.columns)[expression.name]
@@ -438,8 +436,7 @@ class Narrowing:
         return node if isinstance(node, ReleasedRows) else replace(node, source=self.narrow(node.source, None))
 
     def _semi_join(self, node: SemiJoin, needed: Needed) -> Relation:
-        """Return the semi-join over pruned sides. Its condition names columns of both sides, with OTHER before those of the
-        right."""
+        """Return the semi-join over pruned sides. Its condition names columns of both, those of the right with OTHER before."""
         both = _names([node.condition])
         of_right = frozenset(name.removeprefix(OTHER) for name in both if name.startswith(OTHER))
         left = _with(needed, [key for key, _ in node.keys])

@@ -257,8 +257,7 @@ def _running_tables(
 
 
 def _errors_by_ranges(ranges: Price) -> dict[tuple[str, str], float]:
-    """Return the root mean square error of running totals for each sum that is measured by ranges, by block and term (row-grid
-    units)."""
+    """Return the root mean square error of running totals for each sum measured by ranges, by block and term (row grid)."""
     noises = {(priced.block.name, term.name): term for priced in ranges.blocks for term in priced.noise.terms}
     errors = {}
     for workload in ranges.workloads:
@@ -320,8 +319,7 @@ class Planned:
 
     @property
     def own_blocks(self) -> tuple[PricedBlock, ...]:
-        """The blocks that results and the public remainder read; the others belong to questions measured together with this one
-        (`together`)."""
+        """The blocks that results and the remainder read; the others belong to questions measured with this one (`together`)."""
         blocks = self.price.blocks
         if len(blocks) == len(self.plan.blocks):
             return blocks
@@ -527,8 +525,7 @@ class Planner:
         return block if any(map(_has_total, bounds)) else with_counts(block)
 
     def without_min_units(self, planned: Planned) -> Plan:
-        """Return a bound question without its count of units, for comparisons: their threshold already excludes groups with too
-        few units."""
+        """Return a bound question without its count of units, for comparisons: their threshold excludes small groups already."""
         statement = in_dialect(planned.statement, planned.options.dialect, planned.options.confidence)
         return bind(statement, self.bound_policy(statement)[0], public_values=self._public_values)
 
@@ -551,8 +548,7 @@ class Planner:
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
 
     def bounded_blocks(self, plan: Plan, options: Options, policy: Policy) -> tuple[BoundedBlock, ...]:
-        """Return the blocks of a bound question with their contribution bounds and basis sums. `policy`: that of its names
-        (`bound_policy`)."""
+        """Return a bound question's blocks with contribution bounds and basis sums. `policy`: of its names (`bound_policy`)."""
         local = requested(options)
         bars = options.confidence if options.quantile_bars or local is not None else None
         means = MeanRequest(options.confidence, options.mechanism)

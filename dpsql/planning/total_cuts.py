@@ -186,8 +186,7 @@ def _total(block: Block, cut: TotalCut, rows: int, squared: bool) -> tuple[Relat
 
 
 def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block:
-    """Return the block that chooses the cell of a large total. A total is in the first cell whose end (`cut_at`) is no
-    smaller."""
+    """Return the block that chooses the cell of a large total: the first whose end (`cut_at`) is no smaller than the total."""
     ratio = call(
         "clamp", call("div", total, literal(cut.least)), literal(Fraction(1)), literal(2 * cut.most / cut.least)
     )
@@ -234,8 +233,7 @@ half as many cells per doubling, so that weights are about 1 / l**2, too."""
 
 
 def with_places(plan: Plan, policy: Policy) -> Plan:
-    """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several; unchanged
-    where there is none."""
+    """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several."""
     readers: dict[tuple[Relation, Expr, Expr | None, tuple[Expr, ...]], list[Block]] = {}
     for block in plan.blocks:
         keys = tuple(key.expression for key in block.keys)
@@ -264,8 +262,7 @@ def _counted(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]
 
 
 def _choosing_values(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], rows: int, groups: int) -> Block:
-    """Return the block that chooses the cell of a large number of values. A number is in the first cell whose end is no
-    smaller."""
+    """Return the block that chooses the cell of a large number of values: the first whose end is no smaller than it."""
     number = Facts(Type.INTEGER, Fraction(0), Fraction(rows), nullable=False)
     names = tuple((f"g{index}", key) for index, key in enumerate(keys))
     pairs = UnitAggregate(source, (*names, ("v", cut.value)), (("c", "count", cut.value, cut.filter, number),))

@@ -620,14 +620,12 @@ class Policy:
         return self._resolved(source) if is_file(source) else source
 
     def over_memory(self) -> Policy:
-        """Return the policy with its tables read from memory under their own names: every question keeps its meaning, only the
-        data are elsewhere."""
+        """Return the policy with its tables read from memory under their own names: every question keeps its meaning."""
         tables = {name: replace(table, source=None, csv=None) for name, table in self.tables.items()}
         return replace(self, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="memory")
 
     def copies_folder(self) -> str | None:
-        """Return the folder of Spark's copies, as an absolute path or a URL; None if copies are elsewhere or the policy names
-        no folder."""
+        """Return the folder of Spark's copies, an absolute path or a URL; None if they are elsewhere or it names none."""
         into, copies = self.prepare.into, source_kind(self.source).copies
         if into is None or copies is None or not copies.is_path:
             return None

@@ -63,8 +63,7 @@ say nothing about the data, which may change at any moment (`named_state`)."""
 
 
 def named_state(policy: Policy) -> str | None:
-    """Return the owner's name for a state of the data: what was found under this name is true as long as it stands. None if the
-    policy names no state."""
+    """Return the owner's name for a state of the data, under which what was found stays true; None if the policy names none."""
     name = policy.data_version
     return None if name is None or name in PERIODS else f"declared:{name}"
 

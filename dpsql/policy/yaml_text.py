@@ -98,8 +98,7 @@ class Unreadable(ValueError):
 
 
 def schema_line(place: str | None = None) -> str:
-    """Return the comment by which editors (yaml-language-server) find the JSON Schema of a policy: at `place`, or the one of this
-    installation."""
+    """Return the comment by which editors (yaml-language-server) find the schema: at `place`, else that of this installation."""
     installed = Path(__file__).parent / "schemas" / "policy.schema.json"
     return f"# yaml-language-server: $schema={place or installed.absolute().as_uri()}"
 

@@ -34,8 +34,7 @@ class ComparedSum:
     direction: int
 
     def steps(self, threshold: Fraction, shift: int) -> int:
-        """Return `threshold` in steps of the noise grid, rounded up: a sum in whole steps reaches it exactly where the exact
-        number does."""
+        """Return `threshold` in steps of the noise grid, rounded up: whole steps reach it exactly where the number does."""
         return ceil(threshold * Fraction(2) ** (self.term.grid - shift))
 
 

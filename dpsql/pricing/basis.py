@@ -203,8 +203,7 @@ class TermBasis:
                 self._follow(value, condition, shared.column(index, not can_be_missing(value)))
 
     def _follow(self, value: Expr, condition: Expr | None, shared: Shared | SharedSquares) -> None:
-        """Enter a set of terms. The count of its argument follows from it, and the count of all rows unless `shared.rows` is
-        None."""
+        """Enter a set of terms. The count of its argument follows from it; of all rows, too, unless `shared.rows` is None."""
         self.shared[value, condition] = shared
         if shared.rows is not None:
             self.stars.setdefault(condition, shared)
@@ -272,8 +271,7 @@ class TermBasis:
         return (total, centre) if power == 1 else (total / float(power), centre / power)
 
     def squares(self, value: Expr, condition: Expr | None) -> Squares | None:
-        """Return the sums around the midpoint of the bounds that follow from the argument's shared squares, or None without
-        them."""
+        """Return the sums around the bounds' midpoint that follow from the argument's shared squares, or None without them."""
         shared = self.shared.get((value, condition))
         return shared.squares if isinstance(shared, SharedSquares) else None
 
@@ -289,8 +287,7 @@ class TermBasis:
         return shared.pair_squares if isinstance(shared, SharedPairs) else None
 
     def total(self, value: Expr, condition: Expr | None) -> Formula:
-        """Return the sum of clamp(value). Where a centred or shared sum and the count are measured, it follows from them at no
-        charge."""
+        """Return the sum of clamp(value). Where a centred or shared sum and the count are measured, it follows, free."""
         centred, shared = ((value, condition) in measured for measured in (self.centred, self.shared))
         term, centre = self.sum(value, condition, centred)
         around = centre != 0 if shared else centred
@@ -308,8 +305,7 @@ class TermBasis:
         return summing and (measure.arguments[0], measure.filter, False) in self.cuts
 
     def clipped_sum(self, value: Expr, condition: Expr | None) -> Formula | None:
-        """Return the sum (around centre 0) under the smaller max_total of the question and the summed column; None where no unit
-        can exceed it."""
+        """Return the sum (centre 0) under the smaller max_total of question and column; None where no unit can exceed it."""
         if (cut := self.cuts.get((value, condition, False))) is not None:
             return self._cut_sum(cut)
         declared = value.facts.max_total if isinstance(value, Column) else None

@@ -139,8 +139,7 @@ def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]
 
 
 def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple[str, Formula, Formula, Fraction], ...]:
-    """Return the measures, as they are or rounded, that are quantiles or means of samples with an error bar: name, ends,
-    confidence."""
+    """Return the measures, plain or rounded, that are quantiles or means of samples with a bar: name, ends, confidence."""
     confidence = basis.means.confidence if basis.bars is None else basis.bars
     of_formula = basis.ends | {whole(formula): ends for formula, ends in basis.ends.items()}
     return tuple((name, *of_formula[formula], confidence) for name, formula, _ in formulas if formula in of_formula)
@@ -157,8 +156,7 @@ def _basis(inputs: _Inputs, sharing: bool = False, stars: bool = True, squares: 
 
 
 def _choices(basis: TermBasis, private_keys: bool) -> int:
-    """Return the number of parts of the budget that are not for sums: numbers that are chosen, and partition selection unless a
-    term counts units."""
+    """Return the parts of the budget that are not for sums: chosen numbers, and selection unless a term counts units."""
     selecting = private_keys and basis.known_units() is None
     return sum(PARTS.of(measurement.word).parts(measurement) for measurement in basis.measurements) + selecting
 

@@ -62,8 +62,7 @@ def expected_error(term: Term, noisy: TermNoise) -> float:
 
 
 def measure_half_width(measure: Formula, noises: Sequence[TermNoise], confidence: float) -> float:
-    """Return the half width, in the unit of the answer, of a COUNT or SUM that is a weighted sum of terms of one set,
-    `noises`."""
+    """Return the half width, in the answer's unit, of a COUNT or SUM that is a weighted sum of one set, `noises`."""
     if isinstance(measure, Operation) and measure.operator is Operator.WHOLE:
         (measure,) = measure.operands
     weights = weights_of(measure)
@@ -118,8 +117,7 @@ class BudgetParts:
         accountant: Accountant,
         lengths: Mapping[str, int] = _NO_LENGTHS,
     ) -> None:
-        """Divide the budget. `lengths`: the number of ordered values of each block that is measured for its running totals
-        (`running_totals`)."""
+        """Divide the budget. `lengths`: the numbers of ordered values of blocks with running totals (`running_totals`)."""
         self.options = options
         self.accountant = accountant
         self.lengths = lengths
@@ -245,8 +243,7 @@ def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivi
 
 
 def _clipped_in(term: Term, norm: Norm | None, caps: Caps, neighbours: Neighbours) -> Term:
-    """Return a term under max_total or max_count with the norm of its clip; without a clip where that could not bind for any
-    unit."""
+    """Return a term under max_total or max_count with its clip's norm; without a clip where none could bind."""
     assert term.clip is not None
     free = sensitivity(replace(term, clip=None), caps, neighbours)
     most = term.clip.most * neighbours.factor

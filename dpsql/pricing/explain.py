@@ -72,8 +72,7 @@ def reading(name: str, block: Block, priced: PricedBlock) -> list[Measure]:
 
 
 def made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
-    """Return the measures that read a term; for terms that share each row, the measures that the term represents
-    (`term_errors`)."""
+    """Return the measures that read a term; of terms that share each row, those that it represents (`term_errors`)."""
     measures = reading(term.name, block, priced)
     if not term.shares:
         return measures
@@ -94,8 +93,7 @@ def made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
 
 
 def _made_of_squares(term: Term, measures: list[Measure], priced: PricedBlock) -> list[Measure]:
-    """Return the measures that a term of shared squares represents, by its place: count of values, SUM, readers of squares,
-    COUNT(*)."""
+    """Return the measures of a term of shared squares, by its place: count of values, SUM, readers of squares, COUNT(*)."""
     stands_for = (SharedPart.COUNT, SharedPart.SUM, None, SharedPart.COUNT)[term.place]
     if stands_for is None:
         return [measure for measure in measures if SharedPart.SQUARES in (_shared(measure) or SharedPart(0))]
@@ -500,8 +498,7 @@ def _price(loss: PrivacyLoss) -> dict[str, Any]:
 def _numbers(
     block: Block, priced: PricedBlock, plan: Plan, used: Mapping[str, set[str]], confidence: float
 ) -> list[PlannedOutput]:
-    """Return the rows of measurements other than sums. Their `error_95` is None: the error of a chosen number has no known half
-    width."""
+    """Return the rows of measurements other than sums, without `error_95`: a chosen number has no known half width."""
     rows = []
     cut = next((cut for cut in plan.cuts if cut.block == block.name), None)
     for measurement, planned in zip(priced.block.measurements, priced.noise.measurements, strict=True):

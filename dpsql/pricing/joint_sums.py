@@ -268,8 +268,7 @@ def pair_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Term,
 
 
 def _in_pair_bits(values: tuple[Expr, Expr]) -> tuple[Expr, ...]:
-    """Return two arguments, integers as reals where their bounds are too far apart for both; the grids of reals follow from the
-    bits."""
+    """Return two arguments, integers as reals where their bounds are too wide for both; the grids follow from the bits."""
     bits = [_whole_bits(value) or PAIR_BITS for value in values]
     if sum(bits) <= 2 * PAIR_BITS and max(bits) <= KEPT_BITS:
         return values
@@ -442,8 +441,7 @@ def counts_rows(measure: Measure) -> bool:
 
 
 def wide(value: Expr, rows: int, bounds: ContributionBounds) -> bool:
-    """Return whether an argument has bounds that are different integers on its grid, and no bound on a unit's total that could
-    clip it."""
+    """Return whether an argument's bounds are different integers on its grid, without a bound on totals that could clip it."""
     low, high = value.facts.lower, value.facts.upper
     if low is None or high is None or not low < high or not summed(value, None, Fraction(low))[0].magnitude:
         return False

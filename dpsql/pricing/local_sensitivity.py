@@ -51,8 +51,7 @@ class LocalRequest:
 
 
 def requested(options: Options) -> LocalRequest | None:
-    """Return the request in the options; None: no noise by local sensitivity. Raises Refusal local_proposal, local_bars or
-    local_delta."""
+    """Return the request in the options, None for another noise. Raises Refusal local_proposal, local_bars or local_delta."""
     if options.mechanism not in WAYS:
         return None
     if options.mechanism == PROPOSED and options.proposed_sensitivity is None:
@@ -140,8 +139,7 @@ class LocalNumberPricing(MeasurementPricing):
     def planned(
         self, measurement: LocalNumber, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> LocalSensitivityPlan:
-        """Return the law with the least noise that costs at most its part. A unit adds at most linf rows to each of at most l0
-        groups."""
+        """Return the least noise that costs at most its part. A unit adds at most linf rows to each of at most l0 groups."""
         rows = rows_moved(caps, neighbours)
         if measurement.mechanism == SMOOTH:
             return LocalSensitivityPlan(measurement.name, measurement.cells, smooth_for(rows, part))

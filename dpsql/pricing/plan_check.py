@@ -427,8 +427,7 @@ def _check_literal(node: Literal) -> None:
 
 
 def _check_arity(measure: Measure) -> None:
-    """Raise InternalError for a measure with fewer arguments than its aggregate reads, or others than bounded numbers for one of
-    numbers."""
+    """Raise InternalError for a measure with too few arguments, or others than bounded numbers where numbers are read."""
     rules = set(aggregate_of(measure.aggregate).spellings.values())
     least = 0 if measure.aggregate in _OF_ROWS else max((_LEAST.get(rule, 1) for rule in rules), default=1)
     if len(measure.arguments) < least:

@@ -85,8 +85,7 @@ class TargetSearch(Generic[Priced]):
     """Widest bar at the most recent price."""
 
     def cheapest(self, least: Fraction, most: Fraction) -> Priced:
-        """Return the price at the smallest sufficient epsilon from `least` to `most`. Raises Refusal target_error where none
-        suffices."""
+        """Return the price at the least sufficient epsilon from `least` to `most`. Raises Refusal target_error if none is."""
         # A target that needs less than `least` is met more exactly than requested: a question spends at least `least`.
         if least and self._is_enough(least):
             return self._enough[least]
@@ -179,8 +178,7 @@ def _clipped_rows(block: BoundedBlock) -> list[int]:
 
 
 def with_counted_rows(block: BoundedBlock) -> BoundedBlock:
-    """Return `block` with the count of its rows admitting private keys, where that count is a separate term and no other term
-    admits them."""
+    """Return `block` with its count of rows admitting private keys, where that is a separate term and no other admits them."""
     if block.selection_term is None or block.selection_term in {term.name for term in block.terms}:
         return block
     rows = next((term.name for term in block.terms if _counts_all_rows(term)), None)
@@ -380,8 +378,7 @@ ARROW: dict[Type, pa.DataType] = {
 
 
 def key_array(key: Key) -> Any:
-    """Return the values of a public key as an array in the type of its expression (NULL alone, or no value at all, implies no
-    type)."""
+    """Return a public key's values as an array in the type of its expression (NULL alone, or no value, implies none)."""
     return pa.array(list(key.values or ()), ARROW[key.expression.facts.type])
 
 
@@ -541,8 +538,7 @@ def widest_term(priced: Price, options: Options, measures: frozenset[tuple[str, 
 def _of_squares(
     priced: PricedBlock, noises: Sequence[TermNoise], measures: frozenset[tuple[str, str]], confidence: float
 ) -> list[float]:
-    """Return the half widths of those `measures` (COUNTs and SUMs) that follow from sums of shared squares or products
-    (`noises`)."""
+    """Return the half widths of `measures` (COUNTs and SUMs) that follow from sums of shared squares or products."""
     names = {noise.name for noise in noises}
     return [
         measure_half_width(formula, noises, confidence)

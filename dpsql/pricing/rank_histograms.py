@@ -215,14 +215,12 @@ def chosen_of(
 
 
 def leaning(measurements: list[Any], value: Expr, condition: Expr | None, lean: Lean) -> tuple[str, Term]:
-    """Return the column and the term of a large value to which sums are cut: there is one group, and nothing else is chosen from
-    the histogram."""
+    """Return the column and the term of a large value to which sums are cut: of one group, and chosen alone."""
     return chosen_of(measurements, RankHistogram("", value, cell_term(value, condition, 1), ()), Fraction(1), lean)
 
 
 def with_ends(measurements: list[Any], number: str, confidence: Fraction) -> tuple[str, str]:
-    """Return the columns of both ends of the error bar of the quantile that is released as `number`; enter them in
-    `measurements`."""
+    """Return the columns of both ends of the bar of the quantile released as `number`; enter them in `measurements`."""
     histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
     histogram = next(histogram for histogram in histograms if number in histogram.numbers)
     quantile = next(chosen.quantile for chosen in histogram.quantiles if chosen.name == number)

@@ -140,8 +140,7 @@ def _place(value: Any) -> int:
 
 
 def _by_ranges(block: Block, width: int) -> Block:
-    """Return the block with the same sums by ranges of `width` values of the last key, over rows whose last key has one of its
-    values."""
+    """Return the block with its sums by ranges of `width` values of the last key, over rows with one of these values."""
     key = block.keys[-1]
     values = key.values or ()
     first, last = literal(values[0]), literal(values[-1])

@@ -162,8 +162,7 @@ class SampleMeanPricing(MeasurementPricing):
         return SampleMeanPlan(measurement.name, steps + 1, law, measurement.samples, measurement.middle, width, median)
 
     def explained(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return the mean of the samples' values, its accuracy whatever these are, and the accuracy that their median would
-        have."""
+        """Return the mean of the samples' values, its accuracy whatever these are, and the accuracy of their median."""
         assert isinstance(plan, SampleMeanPlan)
         law, step = plan.law, 2.0**-measurement.term.grid / measurement.samples
         text = f"mean of {expression_text(measurement.value)} of {measurement.samples} samples"

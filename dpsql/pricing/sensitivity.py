@@ -96,8 +96,7 @@ def entered(measurements: list[Any], described: Any, letter: str) -> Any:
 
 
 def groups_per_unit(caps: Caps, neighbours: Neighbours) -> int:
-    """Return the most groups whose sums one change between neighbours can move: a replaced unit leaves groups and enters
-    others."""
+    """Return the most groups whose sums one change can move: a replaced unit leaves groups and enters others."""
     return caps.groups * neighbours.factor
 
 

@@ -138,8 +138,7 @@ class NoiseLaw:
 
     @property
     def shares_squares(self) -> bool:
-        """Return whether variances are computed from sums that share each row: where all noise is Laplace noise and epsilon is
-        charged."""
+        """Return whether variances come from sums that share each row: if all noise is Laplace, and epsilon is charged."""
         return self.norm is Norm.L1 and self.power == 1
 
     def spread(self, term: Term, caps: Caps) -> float:

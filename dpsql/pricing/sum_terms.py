@@ -151,8 +151,7 @@ STEPS = 4
 
 
 def places_up_to(most: int) -> tuple[int, ...]:
-    """Return the possible numbers of places: 1, and after that two per doubling, 2**k and 3 * 2**(k - 1), up to the first that is
-    not below `most`."""
+    """Return the possible numbers of places: 1, then two per doubling (2**k, 3 * 2**(k - 1)), up to the first from `most` on."""
     numbers = [1]
     while numbers[-1] < most:
         last = numbers[-1]

@@ -127,13 +127,11 @@ class Marginals:
         return np.asarray((1 / (self.tile_cells * variances)) @ self.has_part)
 
     def variances_after(self, variances: Floats) -> Floats:
-        """Return the variance of a cell of each tile after least squares, given the `variances` as measured, both of shape
-        (tiles)."""
+        """Return the variance of a cell of each tile after least squares, from the measured `variances`, of shape (tiles)."""
         return np.asarray(self.has_part @ (self.dimensions / self.information(variances)) / self.tile_cells**2)
 
     def reconciled(self, values: Sequence[Floats], variances: Floats) -> list[Floats]:
-        """Return the tiles after least squares. `values`: each tile as measured, of shape (..., cells), which is also the shape
-        of the result."""
+        """Return the tiles after least squares, of the shape of `values`, each tile as measured: (..., cells)."""
         lead = values[0].shape[:-1]
         information = self.information(variances)
         effects: dict[tuple[int, ...], Floats] = {}
@@ -175,8 +173,7 @@ class Marginals:
         return tuple(size if key in tile else 1 for key, size in enumerate(self.sizes))
 
     def _effect(self, table: Floats, part: tuple[int, ...], lead: int) -> Floats:
-        """Return the part of a table that depends only on the keys of `part`: summed over the others, centred along each of
-        these."""
+        """Return the part of a table that depends on the keys of `part` alone: summed over the others, centred along each."""
         over = tuple(lead + key for key in range(len(self.sizes)) if key not in part)
         effect = table.sum(axis=over, keepdims=True) if over else table
         for key in part:
@@ -207,8 +204,7 @@ class Marginals:
 
 @lru_cache(maxsize=64)
 def _weights(marginals: Marginals, variances: tuple[float, ...]) -> tuple[tuple[tuple[int, float, int], ...], ...]:
-    """Return `Marginals.weights` of all tiles. They do not change with the unit of variances, so that sums share the cached
-    result."""
+    """Return all tiles' `Marginals.weights`, which the unit of variances does not change: sums share the cached result."""
     measured = np.array(variances)
     share = dict(zip(marginals.parts, 1 / marginals.information(measured), strict=True))
     factors = 1 / (marginals.tile_cells * measured)
@@ -480,8 +476,7 @@ ADDING_UP = (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUC
 
 
 def _adds_up(term: Term) -> bool:
-    """Return whether sums over groups add up to the sum over their union. A clipped sum does not: its clip depends on all groups
-    of a block."""
+    """Return whether sums over groups add up to that over their union: a clipped one does not, its clip reads all groups."""
     return term.kind in ADDING_UP and term.clip is None and term.magnitude > 0
 
 
@@ -619,8 +614,7 @@ def share_by_set(workloads: Iterable[Workload]) -> dict[tuple[str, str], Fractio
 def planned_laws_after(
     workloads: Iterable[Workload], noises: Mapping[str, Sequence[TermNoise]]
 ) -> dict[tuple[str, str], Noise]:
-    """Return the law of the error of each term of a tile after least squares, by block and term. `noises`: the planned noises of
-    each block."""
+    """Return the law of each term's error after least squares, by block and term. `noises`: the planned ones of each block."""
     laws: dict[tuple[str, str], Noise] = {}
     for workload in workloads:
         for index in range(len(workload.tiles[0].terms)):

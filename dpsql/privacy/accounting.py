@@ -440,8 +440,7 @@ class Zcdp:
         return False
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
-        """Return noise calibrated by rho, or, for a mechanism that is calibrated only by epsilon, by the epsilon that costs this
-        rho."""
+        """Return noise calibrated by rho, or, where a mechanism only has an epsilon, by the epsilon that costs this rho."""
         assert part.rho is not None
         if mechanism.calibrations and "rho" not in mechanism.calibrations:
             return mechanism.calibrated("epsilon", sensitivity, pure_of_rho(part.rho))

@@ -178,8 +178,7 @@ class Sandbox:
         most_rows: int = MOST_ROWS,
         confined: ConfinedPool | None = None,
     ) -> None:
-        """Set the limits. `confined`: processes whose memory the kernel bounds, for a server in which one asker must not stop
-        another."""
+        """Set the limits. `confined`: processes with memory bounded by the kernel, so that no asker of a server stops others."""
         self._memory_megabytes = memory_megabytes
         self._pool = confined
         self.most_rows = most_rows

@@ -111,8 +111,7 @@ def sum_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
 
 
 def product_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
-    """Return a part of the products of a pair from the stored squares of the pair; empty if none are stored, and for other
-    kinds."""
+    """Return a part of a pair's products from the pair's stored squares; empty if none are stored, and for other kinds."""
     if term.kind is not TermKind.PRODUCT_PART or not isinstance(term.value, Call):
         return []
     first, second = term.value.arguments

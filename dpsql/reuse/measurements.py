@@ -103,8 +103,7 @@ _SCALARS: dict[str, type[Any]] = {"int": int, "bool": bool, "str": str}
 
 
 def written_law(law: Any) -> dict[str, Any]:
-    """Return a law as plain JSON: its mechanism, and its fields by name without those that were added later and have their
-    defaults."""
+    """Return a law as plain JSON: mechanism, and fields by name without those that were added later, at their defaults."""
     names = (
         entry.name for entry in fields(law)
         if not (entry.metadata.get("added") and getattr(law, entry.name) == entry.default)
@@ -190,8 +189,7 @@ class MeasurementRecord:
         return {"what": label}
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        """Return one number that `written` described. Raises KeyError, TypeError or ValueError for a description that this
-        version does not write."""
+        """Return one number that `written` described. Raises KeyError, TypeError or ValueError for any other description."""
         label = facts["what"] + facts.get("end", "") + facts.get("lean", "")
         law, search = read_law(facts["mechanism"], *self.laws), self.search(facts)
         number = StoredNumber(facts["name"], self.word, facts["measure"], label, law, search)
@@ -383,8 +381,7 @@ class Match:
 
     @property
     def error_ratio(self) -> float:
-        """Return by what factor the stored number may be farther off than a new one, as far as the epsilon of a row
-        decides that."""
+        """Return by what factor the stored number may be farther off than a new one, by the epsilon of a row."""
         return float(self.fresh.epsilon_0 / self.number.mechanism.epsilon_0)
 
 

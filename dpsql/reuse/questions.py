@@ -109,8 +109,7 @@ class QuestionTexts:
         return int(self._store.rows(_OLD_COUNT, time=until)[0][0])
 
     def erase(self, until: str) -> int:
-        """Remove the texts of all questions before a time, so that their bytes are in no file, and return their number. Raises
-        Fault."""
+        """Remove the texts of all questions before a time, so that their bytes are in no file; return their number."""
         self._open()
         with self._store.erasing("dpsql_questions") as connection:
             return connection.run(_OLD, time=until)

@@ -299,8 +299,7 @@ class MeasurementQueue:
         return self._queue
 
     def tell(self, session: str, listener: Callable[[int], None] | None) -> None:
-        """Register `listener`, to be called with its position once for each question of a session that has to wait; None
-        removes it."""
+        """Register `listener`, called with its position once for each question that has to wait; None removes it."""
         if listener is None:
             self._listeners.pop(session, None)
         else:

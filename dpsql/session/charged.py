@@ -77,8 +77,7 @@ class Charge:
         context.queue.breaker.require_open(self._versions)
 
     def reserve(self, receipt_id: str, loss: PrivacyLoss, options: Options, question: str) -> Reservation:
-        """Charge `loss` durably to the accounts that `options` name, unless the asker has stopped waiting. `question`: its
-        fingerprint."""
+        """Charge `loss` durably to the accounts in `options`, unless the asker is gone. `question`: its fingerprint."""
         context = self._context
 
         def reserved() -> Reservation:
@@ -111,8 +110,7 @@ class Charge:
             return self._context.engine.run(query, seconds)
 
     def check_promises(self, promises: frozenset[Promise]) -> None:
-        """Check in the data the promises of the policy, such as that a declared key is unique, on which stability relies
-        (privacy.md 3)."""
+        """Check in the data the policy's promises, such as that a key is unique, on which stability relies (privacy.md 3)."""
         self._require_reserved()
         emitter = self._context.emitter()
         for promise in sorted(promises, key=repr):

@@ -251,8 +251,7 @@ def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> 
 
 
 def _times_narrower(planned: Planned, options: Options, policy: Policy, accountant: Accountant) -> str:
-    """Return how many times narrower the noise of the question's terms is under `options`, from the least to the most; "" if
-    there is no noise."""
+    """Return how many times narrower the noise of the question's terms is under `options`, least to most; "" without noise."""
     default = price(tuple(priced.block for priced in planned.price.blocks), options, policy, accountant)
     confidence = float(options.confidence)
     ratios = [
@@ -379,8 +378,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
 
 
 def _stored_answer(context: SessionContext, planned: Planned, stored: Sequence[PaidBlock | None]) -> Release | None:
-    """Return the answer computed from stored releases; None if that needs to read tables, takes longer than EXPLAIN may, or
-    fails."""
+    """Return the answer from stored releases; None if that reads tables, takes longer than EXPLAIN may, or fails."""
     released = tuple(part for part in stored if part is not None)
     if not released or planned.plan.public_inputs or sum(part.block.rows for part in released) > _MOST_GROUPS:
         return None

@@ -448,8 +448,7 @@ def choice_notices(question: NoticedQuestion) -> tuple[str, ...]:
 
 
 def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], public: Public) -> str:
-    """Return the remark, or "" if noise selects no rows or exact columns do not identify rows. Never raise: the answer
-    is already charged."""
+    """Return the remark; "" if noise selects no rows or exact columns identify none. Never raise: the answer is charged."""
     try:
         remainder = replace(remainder, public={name: public(scan) for name, scan in scans.items()})
         always, ever = likely_rows(sandbox, remainder)

@@ -414,8 +414,7 @@ class MissingBlocks:
         missing: Sequence[int],
         receipt_id: str,
     ) -> None:
-        """Write the engine's queries before anything is charged; results that are not released yet appear in them as named
-        placeholders."""
+        """Write the engine's queries before a charge; unreleased results appear in them as named placeholders."""
         self._context, self._planned, self._stored, self._request = context, planned, stored, request
         self._missing, self._receipt_id = missing, receipt_id
         blocks = planned.price.blocks

@@ -345,8 +345,7 @@ class Session:
 
     @registering()
     def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
-        """Return the privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not
-        touched."""
+        """Return the privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not touched."""
         statement = self.parse(sql, parameters)
         if statement.query is None:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(statement.sql)

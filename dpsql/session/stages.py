@@ -83,8 +83,7 @@ class Stages:
         return replace(planned, price=replace(planned.price, blocks=tuple(priced)), keys=tuple(keys))
 
     def with_results(self, query: EngineQuery, waiting: Sequence[Result] = ()) -> EngineQuery:
-        """Return an engine query with the released results that it reads, and an empty table for each of `waiting`, which
-        is not released yet."""
+        """Return an engine query with the released results that it reads, and an empty table for each that is `waiting`."""
         empty = {result.name: _empty(result) for result in waiting}
         tables_beside = empty | self._tables
         return replace(query, released=tables_beside) if tables_beside else query

@@ -121,8 +121,7 @@ def columns(context: SessionContext, planned: Planned) -> tuple[OutputColumn, ..
 
 
 def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
-    """Return the privacy plan of a comparison: the price of a run, which is due unless one is in progress. Charges nothing;
-    raises watch_law."""
+    """Return the plan of a comparison: the price of a run, due unless one is in progress. Charges nothing; raises watch_law."""
     question = watched(context, planned)
     options, watch = question.planned.options, watch_of(context, question.planned.options)
     run = watch.run

@@ -80,8 +80,7 @@ def open_lock(path: Path) -> int:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Try to lock the file for this descriptor without waiting; return whether that succeeded. Raises OSError if locks are
-    unsupported."""
+    """Try to lock the file without waiting; return whether that succeeded. Raises OSError if locks are unsupported."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -387,14 +387,12 @@ def _noise_of(priced: PricedBlock, matches: Callable[[Term], bool]) -> tuple[Ter
 
 
 def _sums(term: Term) -> bool:
-    """Return whether a term measures SUM; in a set of squares that share each row, that is the second term
-    (`pricing.budget_parts`)."""
+    """Return whether a term measures SUM: of squares that share each row, the second one (`pricing.budget_parts`)."""
     return term.kind is TermKind.SUM or (term.kind is TermKind.SQUARE_PART and term.place == 1)
 
 
 def _counts_rows(term: Term, priced: PricedBlock) -> bool:
-    """Return whether a term measures COUNT(*); in a set of terms that share each row, that is the last one, or the first one in a
-    set of squares."""
+    """Return whether a term measures COUNT(*): of terms that share each row the last, of a set of squares the first."""
     if not term.shares:
         return term.kind is TermKind.COUNT and term.filter is None
     set_terms = [other for other in priced.block.terms if other.shares == term.shares]

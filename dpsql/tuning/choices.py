@@ -243,8 +243,7 @@ def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], ro
 
 
 def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relation:
-    """Return a relation with one row for each unit: its number of groups, its number of rows, and the sum over groups of
-    |sum|."""
+    """Return a relation with a row for each unit: its numbers of groups and rows, and the sum over groups of |sum|."""
     whole = Facts(Type.INTEGER, Fraction(1), Fraction(rows), nullable=False)
     columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [("n", "count", None, None, whole)]
     totals: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [
@@ -354,8 +353,7 @@ class NoisyHistogram:
         return sum(n * part for n, part in zip(self.units, parts, strict=True) if n)
 
     def with_hidden(self) -> NoisyHistogram:
-        """Return the histogram with `least` units in the bin after the last one that is not empty: as many as noise can hide
-        there."""
+        """Return the histogram with `least` units in the bin after the last nonempty one: as many as noise can hide there."""
         last = max((index for index, n in enumerate(self.units) if n), default=-1) + 1
         if last == len(self.units):
             return self
@@ -443,8 +441,7 @@ class ChoiceTable:
 def bound_choice(
     value: float, bound: float, measured: NoisyHistogram, groups: float, unit: float, noise: float
 ) -> BoundChoice:
-    """Return the errors if each unit keeps at most `bound` of the quantity in `measured`; `unit`: what one unit of that quantity
-    adds to a sum."""
+    """Return the errors if each unit keeps `bound` of the quantity in `measured`; `unit`: what one unit of it adds to a sum."""
     total, beyond = measured.total(), measured.beyond(bound)
     lost = beyond / total if total else 0.0
     doubt, margin = measured.doubt(bound) * unit / groups, measured.margin(bound) * unit / groups
@@ -524,8 +521,7 @@ class ChosenBounds:
     """The effect of `max_total = auto` on one sum of a question that is planned with it."""
 
     def __init__(self, planned: Planned, cut: TotalCut, groups: float, spread: float) -> None:
-        """Take a question and one of its sums. `groups`: the number of groups of the answer; `spread`: that of an average
-        unit."""
+        """Take a question and one of its sums. `groups`: the answer's number of groups; `spread`: an average unit's."""
         by_name = {priced.block.name: priced for priced in planned.price.blocks}
         ((_, law),) = by_name[cut.block].noise.measurements[0].laws
         assert isinstance(law, Choice)
@@ -585,8 +581,7 @@ def way_table(
 
 
 def choice_chances(law: Choice, above: Floats) -> Floats:
-    """Return the probability of each cell in a choice that leans towards lower cells, given the number of units `above` each
-    cell."""
+    """Return each cell's probability in a choice that leans to lower cells, given the number of units `above` each."""
     distances = np.maximum(above - (law.rank - 0.5), 0.0) + law.lean * np.arange(above.size) / law.denominator
     heads = np.exp(-float(law.rate) * (distances - distances.min()))
     if law.mechanism == EXPONENTIAL:

@@ -174,8 +174,7 @@ def _trunc(node: Call, texts: list[str]) -> str:
 
 
 def _add_interval(function: str, most: int, type_: str) -> Template:
-    """Return the template of a shifted date. `most` steps lead from every date out of the calendar (but stay within the engine's
-    timestamps)."""
+    """Return the template of a shifted date. `most` steps lead out of the calendar, but stay within the engine's timestamps."""
 
     def emit(node: Call, texts: list[str]) -> str:
         steps = f"CAST(least(greatest({texts[1]}, -{most}), {most}) AS {type_})"

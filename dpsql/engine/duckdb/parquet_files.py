@@ -58,8 +58,7 @@ def total_type(type_: pa.DataType) -> pa.DataType:
 
 
 def total(column: Any) -> Any:
-    """Return the column with NULL for every value that DuckDB cannot read. Nested columns are returned as they are: a policy
-    has none."""
+    """Return the column with NULL for every value that DuckDB cannot read. Nested columns, which no policy has, stay."""
     type_ = column.type
     if pa.types.is_nested(total_type(type_)):
         return column

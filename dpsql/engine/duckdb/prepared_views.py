@@ -296,8 +296,7 @@ class Views:
             return True
 
     def made_of(self, file: Path) -> tuple[str, bool]:
-        """Return the text that a file keeps, and whether every row had reached its unit; "" and False for a file that
-        cannot be read."""
+        """Return the text that a file keeps, and whether every row had reached its unit; "" and False if it cannot be read."""
         try:
             with duckdb.connect(str(file), read_only=True) as connection:
                 row = connection.execute("SELECT text, complete FROM made_of LIMIT 1").fetchone()
@@ -385,8 +384,7 @@ _ALL_STAY = (
 
 
 def _bounded_rows(view: BoundedView, key: str) -> str:
-    """Return the statement that writes all rows of units with few rows, and from other units the rows that the window
-    would keep at query time."""
+    """Return the statement that writes all rows of units with few, and of others the rows that the window would keep."""
     unit, number = name(UNIT), name(UNIT_ID)
     numbered = (
         f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '

@@ -96,8 +96,7 @@ class Connections:
                 return connection
 
     def opened_by(self, role: str | None) -> PatientConnection:
-        """Return a new connection of another role (None: of the same role), outside any transaction. Raises Fault
-        source_connection."""
+        """Return a new connection of another role (None: the same), outside any transaction. Raises Fault source_connection."""
         try:
             return PatientConnection.connect(
                 self._url, autocommit=True, **(_OPTIONS if role is None else {**_OPTIONS, "user": role})

@@ -186,8 +186,7 @@ def _zero(negative: str) -> str:
 
 
 def sum_of(left: str, right: str, operator: str) -> str:
-    """Return left + right or left - right. Halves of large numbers are exact, and a number below 1 does not change a sum that
-    may overflow."""
+    """Return left + right or left - right. Halves of large numbers are exact, and numbers below 1 change no overflow."""
     halves = f" {operator} ".join(
         f"CASE WHEN abs({name}) < {_ONE} THEN {_ZERO} ELSE {name} * {_HALF} END" for name in "ab"
     )

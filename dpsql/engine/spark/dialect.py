@@ -60,8 +60,7 @@ def real(value: float) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text between quotes. Every character that could have a meaning for the lexer or the substitution of variables is
-    written as its number."""
+    """Return a text between quotes. Characters with a meaning for the lexer or for variables are written as their numbers."""
     return "'" + "".join(c if c.isalnum() or c in " _-.,:%/" else _numbered(c) for c in text) + "'"
 
 
@@ -470,8 +469,7 @@ def _matches(text: str, pattern: str) -> str:
 
 
 def _mapped(word: str, text: str) -> str:
-    """Map a text to lower or upper case letter by letter, by our own table; the engine's functions depend on neighbouring letters
-    and change lengths."""
+    """Map a text to lower or upper case by our own table; the engine's functions depend on neighbours and change lengths."""
     before, after = (f"'{letters}'" for letters in case_pairs(word))
     return f"(CASE WHEN octet_length({text}) = length({text}) THEN {word}({text}) ELSE translate({text}, {before}, {after}) END)"
 

@@ -151,8 +151,7 @@ class SparkEngine(ServedTables):
         return self.under(replace(self._policy, tables={**self._policy.tables, **tables}))
 
     def advice(self) -> tuple[str, ...]:
-        """Return advice on places of the application where others may read generated queries, and on settings that make questions
-        fail."""
+        """Return advice on places where others may read generated queries, and on settings that make questions fail."""
         context = self._spark.sparkContext.getConf()
         defaults = {"spark.ui.enabled": "true", "spark.eventLog.enabled": "false"}
         exposed = (text for name, text in _EXPOSED.items() if context.get(name, defaults[name]) == "true")

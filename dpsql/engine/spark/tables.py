@@ -91,8 +91,7 @@ def master_of(source: str) -> str:
 
 
 def application(source: str) -> SparkSession:
-    """Return the application of this process, started if there is none. Raises Fault source_java, source_spark,
-    source_server."""
+    """Return this process's application, started if there is none. Raises Fault source_java, source_spark, source_server."""
     home = os.environ.get("JAVA_HOME")
     if home and not (Path(home) / "bin" / "java").exists():  # in this case Spark looks nowhere else
         raise refuse("source_java", where="in the folder that JAVA_HOME names")
@@ -315,8 +314,7 @@ def footers_of(rows: DataFrame, columns: Collection[str]) -> Footers:
 
 
 def _unit(text: str) -> str:
-    """Return the unit of a column of timestamps from its text in a footer, UNSIGNED for integers that Spark reads as decimals, ""
-    for other columns."""
+    """Return the unit of a column of timestamps from a footer, UNSIGNED for integers that Spark reads as decimals, else ""."""
     if re.match(r"\w+ int96 ", text):
         return "INT96"
     unit = re.search(r"\(TIMESTAMP\((\w+),", text)
@@ -363,8 +361,7 @@ class Tables:
     """Sources of a policy's tables. Temporary views of `owner_session` are tables too; `session` is our own session."""
 
     def __init__(self, policy: Policy, owner_session: SparkSession, session: SparkSession, prefix: str) -> None:
-        """`prefix`: the prefix of the names of our views, which no other engine of the application uses. Raises Fault
-        source_file_beside_server."""
+        """`prefix`: of the names of our views, unique in the application. Raises Fault source_file_beside_server."""
         for table in policy.tables:
             if is_csv(policy.table_source(table)):
                 raise refuse("source_file_beside_server", table=table)

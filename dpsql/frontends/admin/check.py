@@ -191,8 +191,7 @@ def _limits_without_effect(policy: Policy) -> list[str]:
 
 
 def _dropped_rows(policy: Policy) -> list[str]:
-    """Return notes on tables that keep one row of each privacy unit although the policy does not promise that there is only
-    one."""
+    """Return notes on tables that keep one row of each privacy unit although the policy promises no single one."""
     notes = []
     for name, table in policy.tables.items():
         column = policy.unit_column(name)
@@ -362,8 +361,7 @@ def _check_further_people(policy: Policy, likely: Mapping[str, str], findings: F
 
 
 def _further_people(policy: Policy) -> dict[str, str]:
-    """Return a problem for each column that leads to a person by a foreign key of the source, and of which the policy says
-    nothing."""
+    """Return a problem for each column from which a foreign key leads to a person, and of which the policy says nothing."""
     from dpsql.engine.registry import structure_of
 
     if scheme_of(policy.source) == "postgresql":

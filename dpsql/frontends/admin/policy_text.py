@@ -387,8 +387,7 @@ def scale_of(engine_type: str) -> int | None:
 
 
 def type_in_words(engine_type: str) -> str:
-    """Return the name of an engine's type without its contents: names of fields and values of an ENUM are texts of other
-    people."""
+    """Return the name of an engine's type without its contents: names of fields and values of an ENUM are others' texts."""
     match = re.match('"NULL"|[A-Z0-9_ ]*', engine_type)
     inner = match[0].strip(' "') if match else ""
     return f"{inner}[]" if engine_type.endswith("]") else inner
@@ -560,8 +559,7 @@ def _written(value: object) -> str:
 
 
 def policy_diff(path: Path, changes: Iterable[Change]) -> tuple[str, str]:
-    """Return the text of the policy at `path` with the changes, and the difference. Raises PolicyRefusal if the changed policy
-    is none."""
+    """Return the changed text of the policy at `path`, and the difference. Raises PolicyRefusal if it is no policy."""
     before = policy_text(path)
     after = edited(before, changes)
     parse_policy(after, str(path), path.parent)

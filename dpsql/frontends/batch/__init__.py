@@ -323,8 +323,7 @@ class Batch:
         return status
 
     def _still_left(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the remaining budget of each scope, nothing if the ledger fails: the answers are already paid for and
-        written."""
+        """Return the remaining budget of each scope, nothing if the ledger fails: the answers are paid for and written."""
         try:
             return self.session.budget().remaining
         except Error:

@@ -188,8 +188,7 @@ def name_before(text: str, start: int, stop: int) -> str:
 
 
 def weight_before(text: str, start: int, stop: int) -> Fraction:
-    """Return the last weight in the comments of `text` from `start` up to `stop`, 1 if there is none. Raises InterfaceError
-    batch_weight."""
+    """Return the last weight in the comments of `text` from `start` to `stop`, else 1. Raises InterfaceError batch_weight."""
     written = next((comment[1] for comment in reversed(list(_WEIGHT.finditer(text, start, stop)))), "1")
     try:
         weight = exact_number(written)
@@ -429,8 +428,7 @@ def _wider(sum_in_table: Mapping[str, Any]) -> bool:
 
 
 def _gains(plan: JointPlan) -> list[_Gain]:
-    """Return, for each workload of a plan, its errors as ratios to those of separate questions, computed from the laws of
-    noise."""
+    """Return, for each workload of a plan, its errors as ratios to those of separate questions, from the laws of noise."""
     after, gains = plan.price.laws_after, []
     rows = {row.block: row for row in tile_rows(plan.price, plan.questions[0].options.confidence)}
     for workload in plan.price.workloads:

@@ -171,8 +171,7 @@ def open_policy(path: Path, analyst: str | None, project: str | None = None) -> 
 
 @contextmanager
 def open_owners_ledger(path: Path, **how: Any) -> Iterator[tuple[Policy, Ledger]]:
-    """Open the policy at `path` and its ledger. `how`: arguments of `open_ledger`; unless they say otherwise, with the policy's
-    witness."""
+    """Open the policy at `path` and its ledger, with the policy's witness unless `how`, arguments of `open_ledger`, says else."""
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
 

@@ -280,8 +280,7 @@ def witness(policy: Path, replace: str | None) -> None:
 
 
 def _units(policy: Policy, lost: str) -> dict[str, int]:
-    """Return the amounts in the ledger's dimensions for "EPSILON [DELTA]"; without a delta, that of the budget. Raises
-    BadParameter."""
+    """Return the amounts in ledger units of "EPSILON [DELTA]", by default with the budget's delta. Raises BadParameter."""
     from fractions import Fraction
     from math import ceil
 

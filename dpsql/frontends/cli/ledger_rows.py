@@ -44,8 +44,7 @@ Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
 def question_rows(policy: Policy, ledger: Ledger) -> Rows:
-    """Return column names and one row for each account that the policy limits: how many questions at its price are left, and
-    how many it allows in all."""
+    """Return names and a row for each account that the policy limits: questions left at its price, and those allowed in all."""
     counts = budget_of_everybody(policy, ledger.accounts()).questions(question_price(policy))
     return ("account", "questions left", "in all"), [(count.scope.label, count.left, count.in_all) for count in counts]
 
@@ -173,8 +172,7 @@ def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...
 
 
 def dataset_charges(ledger: Ledger) -> list[dict[str, Fraction]]:
-    """Return every charge of the data set, by dimension. An amount that its account holds in addition (of a restored backup) is
-    one more."""
+    """Return every charge of the data set, by dimension. What its account holds beside them (a restored backup) is one more."""
     entries = [entry.facts for entry in ledger.history() if entry.kind == "charge"]
     charges = [from_text(facts["charge"]) for facts in entries if "dataset" in facts["scopes"]]
     spent = ledger.accounts()["dataset"].spent

@@ -121,8 +121,7 @@ def _leave(state: ServerState, left: int) -> NoReturn:
 
 
 def _raise_descriptors(sockets: int) -> None:
-    """Raise the limit of descriptors to twice the number of sockets that clients may hold, plus those for data and ledger. Raises
-    serve_descriptors."""
+    """Raise the limit of descriptors to twice the clients' sockets, plus those for data and ledger. Raises serve_descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 2 * sockets + _OWN_DESCRIPTORS
     most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)

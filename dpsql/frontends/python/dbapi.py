@@ -146,8 +146,7 @@ class Connection:
 
     @property
     def session(self) -> Session:
-        """The session of the connection. Raises InterfaceError (connection_closed; connection_forked in a child of its
-        process)."""
+        """The connection's session. Raises InterfaceError (connection_closed; connection_forked in a child process)."""
         session = self._session  # read once: another thread may close the connection
         if session is None:
             raise refuse("connection_closed", thing="connection")

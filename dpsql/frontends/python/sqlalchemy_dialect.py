@@ -52,8 +52,7 @@ class DpsqlDialect(DefaultDialect):
         return dbapi
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
-        """Return the policy's path, the analyst and the project, as `dpsql.connect` takes them. Raises ArgumentError for
-        anything else in the address."""
+        """Return path, analyst and project, as `dpsql.connect` takes them. Raises ArgumentError for anything else."""
         for name in url.query:
             if name not in ("analyst", "project"):
                 raise ArgumentError(f"dpsql knows analyst and project in an address, not {name}")
@@ -169,6 +168,5 @@ def _table(connection: Connection, name: str, schema: str | None) -> tuple[Polic
 
 
 def _referred_schema(parent: Table, schema: str | None) -> str | None:
-    """Return the schema of a parent table for a reflected foreign key: None for the default one, unless the child was requested
-    with its schema."""
+    """Return a parent table's schema for a reflected foreign key: None for the default one, unless the child named its own."""
     return None if schema is None and parent.shown_schema == SCHEMA else parent.shown_schema

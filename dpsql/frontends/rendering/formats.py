@@ -110,8 +110,7 @@ def _csv_column(values: Any) -> Any:
 
 
 def _with_points(texts: Any, values: Any) -> Any:
-    """Return texts of reals with a decimal point: 2 is an integer, 2.0 a real. Only a number without a fraction can lack its
-    point."""
+    """Return texts of reals with a decimal point: 2 is an integer, 2.0 a real. Only whole numbers can lack their point."""
     import pyarrow.compute as pc
 
     whole = pc.equal(values, pc.trunc(values)).fill_null(False)

@@ -62,8 +62,7 @@ class StoredAnswer:
 
 
 def check_plot(path: Path) -> None:
-    """Check, before anything is charged, that a picture can be written to `path`. Raises plot_missing, plot_ending,
-    file_write."""
+    """Check before a charge that a picture can be written to `path`. Raises plot_missing, plot_ending, file_write."""
     if path.suffix.lower() not in ENDINGS:
         raise refuse("plot_ending", place=str(path), endings=", ".join(ENDINGS))
     if importlib.util.find_spec("altair") is None or importlib.util.find_spec("vl_convert") is None:
@@ -72,8 +71,7 @@ def check_plot(path: Path) -> None:
 
 
 def write_plot(chart: Chart, path: Path, *, charged: bool = False) -> None:
-    """Write a chart in the format that the ending of `path` names. Raises Faults file_write and plot_failed; `charged`: whether
-    a charge stays."""
+    """Write a chart in the format of `path`'s ending. Raises Faults file_write and plot_failed; `charged`: a charge stays."""
     drawn = picture_bytes(chart, path.suffix.lower(), charged=charged)
     with writing(path, charged=charged):
         path.write_bytes(drawn)
@@ -105,8 +103,7 @@ def require_drawable(session: Session, sql: str) -> None:
 
 
 def draw_release(release: Release, path: Path) -> None:
-    """Write the picture of an answer to a place that `check_plot` has checked. Raises Fault file_write, which says what was
-    charged."""
+    """Write the picture of an answer to a place checked by `check_plot`. Raises Fault file_write, saying what was charged."""
     with registering(charged=release.receipt.is_paid, passing=OSError):
         write_plot(release_chart(release), path, charged=release.receipt.is_paid)
 
@@ -167,8 +164,7 @@ def _values(table: Any, index: int, count: int) -> list[Any]:
 
 
 def _panel(rows: list[dict[str, Any]], name: str, keys: list[str], kind: str) -> Chart:
-    """Return a panel of one noisy number over its keys; `kind`: the type of the axis (Q, T: a line; N: bars in the order of the
-    answer)."""
+    """Return a panel of one noisy number over its keys; `kind` of axis: Q, T (a line), N (bars in the answer's order)."""
     import altair as alt
 
     as_line = kind != "N"
@@ -342,8 +338,7 @@ def picture_bytes(chart: Chart, ending: str, *, charged: bool = False) -> bytes:
 
 
 def _page(described: dict[str, Any], charged: bool) -> Markup:
-    """Return a page that needs no network. The specification is an expression of its script, in which no text can end the
-    script."""
+    """Return a page that needs no network. The specification is an expression of its script, which no text in it can end."""
     scripts = _drawn("scripts", {}, charged).decode()
     return markup(
         _PAGE, title=_PAGE_TITLE, scripts=source_markup(scripts), specification=source_markup(script_json(described))

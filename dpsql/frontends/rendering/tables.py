@@ -94,8 +94,7 @@ def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
 
 
 def write_table(release: Release, out: TextIO, width: int | None = None, layout: Layout = Layout.AUTO) -> None:
-    """Write the answer in a layout. AUTO: a table, or one value a line if that is wider than `width` characters (None: no
-    limit)."""
+    """Write the answer in a layout. AUTO: a table, or one value a line if it is wider than `width` (None: no limit)."""
     names = [column.name for column in release.columns]
     cells = shown_columns(release, "±" if _writes(out, "±") else "+/-")
     if layout is Layout.LINES:

@@ -235,8 +235,7 @@ def drawn_page(page: str, width: int, *, styled: bool) -> str:
 
 
 def _reference(link: re.Match[str]) -> str:
-    """Return the text of a link: one to another page names the command that shows it; other relative links lead nowhere in a
-    terminal."""
+    """Return the text of a link: of one to a page with the command that shows it; other relative links lead nowhere."""
     text, target = link.groups()
     if "://" in target:
         return link.group()

@@ -139,8 +139,7 @@ def _keys() -> KeyBindings:
 
 
 def _history(dataset: str) -> History:
-    """Return the history of a data set in a file that only its owner can read, or in memory if the state directory cannot be
-    used."""
+    """Return a data set's history in a file that only its owner can read, or in memory without a state directory."""
     with suppress(OSError, Error):
         folder = state_directory()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

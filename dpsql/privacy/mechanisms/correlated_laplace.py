@@ -140,8 +140,7 @@ class CorrelatedLaplace:
         return PrivacyLoss.concentrated(plain.rho * max(map(sum, rows)) * max(map(sum, columns)))
 
     def upper_tail(self, k: int) -> Fraction:
-        """Return an upper bound of P(noise >= k), k >= 1: the mean over W of the tails of Gaussians, rounded up. For error bars
-        alone."""
+        """Return an upper bound of P(noise >= k), k >= 1: the mean over W of Gaussian tails, rounded up. For error bars alone."""
         root = (k - 1) / (self.least_deviation * sqrt(2))
         chances, inverse_roots, rest = _steps()
         tail = sum(chance * erfc(root * inverse) for chance, inverse in zip(chances, inverse_roots, strict=True))

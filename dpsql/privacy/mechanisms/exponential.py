@@ -138,8 +138,7 @@ def choice_loss(mechanism: str, range_of_a_row: Fraction, sensitivity: Sensitivi
 
 
 def recomputed_choice_loss(mechanism: str, range_of_a_row: Fraction, sensitivity: Sensitivity) -> PrivacyLoss:
-    """Return `choice_loss` recomputed independently: for permute-and-flip from the divergence of one group that moves as far as a
-    group may."""
+    """Return `choice_loss` recomputed: for permute-and-flip from the divergence of one group that moves as far as it may."""
     if mechanism == EXPONENTIAL:
         span = range_of_a_row
         return PrivacyLoss(span * sensitivity.l1, Fraction(0), span * span * sensitivity.l2_squared / 8)

@@ -271,8 +271,7 @@ def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
 
 @lru_cache(maxsize=1024, typed=True)
 def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
-    """Return the least Laplace noise, up to a factor of 1 + 2**-40, whose rho is at most `rho` (> 0, nats); otherwise like
-    `noise_for`."""
+    """Return the least Laplace noise, up to a factor 1 + 2**-40, of rho at most `rho` (> 0, nats); else like `noise_for`."""
     if not isinstance(rho, Fraction) or rho <= 0:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
     if sensitivity.is_zero:

@@ -175,8 +175,7 @@ class NumberLaw:
         return WindowWeights(_whole_weight(self.ratio), 1, 2**RATIO_BITS, 2 if self.missing else 1)
 
     def recomputed_ratios(self) -> tuple[Fraction, ...]:
-        """Return for both laws the largest ratio of the probabilities of one output under two inputs, from the probabilities
-        themselves."""
+        """Return for both laws the largest ratio of the probabilities of an output under two inputs, from these themselves."""
         ratios = []
         for law in (self.interval, self.ends):
             inside = Fraction(law.inside_weight * law.inside, law.total)

@@ -58,8 +58,7 @@ def ln_upper(x: Fraction) -> Fraction:
 
 
 def _ln_slack(x: Fraction) -> Fraction:
-    """Return a bound of the error of ln x. The error of x is relative, so that of ln x is absolute; |ln x| is below the number of
-    bits of x."""
+    """Return a bound of the error of ln x: absolute, as that of x is relative; |ln x| is below the bits of x."""
     return _SLACK * (1 + x.numerator.bit_length() + x.denominator.bit_length())
 
 

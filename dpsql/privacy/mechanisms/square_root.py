@@ -217,8 +217,7 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction, length: int = 1, finest: 
 
 
 def wide_bits(sigma: int) -> int:
-    """Return the number of bits k by which `sigma` exceeds `MOST_SIGMA`; for k > 0, z is drawn as a wide Gaussian
-    (`noise.wide_gaussian`)."""
+    """Return the bits k by which `sigma` exceeds `MOST_SIGMA`; for k > 0, z is a wide Gaussian (`noise.wide_gaussian`)."""
     return max(0, (sigma - 1).bit_length() - (MOST_SIGMA - 1).bit_length())
 
 
@@ -291,8 +290,7 @@ def _entry(row: int, column: int, length: int) -> int:
 
 @lru_cache(maxsize=64)
 def _sums_of_entries(count: int, length: int) -> tuple[int, ...]:
-    """Return the sums of G_ij over the first 1, 2, ..., `count` places, from what each place adds, computed from products of
-    factors."""
+    """Return the sums of G_ij over the first 1, 2, ..., `count` places, from what each adds, by products of factors."""
     numbers = np.array(factors(length), dtype=np.int64)
     added = np.zeros(count, dtype=np.int64)
     for distance in range(count):

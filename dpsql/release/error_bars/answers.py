@@ -163,8 +163,7 @@ class PlainMeasure:
 
 
 def measures_shown(answered: Answer) -> tuple[tuple[PlainMeasure, ...], ...]:
-    """Return, for each column of an answer, the measure that it shows, or the measures of which it is a list; () for other
-    columns."""
+    """Return, for each column of an answer, the measures that it shows: one, several for a list; () for other columns."""
     traced = shape_of(answered.remainder).traced
     block = None if traced is None else answered.remainder.block(traced.block)
     if traced is None or block is None or answered.place is None:
@@ -458,8 +457,7 @@ def _pending(tree: exp.Query) -> dict[int, str]:
 
 
 def _refers(node: exp.Expr, names: set[str], pending: Mapping[int, str]) -> bool:
-    """Return whether a node names one of the `pending` columns, which are filled in after the query has run (ORDER BY, WHERE,
-    QUALIFY)."""
+    """Return whether a node names a `pending` column, filled in after the query has run (ORDER BY, WHERE, QUALIFY)."""
     if isinstance(node, exp.Column):
         return node.name.lower() in names and not node.table
     return isinstance(node, exp.Ordered) and node.this.is_int and int(node.this.name) - 1 in pending

@@ -224,8 +224,7 @@ def normal_quantile(confidence: float) -> float:
 
 
 def deviation_of(term: NoisyNumbers) -> float:
-    """Return the standard deviation of the error of a released term; rounding adds at most 1/12 to the variance of noise on a
-    fine grid."""
+    """Return the standard deviation of a released term's error; rounding on a fine grid adds at most 1/12 to the variance."""
     spread = term.standard_deviation()
     return math.hypot(spread, math.sqrt(1 / 12)) if term.whole and spread > 0 else spread
 

@@ -113,8 +113,7 @@ class Rerun:
 
     @cached_property
     def families(self) -> int:
-        """The number of families of replicates: t - z* and u + z*; e + z* if there are enough groups; b* if the query aggregates
-        over these."""
+        """The number of families: t - z* and u + z*; e + z* with enough groups; b* if the query aggregates over these."""
         if all(block.rows < _LEAST_GROUPS for block in self.remainder.blocks):
             return 2
         return 4 if self.query.aggregates else 3

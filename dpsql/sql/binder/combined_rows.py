@@ -123,8 +123,7 @@ class InnerQueries:
         """Rows of the SELECT that was bound last, before grouping."""
 
     def counted(self, node: exp.Select, bind: Callable[[], Bound]) -> Bound:
-        """Return the SELECT that `bind` binds; a result gets its numbers of rows and steps. Refuses (many_combinations) too many
-        steps."""
+        """Return the SELECT that `bind` binds; a result gets its rows and steps. Refuses (many_combinations) too many steps."""
         outside, self._steps = self._steps, []
         try:
             bound = bind()

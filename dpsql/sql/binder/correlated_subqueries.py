@@ -101,8 +101,7 @@ def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
 
 
 def _places(node: exp.Select) -> list[exp.Expr]:
-    """Return the parts of a SELECT that are computed for each row: WHERE, and calls of aggregates or, without grouping, all items
-    of its list."""
+    """Return the parts of a SELECT computed for each row: WHERE, and calls of aggregates, or without grouping its list."""
     parts = list(node.expressions)
     if _grouped(node):
         parts = [call for item in node.expressions for call in _aggregate_calls(item)]

@@ -56,8 +56,7 @@ def kind(node: Expr, columns: Protected | Scope) -> Kind:
 
 
 def kept_apart(node: Expr) -> Column | None:
-    """Return the column whose different values have different values of an expression; None if there is none, or it is not
-    proven."""
+    """Return the column whose different values have different values of an expression; None if none is proven."""
     columns = {column.name: column for column in columns_read(node)}
     if len(columns) != 1 or _kind(node, dict.fromkeys(columns, Kind.KEY)) < Kind.IMAGE:
         return None

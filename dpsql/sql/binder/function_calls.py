@@ -445,8 +445,7 @@ def _options(node: exp.Expr, slot: str, allowed: str) -> str:
 
 
 def _with_options(pattern: Expr, options: str) -> Expr:
-    """Return a pattern with the options written into it, where every RE2 reads them alike. Of c (the default) and i, the later
-    one counts."""
+    """Return a pattern with its options written in, which every RE2 reads alike. Of c (the default) and i, the later counts."""
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         return pattern
     inside = ("i" if options.rfind("i") > options.rfind("c") else "") + ("s" if "s" in options else "")

@@ -126,8 +126,7 @@ _NAMES = (
 
 
 def function_hint(name: str) -> str | None:
-    """Return another way to write the refused function `name` (in lower case), or else the known name nearest to it; None if
-    there is neither."""
+    """Return another way to write the function `name` (in lower case), or the nearest known name; None if there is neither."""
     written = _WAYS.get(_OTHER_NAMES.get(name, name))
     if written is not None:
         return written
@@ -167,8 +166,7 @@ def expression_hint(node: exp.Expr) -> str | None:
 
 
 def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
-    """Return how to write a comparison with literals of another type or with computed values; None for other functions and
-    without literals."""
+    """Return how to write a comparison with other types' literals or computed values; None for anything else."""
     if function == "sub" and any(argument.facts.type is Type.TIMESTAMP for argument in arguments):
         return "a difference of timestamps is a number in seconds as EXTRACT(epoch FROM a - b), in days as date_diff('day', b, a)"
     if function not in COMPARISONS and function not in _ORDERS:

@@ -485,8 +485,7 @@ def _unpaired(
 
 
 def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]]:
-    """Filter the right side of an outer join by the conditions of ON that name that side alone; return it and the other
-    conditions."""
+    """Filter the right side of an outer join by the conditions of ON on that side alone; return it and the others."""
     scalars, left_over = Scalars(Scope(right.sources)), []
     relation = right.relation
     for part in rest:
@@ -645,8 +644,7 @@ def _pair(left: Scalars, right: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr
 
 
 def _names(right: _Side, pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
-    """Return the base table's columns that are compared without a function around them, and without losing values to rounding
-    (`told_apart`)."""
+    """Return the base table's columns that are compared bare, and without losing values to rounding (`told_apart`)."""
     columns = (base_column(right.relation, b) for a, b in pairs if told_apart(a, b))
     return tuple(column for column in columns if column is not None)
 

@@ -324,8 +324,7 @@ def _row_read(node: exp.Expr) -> tuple[exp.Expr, list[exp.Ordered], list[exp.Exp
 
 
 def protected_sets(node: exp.SetOperation, sides: list[Protected]) -> Protected:
-    """Return the UNION ALL of protected relations, matched by position, in their common types; or a set of units. Refuses other
-    set operations."""
+    """Return the UNION ALL of protected relations, by position, in common types; or a set of units. Refuses other operations."""
     for clause in ("order", "limit", "offset", "by_name"):
         if node.args.get(clause):
             raise refuse("rows_clause", what=clause.upper(), position=place(node))

@@ -30,8 +30,7 @@ from dpsql.sql.lexer import place
 
 
 def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """Return the measure of the most frequent value. Refuses values that are neither listed nor integers or dates within
-    bounds."""
+    """Return the measure of the most frequent value. Refuses values neither listed nor bounded integers or dates."""
     (value_node,) = _arguments(node, "this")
     value = scalars.bind(value_node)
     if not is_whole_range(value) and listed(value) is None:
@@ -40,8 +39,7 @@ def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition:
 
 
 def bind_end_row(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """Return the measure of the key in the row with the largest or the smallest value. Refuses keys without a list and values
-    without bounds."""
+    """Return the measure of the key in the row with the largest or smallest value. Refuses keys and values without limits."""
     function = word.upper()
     key_node, value_node = _arguments(node, "this", "expression")
     key, value = scalars.bind(key_node), scalars.bind(value_node)
@@ -72,8 +70,7 @@ def check_ordered(function: str, value: Expr, node: exp.Expr, scalars: Scalars) 
 
 
 def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
-    """Return the arguments of a call in the order of `slots`, the slots of its node; a function without a node type has them in
-    the same order."""
+    """Return a call's arguments in the order of `slots`, those of its node; functions without a node have that order."""
     if isinstance(node, exp.Anonymous):
         arguments = node.expressions
     else:

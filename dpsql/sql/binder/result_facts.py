@@ -353,8 +353,7 @@ def _moved(positions: frozenset[int], outputs: Sequence[Output]) -> Unique:
 
 
 def _pairs_rows(join: exp.Join) -> bool:
-    """Return whether a join pairs rows: an inner, left or cross join. For all others, and with NATURAL or USING, no uniqueness is
-    claimed."""
+    """Return whether a join pairs rows: inner, left or cross. For others, NATURAL and USING no uniqueness is claimed."""
     return (
         join.side in ("", "LEFT") and join.kind in ("", "INNER", "OUTER", "CROSS")
         and not join.args.get("using") and not join.args.get("method")
@@ -409,8 +408,7 @@ def limited(node: exp.Expr, released: Released) -> Released:
 
 
 def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
-    """Return the facts of UNION, INTERSECT and EXCEPT, column by column. Without ALL, whole rows are unique (unless a column is a
-    real)."""
+    """Return the facts of UNION, INTERSECT and EXCEPT by column. Without ALL, whole rows are unique unless one is a real."""
     if node.args.get("by_name") or len({len(side.columns) for side in sides}) != 1:
         return Released(node, ())
     facts = [_both(columns) for columns in zip(*(side.column_facts for side in sides), strict=True)]

@@ -123,8 +123,7 @@ _COUNTED = (
 def check_ignored(
     source: Relation, unpaired: UnpairedRows | None, measures: Sequence[Measure], words: tuple[str, str] = _COUNTED
 ) -> None:
-    """Refuse (join) a measure that rows without a partner may change. `source`: the rows that are measured. `words`: the reason
-    and another way."""
+    """Refuse (join) a measure of `source` that rows without a partner may change. `words`: the reason and another way."""
     if unpaired is None or not measures:
         return
     try:
@@ -436,8 +435,7 @@ class Scope:
         return None if any(name in source.untyped for source in candidates) else columns[0]
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
-        """Return the columns of SELECT * or alias.*. A column that USING merges appears once, at its position in the first
-        source."""
+        """Return the columns of SELECT * or alias.*. One that USING merges appears once, at its place in the first source."""
         visible = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
         column_lists = [s.columns for alias, s in visible if not qualifier or alias.lower() == qualifier.lower()]
         if any(source.untyped for alias, source in visible if not qualifier or alias.lower() == qualifier.lower()):

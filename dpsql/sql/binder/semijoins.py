@@ -123,8 +123,7 @@ def with_counts(
 
 
 def _tests(parts: Iterable[exp.Expr], node: exp.Select) -> list[exp.In | exp.Exists]:
-    """Return the IN and EXISTS subqueries in some parts of a SELECT, outside of other subqueries and without those that become
-    semi-joins."""
+    """Return IN and EXISTS subqueries of a SELECT's parts, outside of others, without those that become semi-joins."""
     whole = {id(without_not(part)[0]) for part in conjuncts(condition_of(node, "where"))}
     tests: dict[int, exp.In | exp.Exists] = {}
     waiting = list(parts)
@@ -190,8 +189,7 @@ def _counted(
 
 
 def _with_own_alias(select: exp.Select, taken: set[str]) -> exp.Select:
-    """Return the SELECT of an IN, with another alias for its table if an outer table has the same name and no column is named
-    with its table."""
+    """Return the SELECT of an IN, its table under another alias if one outside has its name and no column is qualified."""
     table = select.args["from_"].this
     if not isinstance(table, exp.Table) or table.alias or table.name.lower() not in taken:
         return select
@@ -231,8 +229,7 @@ def columns_of(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
 
 
 def _qualified(node: exp.Column, sources: Sources, shared: frozenset[str]) -> exp.Column | None:
-    """Return the column qualified by its source's alias, so that it means the same inside a subquery; None if its source is
-    unknown or ambiguous."""
+    """Return the column qualified by its source's alias, for use inside a subquery; None if its source is not known."""
     candidates = columns_of(node, sources)
     if not candidates or (len(candidates) > 1 and node.name.lower() not in shared):
         return None
@@ -503,8 +500,7 @@ _ROW_BY_ROW = ("expressions", "from_", "where")
 
 
 def _is_computed(select: exp.Expr) -> bool:
-    """Return whether a SELECT has clauses over all its rows (DISTINCT, LIMIT, GROUP BY), or subqueries; IN and EXISTS then read
-    its result."""
+    """Return whether a SELECT has clauses over all rows (DISTINCT, LIMIT, GROUP BY) or subqueries; IN reads its result."""
     clauses = any(value for name, value in select.args.items() if name not in _ROW_BY_ROW)
     return clauses or len(list(select.find_all(exp.Query))) > 1
 

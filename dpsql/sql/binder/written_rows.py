@@ -226,8 +226,7 @@ def series_name(node: exp.Table) -> str:
 
 
 def _end(series: exp.GenerateSeries, name: str) -> int | datetime:
-    """Return start or end as an integer or a timestamp, of constants alone (`CURRENT_DATE - INTERVAL '6 months'`); a date becomes
-    its midnight."""
+    """Return start or end as an integer or a timestamp, of constants alone (`CURRENT_DATE - INTERVAL '6 months'`)."""
     node = series.args.get(name)
     written = isinstance(node, exp.Literal) and node.is_string
     if node is None or (isinstance(node.unnest(), (exp.Literal, exp.Neg)) and not written):

@@ -247,8 +247,7 @@ def _check_parts(slug: str, pivot: exp.Pivot, understood: Sequence[str]) -> None
 
 
 def listed_values(values: Sequence[Any] | None, node: exp.Expr) -> list[exp.Expr]:
-    """Return the values of a column as PIVOT lists them, in the order of their texts. Refuses (pivot) an unknown set and a large
-    one."""
+    """Return a column's values as PIVOT lists them, sorted by their texts. Refuses (pivot) an unknown or a large set."""
     present: list[Any] = sorted((value for value in values or () if value is not None), key=str)
     if not present or len(present) > MOST_COLUMNS:
         reason = (

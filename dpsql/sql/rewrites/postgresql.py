@@ -152,8 +152,7 @@ def _complete(window: exp.Window, named: dict[str, exp.Window]) -> None:
 
 
 def with_memberships(tree: exp.Query) -> exp.Query:
-    """Return the tree with comparisons with ANY or ALL rows of a subquery as IN and NOT IN, and IN over computed items as
-    equalities."""
+    """Return the tree with ANY or ALL rows of a subquery as IN and NOT IN, and IN over computed items as equalities."""
     for node in list(tree.find_all(exp.In, exp.Any, exp.All)):
         compared = node.parent
         if isinstance(node, exp.In):

@@ -167,8 +167,7 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
 
 
 def _of_list(node: exp.ArraySize | exp.Bracket) -> exp.Expr | None:
-    """Return the length of a list, and GoogleSQL's list[OFFSET(n)], list[ORDINAL(n)] and their SAFE_ forms with an index that
-    counts from 1."""
+    """Return a list's length, and GoogleSQL's list[OFFSET(n)], list[ORDINAL(n)] and SAFE_ forms with an index from 1."""
     if isinstance(node, exp.ArraySize):
         along = node.args.get("expression")
         return exp.Length(this=node.this) if along is None or along == exp.Literal.number(1) else None
@@ -374,8 +373,7 @@ def _literal_date(node: exp.DateFromParts) -> exp.Expr | None:
 
 
 def _distinct_count(node: exp.ApproxDistinct) -> exp.Expr | None:
-    """Return COUNT(DISTINCT x) for APPROX_COUNT_DISTINCT(x), None if it has an accuracy: the noise is the same without an
-    approximation."""
+    """Return COUNT(DISTINCT x) for APPROX_COUNT_DISTINCT(x), None with an accuracy: approximating saves no noise."""
     if node.args.get("accuracy") is not None:
         return None
     return exp.Count(this=exp.Distinct(expressions=[node.this]), big_int=True)
