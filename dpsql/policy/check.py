@@ -68,7 +68,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     _check_case(("projects",), names.below("projects"), problems)
     _check_case(("tables",), names.below("tables"), problems)
     schemas = {("tables", name, "schema"): table.schema for name, table in policy.tables.items()}
-    _check_spellings({place: schema for place, schema in schemas.items() if schema is not None}, problems)
+    _check_spellings({path: schema for path, schema in schemas.items() if schema is not None}, problems)
     _check_access(policy, names, problems)
     if not policy.tables and not problems.within(("tables",)):
         problems.add(("tables",), "there is no table")
@@ -243,10 +243,10 @@ def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
 def _check_spellings(names: Mapping[Place, str], problems: Problems) -> None:
     """Check that names differ by more than case, which SQL ignores."""
     spellings: dict[str, str] = {}
-    for place, name in names.items():
+    for path, name in names.items():
         first = spellings.setdefault(name.lower(), name)
         if first != name:
-            problems.add(place, f"differs from {first} by case alone, which SQL does not see")
+            problems.add(path, f"differs from {first} by case alone, which SQL does not see")
 
 
 def _check_owner(names: Iterable[str], problems: Problems) -> None:
