@@ -281,6 +281,10 @@ class Dialect(ABC):
     def keyed_order(self, key: str, content: list[str]) -> str:
         """Return a hash of `content` under a secret, by which the rows of one unit are ordered (privacy.md 2)."""
 
+    @abstractmethod
+    def order_below(self, share: str) -> str:
+        """Return a value of `keyed_order`, or a prefix, below which about a `share` (a text, at most 1) of all hashes lies."""
+
     def require_clipping(self) -> None:
         """Raise Refusal engine_function if units' sums cannot be clipped."""
         if self.without_clipping:

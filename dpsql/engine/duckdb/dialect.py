@@ -337,6 +337,9 @@ class DuckDBDialect(Dialect):
         different orders of the same values, so the result is hashed once more."""
         return f"hash(hash({', '.join([self.constant(key), *content])}))"
 
+    def order_below(self, share: str) -> str:
+        return f"CAST({share} * 18446744073709549568e0 AS UBIGINT)"  # the largest double below 2**64
+
     def sample_number(self, key: str, content: list[str], samples: int) -> str:
         return f"CAST({self.keyed_order(key, content)} % CAST({samples} AS UBIGINT) AS BIGINT)"
 

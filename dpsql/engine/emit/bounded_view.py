@@ -11,6 +11,7 @@ content unless there is a declared key, and then by the content.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,7 +25,9 @@ from dpsql.policy import Policy
 RANK, ROWS_OF_UNIT = '"#rank"', '"#rows of unit"'
 MOST_HASHED = 8
 """Most columns that are read to order the rows of units, as long as their hashes differ."""
-_COUNT, _HASH, _HEAVY = '"#count"', '"#hash"', '"#heavy unit"'
+_COUNT, _HASH, _HEAVY, _COUNTS, _FOUND = '"#count"', '"#hash"', '"#heavy unit"', '"#counts"', '"#found"'
+_DEVIATIONS = 6
+"""Standard deviations by which the limit of hashes exceeds the mean number of rows below it."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,29 @@ class BoundedView:
         """Return a SELECT of the units that have too many rows, each with the hash of its first row that is left out, and how
         many rows with this hash stay (`#count`). `within_thresholds` keeps the rows of `ranked` by it.
 
-        Only units and hashes are sorted, and only for rows of these units.
+        Only units and hashes are sorted, and of a unit with many rows only the hashes below a limit that probably leaves a few
+        more than `most` + 1. If at least that many are below it, the hash of rank `most` + 1 among them is that among all rows,
+        whatever the limit is. Units with fewer, such as those whose rows are equal, have all their rows sorted.
         """
-        unit, rows = self.dialect.identifier(UNIT), self.dialect.derived(self.rows)
-        heavy = f"SELECT {unit} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}"
-        hashed = f"SELECT {unit}, {self._hash(key)} AS {_HASH} FROM {rows} WHERE {unit} IN ({heavy})"
+        unit, rows, row_hash = self.dialect.identifier(UNIT), self.dialect.derived(self.rows), self._hash(key)
+        wanted = self.most + 1 + _DEVIATIONS * math.sqrt(self.most + 1)
+        limit = self.dialect.order_below(f"least(1.0, {self.dialect.constant(wanted)} / {_COUNT})")
+        counts = (
+            f"SELECT {unit} AS {_HEAVY}, count(*) AS {_COUNT} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}"
+        )
+        below = f"SELECT {unit}, {row_hash} AS {_HASH} FROM {rows} JOIN {_COUNTS} ON {unit} = {_HEAVY}"
+        others = f"SELECT {_HEAVY} FROM {_COUNTS} WHERE {_HEAVY} NOT IN (SELECT {unit} FROM {_FOUND})"
+        rest = f"SELECT {unit}, {row_hash} AS {_HASH} FROM {rows} WHERE {unit} IN ({others})"
+        return (
+            f"WITH {_COUNTS} AS MATERIALIZED ({counts}), "
+            f"{_FOUND} AS MATERIALIZED ({self._left_out_first(f'{below} WHERE {row_hash} <= {limit}')}) "
+            f"SELECT * FROM {_FOUND} UNION ALL {self._left_out_first(rest)}"
+        )
+
+    def _left_out_first(self, hashed: str) -> str:
+        """Return a SELECT of the thresholds of the units in `hashed`, a SELECT of units and hashes, that have more than `most`
+        rows there."""
+        unit = self.dialect.identifier(UNIT)
         window = f"OVER (PARTITION BY {unit} ORDER BY {_HASH})"
         ranks = f"row_number() {window} AS {RANK}, {self.most} + 1 - rank() {window} AS {_COUNT}"
         ranked = f"SELECT {unit}, {_HASH}, {ranks} FROM {self.dialect.derived(hashed)}"
