@@ -26,7 +26,7 @@ SHARES: Mapping[str, tuple[int, tuple[float, ...]]] = {
     "Q13": (0, (0.5,)), "Q14": (0, (0.9,)), "Q15": (0, _NINE), "Q16": (1, (0.5,)), "Q17": (1, (0.9,)), "Q18": (1, _NINE),
 }  # fmt: skip
 """Query -> the number of leading key columns, and the requested quantiles as shares of rows."""
-STEPS = (64_000, 8_000)
+STEPS = (64_000, 32_000)
 """The numbers of steps into which dpsql divides the bounds of a query without keys and of one by region. Systems that require
 candidates receive the ends of these steps."""
 Values = Mapping[tuple[str, ...], npt.NDArray[np.float64]]

@@ -281,9 +281,9 @@ class Dialect(ABC):
     def keyed_order(self, key: str, content: list[str]) -> str:
         """Return a hash of `content` under a secret, by which the rows of one unit are ordered (privacy.md 2)."""
 
-    @abstractmethod
     def order_below(self, share: str) -> str:
-        """Return a value of `keyed_order`, or a prefix, below which about a `share` (a text, at most 1) of all hashes lies."""
+        """Return a value of `keyed_order` below which about a `share` (a text, at most 1) of the hashes lies; NULL: unknown."""
+        return "NULL"
 
     def require_clipping(self) -> None:
         """Raise Refusal engine_function if units' sums cannot be clipped."""

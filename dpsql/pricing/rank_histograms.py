@@ -62,10 +62,10 @@ def released_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 LEAST_CELLS = 1 << 8
 """Least number of cells of a group: with fewer, a choice says too little."""
-_WANTED, _FINE, _FINEST = 1 << 18, 1 << 12, 1 << 16
-"""Number of cells of equal width: `_WANTED` in total, if that leaves each group between `_FINE` and `_FINEST` of them. The
-engine's time depends on how many cells are not empty: at 3 million rows and 50 groups it takes 1.8 times as long for 780,000 as
-for 200,000."""
+_WANTED, _FINE, _FINEST = 1 << 20, 1 << 12, 1 << 16
+"""Number of cells of equal width: `_WANTED` in total, if that leaves each group between `_FINE` and `_FINEST` of them. Medians
+of 50 groups of 20,000 rows, row level, epsilon 1: 1.6 times the error of the noise alone and 150 ms of processor time; 5.1 times
+and 82 ms with a quarter of these cells, 1.15 times and 190 ms with twice as many."""
 _MOST_INTEGERS = 1 << 17
 """Up to this many integers, each is a separate cell."""
 _MOST_PERIODS = 128

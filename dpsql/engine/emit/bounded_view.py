@@ -25,7 +25,7 @@ from dpsql.policy import Policy
 RANK, ROWS_OF_UNIT = '"#rank"', '"#rows of unit"'
 MOST_HASHED = 8
 """Most columns that are read to order the rows of units, as long as their hashes differ."""
-_COUNT, _HASH, _HEAVY, _COUNTS, _FOUND = '"#count"', '"#hash"', '"#heavy unit"', '"#counts"', '"#found"'
+_COUNT, _HASH, _HEAVY, _COUNTS, _LIMITED = '"#count"', '"#hash"', '"#heavy unit"', '"#counts"', '"#limited"'
 _DEVIATIONS = 6
 """Standard deviations by which the limit of hashes exceeds the mean number of rows below it."""
 
@@ -107,18 +107,18 @@ class BoundedView:
         whatever the limit is. Units with fewer, such as those whose rows are equal, have all their rows sorted.
         """
         unit, rows, row_hash = self.dialect.identifier(UNIT), self.dialect.derived(self.rows), self._hash(key)
-        wanted = self.most + 1 + _DEVIATIONS * math.sqrt(self.most + 1)
-        limit = self.dialect.order_below(f"least(1.0, {self.dialect.constant(wanted)} / {_COUNT})")
+        rows_below = self.most + 1 + _DEVIATIONS * math.sqrt(self.most + 1)
+        limit = self.dialect.order_below(f"least(1.0, {self.dialect.constant(rows_below)} / {_COUNT})")
         counts = (
             f"SELECT {unit} AS {_HEAVY}, count(*) AS {_COUNT} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}"
         )
         below = f"SELECT {unit}, {row_hash} AS {_HASH} FROM {rows} JOIN {_COUNTS} ON {unit} = {_HEAVY}"
-        others = f"SELECT {_HEAVY} FROM {_COUNTS} WHERE {_HEAVY} NOT IN (SELECT {unit} FROM {_FOUND})"
-        rest = f"SELECT {unit}, {row_hash} AS {_HASH} FROM {rows} WHERE {unit} IN ({others})"
+        unlimited = f"SELECT {_HEAVY} FROM {_COUNTS} WHERE {_HEAVY} NOT IN (SELECT {unit} FROM {_LIMITED})"
+        all_hashed = f"SELECT {unit}, {row_hash} AS {_HASH} FROM {rows} WHERE {unit} IN ({unlimited})"
         return (
             f"WITH {_COUNTS} AS MATERIALIZED ({counts}), "
-            f"{_FOUND} AS MATERIALIZED ({self._left_out_first(f'{below} WHERE {row_hash} <= {limit}')}) "
-            f"SELECT * FROM {_FOUND} UNION ALL {self._left_out_first(rest)}"
+            f"{_LIMITED} AS MATERIALIZED ({self._left_out_first(f'{below} WHERE {row_hash} <= {limit}')}) "
+            f"SELECT * FROM {_LIMITED} UNION ALL {self._left_out_first(all_hashed)}"
         )
 
     def _left_out_first(self, hashed: str) -> str:

@@ -542,9 +542,6 @@ class PostgreSQLDialect(Dialect):
         row = ", ".join([literals.constant(key), *items])
         return f"sha256(convert_to(CAST(ROW({row}) AS text), 'UTF8'))"
 
-    def order_below(self, share: str) -> str:
-        return f"decode(lpad(to_hex(CAST(floor({share} * 4294967295) AS bigint)), 8, '0'), 'hex')"
-
     def sample_number(self, key: str, content: list[str], samples: int) -> str:
         """Return a sample's number from the first 56 bits of the hash."""
         first = f"encode(substring({self.keyed_order(key, content)} FROM 1 FOR 7), 'hex')"

@@ -572,9 +572,6 @@ class SparkDialect(Dialect):
         ]
         return f"sha2(concat({', '.join([self.constant(key), *parts])}), 256)"
 
-    def order_below(self, share: str) -> str:
-        return f"lpad(lower(hex(CAST(floor({share} * 4294967295) AS BIGINT))), 8, '0')"
-
     def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:
         """Return an exact sum of integers. The engine's sum of BIGINT has 64 bits, and its sum of decimals takes many times as
         long. So an integer x is split into limbs, x = h * 2**42 + m * 2**21 + l with 0 <= m, l < 2**21 and h of x's sign, |h| <=

@@ -63,8 +63,8 @@ def test_few_integers_have_a_cell_each_from_the_lower_bound_on(lower: int, upper
 
 GRIDS = [
     (integers(0, 1 << 17), 1, 1 << 16), (integers(0, 256), 1 << 16, 256), (reals("0", "1"), 1, 1 << 16),
-    (reals("0", "1"), 4, 1 << 16), (reals("0", "1"), 5, 1 << 15), (reals("0", "1"), 16, 1 << 14),
-    (reals("0", "1"), 64, 1 << 12), (reals("0", "1"), 100, 1 << 12), (reals("0", "1"), 1 << 12, 1 << 12),
+    (reals("0", "1"), 16, 1 << 16), (reals("0", "1"), 17, 1 << 15), (reals("0", "1"), 64, 1 << 14),
+    (reals("0", "1"), 256, 1 << 12), (reals("0", "1"), 400, 1 << 12), (reals("0", "1"), 1 << 12, 1 << 12),
     (reals("0", "1"), 1 << 14, 1 << 10), (reals("0", "1"), 1 << 16, 1 << 8), (reals("-1000", "1000"), 1, 1 << 16),
 ]  # fmt: skip
 """A value, the number of groups, and between how many cells and half as many its bounds are divided."""
