@@ -45,6 +45,11 @@ _NOT_READ = frozenset({
 systems that have them: for the binder they are unknown functions."""
 _INTERVAL = re.compile(r"[\w :.+-]{0,100}", re.ASCII)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_STATEMENTS = frozenset({
+    TokenType.ALTER, TokenType.DROP, TokenType.FORCE, TokenType.GRANT, TokenType.INSERT, TokenType.INSTALL, TokenType.REVOKE,
+    TokenType.ROLLBACK,
+})  # fmt: skip
+"""Words that are names in DuckDB and PostgreSQL wherever they begin no statement, and that sqlglot keeps for statements."""
 _STEPS = (
     "UNARY_PARSERS",
     "TYPE_TOKENS",
@@ -150,7 +155,9 @@ def _metered_class(name: str) -> type:
     counted: dict[str, Any] = {attribute: _counted(getattr(usual, attribute)) for attribute in _STEPS}
     placed = {"PRIMARY_PARSERS": _placed(usual.PRIMARY_PARSERS), "NO_PAREN_FUNCTIONS": _words(usual.NO_PAREN_FUNCTIONS)}
     placed |= {"FUNCTIONS": _functions(usual.FUNCTIONS), "TYPE_CONVERTERS": _types_with_lengths(usual.TYPE_CONVERTERS)}
+    placed["NO_PAREN_FUNCTION_PARSERS"] = _named_map(usual.NO_PAREN_FUNCTION_PARSERS)
     counted["UNARY_PARSERS"] = _counted({**usual.UNARY_PARSERS, TokenType.PLUS: _plus})
+    counted["ID_VAR_TOKENS"] = _counted(usual.ID_VAR_TOKENS | _STATEMENTS)
     return type("MeteredParser", (usual,), {"__slots__": (), **placed, **counted})
 
 
@@ -162,6 +169,18 @@ def _plus(parser: Any) -> exp.Expr:
     ):
         return operand
     return exp.Neg(this=exp.Neg(this=operand))
+
+
+def _named_map(usual: dict[str, Any]) -> dict[str, Any]:
+    """Return the parsers of words such as CASE, with MAP as a name unless a bracket follows."""
+
+    def built(parser: Any) -> exp.Expr:
+        if parser._curr is not None and parser._curr.token_type in (TokenType.L_PAREN, TokenType.L_BRACE):
+            read: exp.Expr = usual["MAP"](parser)
+            return read
+        return exp.Identifier(this=parser._prev.text, quoted=False).update_positions(parser._prev)
+
+    return {**usual, "MAP": built} if "MAP" in usual else usual
 
 
 def _types_with_lengths(usual: dict[Any, Any]) -> dict[Any, Any]:

@@ -4,9 +4,11 @@ import re
 import threading
 from typing import Any
 
+import duckdb
 import pytest
 from fuzz import odd_sql
 from sql.corpus import ACCEPTED
+from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
@@ -173,3 +175,39 @@ def test_a_question_that_can_be_read_in_too_many_ways_is_refused() -> None:
         parse(WORST["if"])
     assert caught.value.slug == "too_many_readings"
     assert parse("SELECT " + "date(" * 59 + "day" + ")" * 59 + " FROM visits").kind == "query"
+
+
+_OTHERWISE_READ = {"between", "cube", "if", "interval", "lock", "rollup"}
+"""Words that DuckDB takes for names of columns, and the parser reads in some places as the beginning of something else."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT avg({}) FROM t", "SELECT sum({} + 1) FROM t", "SELECT count(*) FROM t WHERE {} > 2", "SELECT {}, count(*) FROM t GROUP BY {}", "SELECT sum(t.{}) FROM t",
+        "SELECT sum(CASE WHEN {} > 1 THEN {} END) FROM t", "SELECT count(*) FROM t WHERE NOT {} BETWEEN 1 AND 2", "SELECT max(x) AS {} FROM t ORDER BY {} DESC",
+    ],
+)  # fmt: skip
+def test_words_that_are_no_reserved_ones_are_names_of_columns(text: str) -> None:
+    """The German word for age is ALTER, and MAP the mean arterial pressure."""
+    kinds = (
+        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category IN ('unreserved', 'column_name') ORDER BY 1"
+    )
+    words = [word for (word,) in duckdb.connect().execute(kinds).fetchall() if word not in _OTHERWISE_READ]
+    assert len(words) > 300
+    unquoted, quoted = (
+        [_tree(text.replace("{}", name)) for name in names] for names in (words, [f'"{w}"' for w in words])
+    )
+    different = [word for word, one, other in zip(words, unquoted, quoted, strict=True) if one != other]
+    assert not different
+
+
+def _tree(sql: str) -> str:
+    """Return the tree of a text, with all names unquoted; its text if it cannot be read."""
+    try:
+        tree = parse_text(sql)
+    except ParseError:
+        return sql
+    for name in tree.find_all(exp.Identifier):
+        name.set("quoted", False)
+    return repr(tree)
