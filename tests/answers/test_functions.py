@@ -66,7 +66,7 @@ to_date(strftime(d, '%d%m%Y'), 'DDMMYYYY'); to_char(d, 'Month DY day'); strptime
 month(to_date(monthname(d), 'MONTH')); date_part('year', age(d, DATE '2020-02-01')); d < CURRENT_DATE; s < now(); d < today(); d < localtimestamp
 x = 1; x <> 1; x < 1; x <= 1; x > 1; x >= 1; x BETWEEN 0 AND 2; x IN (1, 2); x IS NULL; b IS TRUE; NOT b; b AND x > 1; b OR x > 1
 x IS DISTINCT FROM 1; x IS NOT DISTINCT FROM 1; CASE WHEN x > 1 THEN 'hi' ELSE 'lo' END; if(x > 1, 1, 0); iff(x > 1, 1, 0)
-x::double; CAST(r AS INTEGER); TRY_CAST(t AS INTEGER); b::integer; list_contains([1, 2, NULL], x); t IN ('a-b', NULL)
+x::double; CAST(r AS INTEGER); TRY_CAST(t AS INTEGER); b::integer; b::double; list_contains([1, 2, NULL], x); t IN ('a-b', NULL)
 cbrt(x); initcap(t); to_json(x); clamp(x, -1, 1)
 """
 NOT_OVER_ROWS = {

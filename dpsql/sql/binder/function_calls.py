@@ -321,7 +321,9 @@ def _within(node: exp.Cast, bound: Expr, beyond: int | Fraction | None) -> Expr:
 
 def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
     """Bind a cast. A cast of a literal becomes a literal, so that '5'::int4 (as drivers send parameters) equals 5, and
-    'infinity'::float8 is infinite, whereas such a text in a column is no number."""
+    'infinity'::float8 is infinite, whereas such a text in a column is no number. A truth value becomes 1 or 0, also as a real."""
+    if target is Type.REAL and inner.facts.type is Type.BOOLEAN:
+        inner = _to(self, node, inner, Type.INTEGER)
     cast = self.call(f"to_{target.value}", node, inner)
     text = inner.value if isinstance(inner, Literal) and isinstance(inner.value, str) else ""
     if target is Type.REAL and NOT_FINITE.fullmatch(text):
