@@ -248,6 +248,11 @@ def without_bounds(policy: Policy, *, texts: bool = True) -> Policy:
     return replace(policy, tables=tables)
 
 
+def name_in_policy(name: str) -> str:
+    """Return the name in the owner's policy of a table or column of the policy without bounds."""
+    return name.removeprefix(_TEXTS)
+
+
 def _without_bounds(column: PolicyColumn) -> PolicyColumn:
     return replace(column, lower=None, upper=None, domain=None, nullable=True, outside=None, max_total=None)
 

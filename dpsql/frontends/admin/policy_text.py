@@ -212,6 +212,31 @@ def yaml_scalar(text: str) -> str:
     return text if plain and text.lower() not in _YAML_WORDS else quoted(text)
 
 
+def with_key_types(chosen: Mapping[str, TableChoice], types: Mapping[tuple[str, str], str]) -> dict[str, TableChoice]:
+    """Return the tables with one type at both ends of each foreign key. Columns of CSV files, which have no types, get that of
+    the other end; `types`: those of columns of further tables."""
+    open_ends: dict[tuple[str, str], str] = {}
+    types = dict(types)
+    for name, table in chosen.items():
+        for column, choice in table.columns.items():
+            if choice is not None:
+                (open_ends if choice.type == "text" and table.stored.delimiter else types)[name, column] = choice.type
+    links = [((name, column), end) for name, table in chosen.items() for column, end in table.foreign_keys.items()]
+    for end, start in [pair for _ in links for link in links for pair in (link, link[::-1])]:  # again for keys of keys
+        if start in types and end in open_ends:
+            types.setdefault(end, types[start])
+    return {
+        name: replace(
+            table,
+            columns={
+                column: choice and replace(choice, type=types.get((name, column), choice.type))
+                for column, choice in table.columns.items()
+            },
+        )
+        for name, table in chosen.items()
+    }
+
+
 # --- the starter policy: what the source tells, and marks for the owner -----------------------------------------------
 
 

@@ -34,6 +34,7 @@ from dpsql.frontends.admin.policy_text import (
     type_in_words,
     unit_of,
     unit_text,
+    with_key_types,
     with_table,
     write_policy,
 )
@@ -207,7 +208,7 @@ def _ask_and_write(source: Path | str, path: Path, tables: Mapping[str, SourceTa
         answers.tell(f"{name}: {', '.join(table.columns)}")
     unit = _unit(answers, tables)
     drafts = _tables(answers, tables, unit)
-    chosen = {name: _with_columns(answers, name, draft, unit) for name, draft in drafts.items()}
+    chosen = with_key_types({name: _with_columns(answers, name, draft, unit) for name, draft in drafts.items()}, {})
     while True:
         choices = _budgeted(answers, unit, chosen)
         text = replace(choices, automatic_copies=_copies(answers, source, path, chosen)).text(source, path)
@@ -251,7 +252,11 @@ def ask_for_table(file: Path, name: str, answers: Answers) -> bool:
             if word == LEFT_OUT:
                 return False
             draft = _draft(answers, name, {**listed, name: tables[name]}, person, word == "public")
-            changed = with_table(text, _with_columns(answers, name, draft, person).lines(name))
+            types = {
+                (named, column): type_ for named, table in listed.items() for column, type_ in table.columns.items()
+            }
+            choice = with_key_types({name: _with_columns(answers, name, draft, person)}, types)[name]
+            changed = with_table(text, choice.lines(name))
             break
         except Again:
             continue
@@ -349,6 +354,10 @@ def _link(
                 f"if none leads to a person, answer public, or change the answer {name} to {LEFT_OUT} (again {name})"
             )
             raise WrongAnswer(f"{name} has no column '{column}'{did_you_mean(column, columns)}; {way_out}")
+        if plain_name(column) != column:
+            raise WrongAnswer(
+                f"{column} has no plain name: a letter or _, then letters, digits and _; rename it in the source"
+            )
         if table not in tables or key not in tables[table].columns or table == name:
             raise WrongAnswer(f"write COLUMN, or COLUMN = TABLE.COLUMN of another table; {target or text} is none")
         return {column: (table, key)}

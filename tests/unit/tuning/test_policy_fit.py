@@ -320,6 +320,12 @@ def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exac
         if finding.kind == "unreadable"
     }
     assert unreadable == dict.fromkeys(list(types)[1:], 50)
+    (tmp_path / "p.yaml").write_text(
+        (tmp_path / "p.yaml").read_text().replace("person: {type: integer", "person: {type: text")
+    )
+    checked = CliRunner().invoke(cli, ["check", str(tmp_path / "p.yaml")]).output
+    named = checked.partition("under it any more: ")[2].partition("\n")[0].split(", ")
+    assert named != [""] and {name.partition(" ")[0].partition(".")[0] for name in named} == {"people"}
 
 
 def test_the_command_shows_the_price_and_changes_the_policy(place: Path) -> None:

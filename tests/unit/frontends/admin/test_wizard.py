@@ -101,6 +101,36 @@ def test_a_table_is_added_to_a_policy_that_exists(bare_clinic: Clinic, dpsql: Ru
     assert dpsql("init", "--add", "visits", "night.yaml", "--starter").status == 2
 
 
+@pytest.mark.parametrize("typed", ["patients", "visits"])
+def test_a_key_in_a_csv_file_has_the_type_of_the_other_end(bare_clinic: Clinic, dpsql: Run, typed: str) -> None:
+    """Also of a table that is added later, if the policy has the other end already."""
+    Path("night").mkdir()
+    for name, column in (("patients", "age"), ("visits", "nights")):
+        rows, file = f"SELECT i AS person, 1 AS {column} FROM range(300) r(i)", f"night/{name}"
+        duckdb.sql(f"COPY ({rows}) TO '{file}.{'parquet' if name == typed else 'csv'}'")
+    answers = "unit: patients.person\npatients.repeats: no\nvisits.max_rows: 2\npeople: 300\n"
+    Path("answers.txt").write_text(answers)
+    made = dpsql("init", "--from", "night", "--answers", "answers.txt")
+    assert made.status == 0, made.err
+    assert dpsql("check", "night.yaml", "--create-ledger").status == 0
+    text = Path("night.yaml").read_text()
+    assert text.count("person: {type: integer}") == 2
+    if typed == "patients":
+        Path("night.yaml").write_text(text[: text.index("  visits:")])
+        Path("answers.txt").write_text("visits.max_rows: 2\n")
+        added = dpsql("init", "--add", "visits", "night.yaml", "--answers", "answers.txt")
+        assert added.status == 0 and Path("night.yaml").read_text() == text, added.err
+
+
+def test_a_column_without_a_plain_name_is_no_way_to_the_person(bare_clinic: Clinic, dpsql: Run) -> None:
+    Path("night").mkdir()
+    duckdb.sql("COPY (SELECT 1 AS person) TO 'night/patients.parquet'")
+    duckdb.sql("""COPY (SELECT 1 AS "patient no") TO 'night/visits.parquet'""")
+    Path("answers.txt").write_text("unit: patients.person\npatients.repeats: no\nvisits.link: patient no\n")
+    refused = dpsql("init", "--from", "night", "--answers", "answers.txt")
+    assert refused.status == 2 and "init_answer" in refused.err and "patient no has no plain name" in refused.err
+
+
 def fits(policy: str) -> str:
     """Return how many queries at the policy's default price its budget allows, according to EXPLAIN."""
     with open_session(policy, create_ledger=True) as session:
