@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,7 +142,7 @@ def check_policy_file(
     policy = load_policy(file)
     findings.notes.append(_summary(file, policy))
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
-    findings.notes += [*_dropped_rows(policy), *_limits_without_effect(policy)]
+    findings.notes += [*_dropped_rows(policy), *_limits_without_effect(policy), *_days_without_hours(policy)]
     findings.notes += [f"note: {sentence}" for sentence in policy.unprotected.values()]
     _check_limits(policy, findings)
     with findings.reasons.listening():
@@ -187,6 +188,17 @@ def _limits_without_effect(policy: Policy) -> list[str]:
         for login, analyst in policy.analysts.items()
         for person, limit in analyst.people.items()
         if limit.epsilon > analyst.epsilon
+    ]
+
+
+def _days_without_hours(policy: Policy) -> list[str]:
+    """Return notes on timestamps whose upper bound is the first instant of a day, which leaves the rest of that day out."""
+    return [
+        f"note: {name}.{column} has upper: {end}, the first instant of that day: later times of it are out of bounds; say "
+        f"{end:%Y-%m-%d} 23:59:59 if the whole day counts"
+        for name, table in policy.tables.items()
+        for column, about in table.columns.items()
+        if isinstance(end := about.upper, datetime) and end.time() == time.min
     ]
 
 
@@ -515,14 +527,16 @@ def _lost_releases(policy: Policy, ledger: Ledger) -> list[str]:
         read = [about.get("reads", {}) for about in releases.descriptions()]
     finally:
         releases.close()
-    lost = [(names, reads) for reads in read if (names := changed(policy, reads))]
-    if lost:
-        from dpsql.tuning.policy_fit import without_bounds
+    if not any(changed(policy, reads) for reads in read):
+        return []
+    from dpsql.tuning.policy_fit import name_in_policy, without_bounds
 
-        fitted = without_bounds(policy)
-        lost = [(names, reads) for names, reads in lost if changed(fitted, reads)]
-    by_name = Counter(name for names, _ in lost for name in names)
-    named = ", ".join(f"{name} ({count})" for name, count in sorted(by_name.items()))
+    fitted = without_bounds(policy)
+    pairs = [(changed(policy, reads), changed(fitted, reads)) for reads in read]
+    lost = [{name_in_policy(name) for name in min(pair, key=len)} for pair in pairs if all(pair)]
+    named = ", ".join(
+        f"{name} ({count})" for name, count in sorted(Counter(name for names in lost for name in names).items())
+    )
     sentence = "stored releases read what the policy has changed since, and answer no question under it any more"
     return [f"note: {len(lost)} {sentence}: {named}"] if lost else []
 

@@ -224,8 +224,8 @@ class _Commands(Mapping[str, click.Command]):
 def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Any:
     """Private answers to SQL: every answer is differentially private, with error bars and a price.
 
-    Without a command: the prompt (`dpsql repl`). New here? `dpsql demo` needs nothing else, and `dpsql help` has the
-    documentation.
+    Without a command: the prompt (`dpsql repl`), with the options below; a command has its own, after its name. New here?
+    `dpsql demo` needs nothing else, and `dpsql help` has the documentation.
     """
     if context.invoked_subcommand is None:
         if policy is None:

@@ -314,6 +314,7 @@ def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     [
         ('"type": "date"', '"type": "date", "from": "2000-01-02"', "columns with the names 2000-01-02: if the first line"),
         ('"tables"', '"analysts": {"ann": {"epsilon": 2, "people": {"b": {"epsilon": 3}}}}, "tables"', "epsilon 3, but the login only 2,"),
+        ('"type": "date"', '"type": "timestamp", "lower": "2024-01-01", "upper": "2025-12-31"', "later times of it are out of bounds; say 2025-12-31 23:59:59 if"),
     ],
 )  # fmt: skip
 def test_what_a_policy_may_not_mean_is_noted(
