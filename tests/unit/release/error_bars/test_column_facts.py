@@ -165,9 +165,3 @@ def test_private_keys_may_lack_groups(made: ReleasedBlock, sql: str) -> None:
     private = replace(made, groups=replace(made.groups, complete=False))
     assert column_facts(remainder(sql, [made])).of_groups == frozenset()
     assert column_facts(remainder(sql, [private])).of_groups == {0}
-
-
-def test_one_group_of_all_rows_is_always_there() -> None:
-    whole = counts([500.0], LAPLACE, "no keys")
-    whole = replace(whole, keys=whole.keys.select([]))
-    assert column_facts(remainder("SELECT count(*), min(m0) FROM dp_0", [whole])).noisy == (False, True)

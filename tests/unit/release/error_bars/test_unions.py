@@ -1,16 +1,12 @@
 """Each row of a UNION ALL of row-wise queries is traced to its branch and to the group in the block of that branch."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
-import sqlglot
-from sqlglot import exp
-from support.plain_duckdb import plain_duckdb
 from support.released_blocks import T0, block, count_of, laplace_noise, remainder
 
 from dpsql.noise.perturb import NoisyTerm
-from dpsql.release.error_bars.rowwise import Branches, numbered, trace_branches
-from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, Remainder
+from dpsql.release.error_bars.rowwise import trace_branches
+from dpsql.release.remainder import ReleasedBlock, Remainder
 
 
 def _released(name: str, values: list[int]) -> ReleasedBlock:
@@ -23,23 +19,6 @@ BLOCKS = [_released("dp_0", [30, 10, 20]), _released("dp_1", [60, 10])]
 
 def question(sql: str) -> Remainder:
     return remainder(sql, BLOCKS)
-
-
-def branches_of(sql: str) -> Branches:
-    branches = trace_branches(question(sql))
-    assert branches is not None
-    return branches
-
-
-def test_parts_are_named_like_the_first_branch_and_know_their_block() -> None:
-    branches = branches_of("SELECT k0 AS a, m0 AS b FROM dp_0 UNION ALL SELECT k0 AS x, m0 * 2 AS y FROM dp_1")
-    assert [part.block for part in branches.parts] == ["dp_0", "dp_1"]
-    assert [[item.alias_or_name for item in part.tree.expressions] for part in branches.parts] == [["a", "b", ROW]] * 2
-
-
-def test_rows_that_noise_selects_are_told_by_branch() -> None:
-    branches = branches_of("SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1 WHERE m0 > 3")
-    assert [part.selected for part in branches.parts] == [False, True]
 
 
 OTHERS = (
@@ -84,16 +63,3 @@ def test_other_remainders_have_no_branches(sql: str) -> None:
 
 
 # --- numbered ---------------------------------------------------------------------------------------------------------
-
-
-def parsed(sql: str) -> exp.Query:
-    tree = sqlglot.parse_one(sql, read=DIALECT)
-    assert isinstance(tree, exp.Query)
-    return tree
-
-
-def test_branches_carry_their_number() -> None:
-    connection = plain_duckdb()
-    connection.register("t", pa.table({"x": [1, 1]}))
-    tree = numbered(parsed("SELECT x FROM t UNION ALL (SELECT x FROM t UNION ALL SELECT max(x) FROM t) ORDER BY 2"))
-    assert connection.execute(tree.sql(dialect=DIALECT)).fetchall() == [(1, 0), (1, 0), (1, 1), (1, 1), (1, 2)]
