@@ -321,11 +321,13 @@ def _starter_table(
 
 
 def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> dict[str, SourceTable]:
-    """Return the tables of a source as a policy at `path` names them; columns of CSV files get plain names.
+    """Return the tables of a source as a policy at `path` names them, without those of a ledger in the database of a server;
+    columns of CSV files get plain names.
 
     `new`: there is no policy at `path` yet. Raises InterfaceError (init_source, init_exists).
     """
-    tables = structure_of(source)
+    owned = structure_of(source).items()
+    tables = {name: table for name, table in owned if isinstance(source, Path) or not name.startswith("dpsql_")}
     if new and path.exists():
         raise refuse("init_exists", place=str(path))
     named = {name: _with_plain_names(_below(table, source, path)) for name, table in tables.items()}

@@ -27,6 +27,7 @@ from dpsql.frontends.admin.policy_text import write_starter
 from dpsql.frontends.admin.wizard import Answers, ask_for_policy
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering.tables import table_comment
+from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session.session import open_session
 from dpsql.testing import POLICY
@@ -86,10 +87,11 @@ def test_init_reads_the_structure_of_a_catalog_of_spark(spark: Any, tmp_path: Pa
 def test_init_reads_the_structure_of_a_server(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Keys, NOT NULL, types and schemas from the catalog; of tables of one name, that of `public`."""
+    """Keys, NOT NULL, types and schemas from the catalog; of tables of one name, that of `public`; none of a ledger."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     url = server.database()
+    open_ledger(url, "other", create=True).close()
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute(
             "CREATE TYPE kind AS ENUM ('secret'); CREATE DOMAIN years AS int; CREATE DOMAIN money_ AS numeric(7, 3); CREATE SCHEMA other;"
