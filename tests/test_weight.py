@@ -72,7 +72,7 @@ MOST = {
     # translate, md5, regexp_extract, parts from the end, and the first match with what stands around it: 120 (with engine, sql)
     # decimals that a subquery computes are no other question, and small ones of many digits are read: 17
     # conditions that are NULL on all rows: 2; doubles that lists of whole numbers do not share: 7; constants are not chosen from: 8
-    "functions": (4_808, 16),
+    "functions": (4_810, 16),
     # clocks that jump open no budget, and the owner states the day: 70; a commit is read back: 50; stores leave it space, bytes that are gone: 25
     # checkpoints, with which a ledger of a million charges opens in a fifth of the time: 80
     "ledger": (3_234, 11),
@@ -85,10 +85,9 @@ MOST = {
     # names of columns over windows and per-person results: 19
     # one walk through a plan: 12
     "plan": (2_574, 9),
-    "planning": (
-        1_311,
-        5,
-    ),  # plans of questions with parameters: 4; SUMMARIZE: 60; limits of tables that bound counts or sums: 9
+    # plans of questions with parameters: 4; SUMMARIZE: 60; limits of tables that bound counts or sums: 9
+    # rows of public tables are counted where a product would be refused: 16
+    "planning": (1_327, 5),
     # unprotected, timezone: 60; same_unit: 20; limits of persons behind a login: 10; decimals: 28
     # data_version by the hour, day, week or month: 18
     "policy": (2_982, 10),
@@ -139,7 +138,8 @@ MOST = {
     # keys that a join compares with a later result: 22; truth values of PostgreSQL's concat: 32; parts of conditions over results
     # that are no truth values: 16; shifts beyond the calendar, public values over results, words of operators: 27
     # parameters of more digits than Python writes: 3
-    "sql": (12_459, 34),
+    # joins counted by what can match in public rows, private keys and ranks, 6 of 99 questions of TPC-DS: 116
+    "sql": (12_580, 34),
     "storage": (272, 4),
     "testing": (232, 1),
     "tuning": (

@@ -18,7 +18,7 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.public_domains import calls
 from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, literal, names_read
+from dpsql.plan.plan import Call, Column, Expr, Literal, Relation, ReleasedValue, literal, names_read
 
 MOST_ASKED = 5_000_000
 """Largest number of combinations of candidates in one question."""
@@ -90,10 +90,12 @@ class Unanswered(Exception):
 @dataclass(frozen=True)
 class PublicValues:
     """The way in which questions are answered: by `engine` (None: evaluated here). `functions`: the functions whose values the
-    source's engine shares with it (None: all)."""
+    source's engine shares with it (None: all). `agreeing`: a function that counts in the source how many rows of a relation over
+    public tables agree on columns, the most of them (None: nothing is counted)."""
 
     engine: Engine | None = None
     functions: frozenset[str] | None = None
+    agreeing: Callable[[Relation, tuple[str, ...]], int] | None = None
 
     def rows(self, question: ValueQuestion) -> Rows:
         """Return the combinations of the keys' values, each once. Raises Unanswered."""

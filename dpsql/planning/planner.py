@@ -18,6 +18,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.engine.contract import Engine
+from dpsql.engine.emit.emitter import Emitter
 from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.canonical_conditions import has_no_rows
@@ -27,7 +28,7 @@ from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, group_count, parts_of, results_read
+from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, Relation, columns_read, group_count, parts_of, results_read
 from dpsql.plan.stability import marks_read, scans, tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.total_cuts import with_cuts, with_places
@@ -38,7 +39,7 @@ from dpsql.pricing.budget_parts import noise_law
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.local_sensitivity import requested
 from dpsql.pricing.options import Options
-from dpsql.pricing.plan_check import check_plan
+from dpsql.pricing.plan_check import check_plan, require_public
 from dpsql.pricing.pricing import ARROW, Price, PricedBlock, price
 from dpsql.pricing.running_totals import RunningTable, is_better, lengths, levels, mean_variances, running_error
 from dpsql.pricing.sample_values import MeanRequest
@@ -428,7 +429,10 @@ class Planner:
         self.policy = policy
         self.row_filters = row_filters(policy)
         self._engine = engine
-        self._public_values = AskedValues(shared_sandbox()).for_engine(engine.dialect.name)
+        self._public_values = replace(
+            AskedValues(shared_sandbox()).for_engine(engine.dialect.name), agreeing=self._agreeing
+        )
+        self._counts: RecentValues[int] = RecentValues(MOST_ANSWERS, MOST_WEIGHT)
         self._public = tuple(name for name, table in policy.tables.items() if table.public)
         self._widened: tuple[str, Policy] | None = None
         budget = policy.budget
@@ -503,6 +507,20 @@ class Planner:
         """Return the number of rows of a public table that is not read row by row."""
         counted = self._engine.public_table(f"SELECT count(*) AS n FROM {self._engine.source(name).sql}")
         return int(counted.column(0)[0].as_py())
+
+    def _agreeing(self, relation: Relation, columns: tuple[str, ...]) -> int:
+        """Return the largest number of rows of a relation over public tables that agree on the columns."""
+        for scan in scans(relation):
+            require_public(scan, self.policy)
+        rows = Emitter(self.policy, self._engine.dialect, self._engine.source).relation(relation)
+        key = f"{self._engine.data_version(self._public)} {columns} {rows}"
+        return self._counts.get(key, lambda: self._counted(rows, columns), 1)
+
+    def _counted(self, rows: str, columns: Sequence[str]) -> int:
+        names = ", ".join(map(self._engine.dialect.identifier, columns))
+        groups = f" GROUP BY {names}" if columns else ""
+        text = f"SELECT max(n) AS n FROM (SELECT count(*) AS n FROM ({rows}) AS r{groups}) AS g"
+        return int(self._engine.public_table(text).column(0)[0].as_py() or 0)
 
     def _plan(self, statement: Statement, options: Options, policy: Policy) -> Planned:
         if options.min_units is not None and requested(options) is not None:

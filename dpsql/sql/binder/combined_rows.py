@@ -4,24 +4,28 @@ A product of results takes time and memory after the charge, so it is refused if
 sandbox has time for. Everything counted here is public: rows that the query writes, rows of public tables, groups of public
 keys; private keys, whose number of groups is unknown before the release, are assumed to have `UNLISTED`, and each of them to
 tell these groups apart. If a row fixes some columns of a source's key by equality, it is paired with at most as many rows as
-the key's other columns have values.
+the key's other columns have values. Where that is much, the engine counts the rows of public tables that meet the conditions
+on them, and how many of those agree on the columns that are fixed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import prod
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Block, group_count
+from dpsql.plan.plan import Block, Filter, group_count
 from dpsql.sql.binder.result_facts import MOST_UNIQUE, Sources, output, scope_of
-from dpsql.sql.binder.scope import Bound, Released, using, using_name
-from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit
+from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.scope import Bound, Released, Scope, using, using_name
+from dpsql.sql.binder.select_lists import labelled
+from dpsql.sql.binder.trees import condition_of, conjuncts, implied, literal_limit
 from dpsql.sql.lexer import place
 
 MOST_COMBINED = 5_000_000
@@ -32,6 +36,8 @@ UNLISTED = 1_000
 """Number of groups that private keys are assumed to have."""
 MOST_UNLISTED = 50_000
 """Number of groups that private and public keys together are assumed to have at most: enough people share each of them."""
+FEW = 1_000
+"""Number of rows up to which nothing is counted in public tables."""
 MOST_EXACT = 1 << 24
 """Integers up to this size are exact in floating-point types of any width."""
 Position = tuple[int, int]
@@ -54,17 +60,32 @@ def groups_of(block: Block) -> int:
     return min(groups * UNLISTED, MOST_UNLISTED) if any(key.values is None for key in block.keys) else groups
 
 
-def combined_rows(node: exp.Select, sources: Sources) -> tuple[int, int]:
-    """Return bounds on the rows of a SELECT's joined sources, and on the total rows of all steps of joining them.
+Agreeing = tuple[tuple[frozenset[int], int], ...]
+"""Sets of positions with the number of rows that agree on them."""
+
+
+def combined_rows(
+    node: exp.Select, sources: Sources, public_values: PublicValues = EVALUATED, items: Sequence[exp.Expr] = ()
+) -> tuple[int, int, Agreeing]:
+    """Return bounds on the rows of a SELECT's joined sources, on the total rows of all steps of joining them, and on the rows
+    that agree on one of its `items`.
 
     Refuses (many_combinations) more than `MOST_COMBINED`, at the source with which the number exceeds it.
     """
     joins = node.args.get("joins") or []
     if not joins and (not sources or node.args.get("where") is None):
-        return (sources[0][1].most_rows if sources else 1), 0
+        return (sources[0][1].most_rows if sources else 1), 0, ()
     if any(join.side in ("RIGHT", "FULL") for join in joins) and any(map(_is_comma, joins)):
-        return _product(sources, joins)  # in FROM a, b FULL JOIN c the comma is read last
-    return _Steps(node, sources, joins).joined()
+        return *_product(sources, joins), ()  # in FROM a, b FULL JOIN c the comma is read last
+    rows, work = _Steps(node, sources, joins, public_values).joined()
+    if rows <= FEW or len(sources) == 1 or not all(map(_is_inner, joins)) or _grouping_sets(node) > 1:
+        return rows, work, ()
+    agreeing = []
+    for index, item in enumerate(items):
+        steps = _Steps(node, sources, joins, public_values)
+        if (position := steps.position(item.unalias())) is not None:
+            agreeing.append((frozenset({index}), steps.from_one_value(position)))
+    return rows, work, tuple(agreeing)
 
 
 def _counted(node: exp.Select, bound: Released, inner: Sequence[tuple[int, int | None]]) -> Released:
@@ -153,9 +174,9 @@ class InnerQueries:
         fixed: set[str] = set()
         unrelated = []
         for part in conjuncts(condition_of(query, "where")):
-            around = columns.fixed_outer(part.unnest())
+            around = {name for each in implied(part) for name in columns.fixed_outer(each.unnest())}
             fixed |= around
-            unrelated += [] if around else [part]
+            unrelated += [] if around and not isinstance(part.unnest(), exp.Or) else [part]
         work = sum(source.work for _, source in sources)
         if len(sources) == 1:
             return work + sources[0][1].most_rows if columns.outer_names(query) <= fixed else None
@@ -164,7 +185,7 @@ class InnerQueries:
         if columns.outer_names(alone):
             return None
         try:
-            return work + sum(combined_rows(alone, sources))
+            return work + sum(combined_rows(alone, sources)[:2])
         except Error:
             return None
 
@@ -225,22 +246,39 @@ class _OwnColumns:
 class _Steps:
     """Row counts while the sources of one SELECT are joined one after the other."""
 
-    def __init__(self, node: exp.Select, sources: Sources, joins: Sequence[exp.Join]) -> None:
+    def __init__(
+        self, node: exp.Select, sources: Sources, joins: Sequence[exp.Join], public_values: PublicValues
+    ) -> None:
         self.node, self.sources, self.joins = node, [source for _, source in sources], joins
+        self.named, self.public_values = sources, public_values
         self.aliases = {alias.lower() for alias, _ in sources}
         self.scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
-        self.inner = [not join.side and join.kind in ("", "INNER", "CROSS") for join in joins]
+        self.inner = list(map(_is_inner, joins))
         pairing = [join.args.get("on") for join in joins]
         conditions = [
             condition_of(node, "where"),
             *(on for on, inner in zip(pairing, self.inner, strict=True) if inner),
         ]
+        self.parts = [part for condition in conditions for part in implied(condition)]
         self.everywhere = [equality for condition in conditions for equality in self._equalities(condition)]
         self.of_join = [[*self._equalities(on), *self._merged(number)] for number, on in enumerate(pairing, 1)]
         self.placed: set[int] = set()
         self.rows = self._partners(0)
         self.keys = self._keys(0)
         self.placed.add(0)
+
+    def from_one_value(self, position: Position) -> int:
+        """Return a bound on the joined rows that agree on a column. All joins are inner."""
+        self.placed, self.keys = set(), self._keys(position[0])
+        self.rows = self._partners(position[0], {position})
+        self.placed.add(position[0])
+        waiting = [number for number in range(len(self.sources)) if number not in self.placed]
+        while waiting:
+            number = min(waiting, key=self._pairs)
+            waiting.remove(number)
+            self.rows = self._pairs(number)
+            self.placed.add(number)
+        return self.rows
 
     def joined(self) -> tuple[int, int]:
         """Join all sources; return the rows of the result and of all steps. If every join is inner, the source that gives the
@@ -259,7 +297,7 @@ class _Steps:
         """Join one source and return the number of rows of that step."""
         source, join = self.sources[number], self.joins[number - 1]
         each, pairs = self._partners(number), self._pairs(number)
-        both = [key | other for key in self.keys for other in self._keys(number)]
+        both = [(key | other, most * more) for key, most in self.keys for other, more in self._keys(number)]
         self.placed.add(number)
         if join.kind in ("SEMI", "ANTI"):
             return pairs
@@ -276,30 +314,52 @@ class _Steps:
             for each in self._conditions(number)
             if each.column[0] in self.placed and each.compared <= {number}
         }
-        partners = min([self.rows, *(self._agreeing(key, fixed) for key in self.keys)])
-        return min(self.rows * self._partners(number), self.sources[number].most_rows * partners)
+        partners = min([self.rows, *(self._agreeing(key, most, fixed) for key, most in self.keys)])
+        every = self._partners(number, set())
+        return min(self.rows * (self._partners(number) if every > 1 else every), every * partners)
 
-    def _partners(self, number: int) -> int:
-        """Return a bound on the rows of a source that pair with one row joined so far."""
+    def _partners(self, number: int, chosen: Set[Position] | None = None) -> int:
+        """Return a bound on the rows of a source that pair with one row joined so far, or agree on the `chosen` columns."""
         fixing = [
             each for each in self._conditions(number) if each.column[0] == number and each.compared <= self.placed
         ]
-        source, fixed = self.sources[number], {each.column for each in fixing}
+        fixing = fixing if chosen is None else []
+        source, fixed = self.sources[number], {each.column for each in fixing} if chosen is None else chosen
         texts = [(each.column[1], each.text) for each in fixing if each.text is not None]
-        most = [source.most_rows, *(self._agreeing(key, fixed) for key in self._keys(number))]
+        most = [source.most_rows, *(self._agreeing(key, rows, fixed) for key, rows in self._keys(number))]
         if source.branches:
             sides = [side for side in source.branches if not any(_excludes(side, *pinned) for pinned in texts)]
             most.append(sum(self._agreeing_branch(number, side, fixed) for side in sides))
+        if min(most) > 1 and min(most) * (source.most_rows if chosen is None else self.rows) > FEW:
+            most.append(self._counted(number, fixed))
         return min(most)
+
+    def _counted(self, number: int, fixed: Collection[Position]) -> int:
+        """Return the number of rows of a source that agree on the fixed columns, counted in its public table."""
+        alias, source = self.named[number]
+        rows = labelled(source)
+        if rows is None or self.public_values.agreeing is None or not all(self.inner):
+            return source.most_rows
+        scalars = Scalars(Scope([(alias, rows)]))
+        relation = rows.relation
+        for part in self.parts:
+            if part.find(exp.Query) is None and self._numbers(part) == frozenset({number}):
+                with suppress(Error):
+                    relation = Filter(relation, scalars.boolean(part))
+        names = tuple(rows.columns[position][1].name for _, position in sorted(fixed))
+        return self.public_values.agreeing(relation, names)
 
     def _agreeing_branch(self, number: int, side: Released, fixed: Collection[Position]) -> int:
         """Return a bound on the rows of one branch of a UNION ALL that agree on the fixed columns."""
-        keys = ([(number, position) for position in key] for key in side.unique | side.assumed)
-        return min([side.most_rows, *(self._agreeing(key, fixed) for key in keys)])
+        keys = [*((key, 1) for key in side.unique), *side.agreeing]
+        of_keys = (self._agreeing([(number, position) for position in key], most, fixed) for key, most in keys)
+        return min([side.most_rows, *of_keys])
 
-    def _agreeing(self, key: Collection[Position], fixed: Collection[Position]) -> int:
-        """Return a bound on the rows that agree on the fixed columns of a key."""
-        return prod(self._values(number, position) for number, position in key if (number, position) not in fixed)
+    def _agreeing(self, key: Collection[Position], most: int, fixed: Collection[Position]) -> int:
+        """Return a bound on the rows that agree on the fixed columns of a key, on whose columns `most` rows agree."""
+        return most * prod(
+            self._values(number, position) for number, position in key if (number, position) not in fixed
+        )
 
     def _values(self, number: int, position: int) -> int:
         """Return a bound on the values of one column of a key; each is in one row per combination of the key's other columns."""
@@ -307,10 +367,10 @@ class _Steps:
         every = source.most_rows + (not all(self.inner))  # an outer join has one NULL more
         return min(every, values_of(source.column_facts[position], source.null_repeats) or every)
 
-    def _keys(self, number: int) -> list[frozenset[Position]]:
+    def _keys(self, number: int) -> list[tuple[frozenset[Position], int]]:
         source = self.sources[number]
-        keys = source.unique | source.assumed | {positions for positions, _, _ in source.declared}
-        return [frozenset((number, position) for position in key) for key in keys]
+        unique = [(key, 1) for key in source.unique | {positions for positions, _, _ in source.declared}]
+        return [(frozenset((number, position) for position in key), most) for key, most in (*unique, *source.agreeing)]
 
     def _conditions(self, number: int) -> list[Equality]:
         """Return the equalities that hold in every pair that includes a row of a source."""
@@ -321,15 +381,18 @@ class _Steps:
     # --- conditions ---------------------------------------------------------------------------------------------------
 
     def _equalities(self, condition: exp.Expr | None) -> Iterator[Equality]:
-        for part in conjuncts(condition):
+        for part in implied(condition):
             bare = part.unnest()
             if isinstance(bare, exp.EQ) and bare.find(exp.Query) is None:
                 for side, other in ((bare.this, bare.expression), (bare.expression, bare.this)):
-                    column, compared = self._position(side.unnest()), self._numbers(other)
+                    column, compared = self.position(_unshifted(side)), self._numbers(other)
                     if column is None or compared is None or column[0] in compared:
                         continue
-                    facts = self.sources[column[0]].column_facts[column[1]]
-                    if facts is not None and _stays_apart(facts, output(other, self.scope).facts):
+                    facts, others = self.sources[column[0]].column_facts[column[1]], output(other, self.scope).facts
+                    whole = facts is not None and others is not None and facts.type is others.type is Type.INTEGER
+                    if facts is None or not (whole or isinstance(side.unnest(), exp.Column)):
+                        continue
+                    if _stays_apart(facts, others):
                         text = other.name if isinstance(other, exp.Literal) and other.is_string else None
                         yield Equality(column, compared, text)
 
@@ -337,14 +400,14 @@ class _Steps:
         """Return the numbers of the sources that an expression reads, not counting an outer query's; None if unknown."""
         numbers = set()
         for column in expression.find_all(exp.Column):
-            position = self._position(column)
+            position = self.position(column)
             if position is not None:
                 numbers.add(position[0])
             elif not column.table or column.table.lower() in self.aliases:
                 return None
         return frozenset(numbers)
 
-    def _position(self, node: exp.Expr) -> Position | None:
+    def position(self, node: exp.Expr) -> Position | None:
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             return None
         try:
@@ -373,6 +436,14 @@ def _excludes(side: Released, position: int, text: str) -> bool:
     """Return whether a column of a branch of a UNION ALL never has a value: branches name themselves ('web' AS channel)."""
     facts = side.column_facts[position]
     return facts is not None and facts.values is not None and facts.type is Type.TEXT and text not in facts.values
+
+
+def _unshifted(side: exp.Expr) -> exp.Expr:
+    """Return an expression without the whole numbers that are added to it: different integers stay different."""
+    bare = side.unnest()
+    while isinstance(bare, (exp.Add, exp.Sub)) and isinstance(bare.expression, exp.Literal) and bare.expression.is_int:
+        bare = bare.this.unnest()
+    return bare
 
 
 def _stays_apart(facts: Facts, other: Facts | None) -> bool:
@@ -418,6 +489,10 @@ def _grouping_sets(node: exp.Select) -> int:
     cubes = (len(cube.expressions) for cube in group.find_all(exp.Cube))
     rollups = (len(part.expressions) + 1 for part in group.find_all(exp.Rollup, exp.GroupingSets))
     return prod(1 << min(keys, 32) for keys in cubes) * prod(rollups)
+
+
+def _is_inner(join: exp.Join) -> bool:
+    return not join.side and join.kind in ("", "INNER", "CROSS")
 
 
 def _is_comma(join: exp.Join) -> bool:

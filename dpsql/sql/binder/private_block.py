@@ -37,7 +37,7 @@ from dpsql.policy import Policy
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate, of_units, with_unit_count
 from dpsql.sql.binder.allow_list import check_node
-from dpsql.sql.binder.combined_rows import groups_of
+from dpsql.sql.binder.combined_rows import UNLISTED, groups_of
 from dpsql.sql.binder.correlated_subqueries import only_with_rows, over_groups
 from dpsql.sql.binder.equal_keys import kind, named_table, naming_unit
 from dpsql.sql.binder.per_unit_aggregation import per_unit, stacked
@@ -224,10 +224,10 @@ def bound_block(
             tree.set(clause, context.released_part(node.args[clause], environment))
     if node.args.get("distinct") is not None and work.grouped:
         tree.set("distinct", context.released_part(node.args["distinct"], environment))
-    facts = results.over_block(copy, node, work.keys, work.measures, len(work.sets))
     names = tuple(str(item.alias) for item in copy.expressions)
     blocks = (context.blocks.get(table.name) for table in tree.find_all(exp.Table))
     groups = sum(groups_of(block) for block in blocks if block is not None)
+    facts = results.over_block(copy, node, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED))
     return results.limited(node, replace(facts, tree=tree, columns=names, most_rows=groups))
 
 

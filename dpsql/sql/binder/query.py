@@ -514,9 +514,12 @@ class QueryBinder:
         facts = results.over_results(node, sources, written)
         columns = tuple(output_name(item) for item in written)
         order_by_all(copy, len(columns))
-        most_rows, work = combined_rows(node, sources)
+        most_rows, work, agreeing = combined_rows(node, sources, self.public_values, written)
         work += sum(source.work for _, source in sources)
-        return replace(facts, tree=copy, columns=columns, rows=public_rows(node, bound), most_rows=most_rows, work=work)
+        return replace(
+            facts, tree=copy, columns=columns, rows=public_rows(node, bound), most_rows=most_rows, work=work,
+            agreeing=(*facts.agreeing, *agreeing),
+        )  # fmt: skip
 
     def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
         only(join, "this", "side", "kind", "on", "using", "method")

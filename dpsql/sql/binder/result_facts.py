@@ -213,10 +213,11 @@ def null_safe_items(index: int, type_: Type) -> list[exp.Expr]:
 
 
 def over_block(
-    select: exp.Select, written: exp.Select, keys: Sequence[Key], measures: Sequence[Measure], sets: int
+    select: exp.Select, written: exp.Select, keys: Sequence[Key], measures: Sequence[Measure], sets: int, alike: int
 ) -> Released:
     """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several), which
-    stands for the one that was `written`. Refuses (not_boolean) its conditions that are no truth values.
+    stands for the one that was `written`. `alike`: the number of groups that are assumed to share a value of a private key.
+    Refuses (not_boolean) its conditions that are no truth values.
 
     A block has one row for each group, the groups of its keys are disjoint (equal reals are one group, and so is NaN), and
     HAVING, QUALIFY, ORDER BY and LIMIT above it only remove rows.
@@ -233,11 +234,19 @@ def over_block(
     for item, original_item in zip(select.expressions, written.expressions, strict=True):
         _check_parts(item, scope, original_item)
     outputs = [output(item.unalias(), scope) for item in select.expressions]
-    unique = _output_positions({frozenset(key.name for key in keys)} if sets == 1 else set(), outputs)
+    told_apart = (
+        {frozenset(key.name for key in keys if key.values is None or len(key.values) != 1)} if sets == 1 else set()
+    )
+    unique = _output_positions(told_apart, outputs)
+    unique |= _numbered(select, select.expressions, outputs, scope, told_apart)
     public = frozenset(key.name for key in keys if key.values is not None)
-    each = {public | {key.name} for key in keys if key.values is None} if sets == 1 else set()
+    private = [key.name for key in keys if key.values is None] if sets == 1 else []
+    agreeing = [*((public | {name}, 1) for name in private), *((frozenset({name}), alike) for name in private)]
     facts = tuple(column.facts for column in outputs)
-    return Released(exp.Select(), (), facts, unique, assumed=_output_positions(each, outputs))
+    return Released(
+        exp.Select(), (), facts, unique,
+        agreeing=tuple((moved, most) for names, most in agreeing for moved in _output_positions({names}, outputs)),
+    )  # fmt: skip
 
 
 def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]) -> Released:
@@ -265,7 +274,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         source_keys |= {frozenset().union(*combination) for combination in list(product(*each))[:MOST_UNIQUE]}
     fixed = frozenset[str]() if node.args.get("where") is None else _fixed(node, scope)
     source_keys |= {key - fixed for key in source_keys}
-    unique = _output_positions(source_keys, outputs) | _numbered(node, starred, outputs, scope)
+    unique = _output_positions(source_keys, outputs) | _numbered(node, starred, outputs, scope, source_keys)
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is None:
         unique |= _distinct(outputs)
@@ -274,6 +283,9 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     released = Released(node, (), facts, unique, null_repeats=null_repeats)
     if len(sources) == 1 and node.args.get("group") is None:
         released = _as_source(released, sources[0][1], outputs, fixed)
+        declared = [frozenset(f"0.{position}" for position in key) for key, _, _ in sources[0][1].declared]
+        ranked = _numbered(node, starred, outputs, scope, declared)
+        released = replace(released, agreeing=(*released.agreeing, *((key, 1) for key in ranked)))
     return limited(node, released)
 
 
@@ -298,9 +310,16 @@ def literal_parts(node: exp.Select, alias: str, names: Collection[str]) -> list[
     ]
 
 
-def _numbered(node: exp.Select, items: Sequence[exp.Expr], outputs: Sequence[Output], scope: Scope) -> Unique:
+def _numbered(
+    node: exp.Select,
+    items: Sequence[exp.Expr],
+    outputs: Sequence[Output],
+    scope: Scope,
+    unique: Collection[frozenset[str]],
+) -> Unique:
     """Return the keys that ROW_NUMBER gives: the number of a row and the columns by which its window is partitioned, or these
-    alone where QUALIFY keeps one number."""
+    alone where QUALIFY keeps one number. So do RANK and DENSE_RANK where partition and order tell the rows apart. `unique`: keys
+    of the source."""
     keys: set[frozenset[int]] = set()
     index = {column.origin: position for position, column in reversed(list(enumerate(outputs))) if column.origin}
     names = {item.alias.lower(): item.unalias() for item in items if item.alias}
@@ -311,9 +330,14 @@ def _numbered(node: exp.Select, items: Sequence[exp.Expr], outputs: Sequence[Out
         for first in firsts
     ]  # a column of the source comes before an alias
     for position, item in [*enumerate(item.unalias() for item in items), *((None, first) for first in firsts)]:
-        if not isinstance(item, exp.Window) or not isinstance(item.this, exp.RowNumber):
+        if not isinstance(item, exp.Window) or not isinstance(item.this, (exp.RowNumber, exp.Rank, exp.DenseRank)):
             continue
         parts = [output(part, scope) for part in item.args.get("partition_by") or ()]
+        if not isinstance(item.this, exp.RowNumber):
+            order = item.args["order"].expressions if item.args.get("order") is not None else ()
+            by = [*parts, *(output(ordered.this, scope) for ordered in order)]
+            if not any(key <= {part.origin for part in by} for key in unique):
+                continue
         if all(_told_apart(part) and part.origin in index for part in parts):
             keys.add(frozenset([index[part.origin] for part in parts] + ([] if position is None else [position])))
     return frozenset(keys)
@@ -338,7 +362,7 @@ def _as_source(released: Released, source: Released, outputs: Sequence[Output], 
     whole = [entry for entry in source.declared if {f"0.{position}" for position in entry[0]} <= fixed]
     return replace(
         released,
-        assumed=frozenset(indexes for key in source.assumed for indexes in _moved(key, outputs)),
+        agreeing=tuple((indexes, most) for key, most in source.agreeing for indexes in _moved(key, outputs)),
         repeats=tuple((indexes, most) for key, most in source.repeats for indexes in _moved(key, outputs)),
         declared=frozenset(
             (indexes, table, named) for key, table, named in source.declared for indexes in _moved(key, outputs)

@@ -313,8 +313,9 @@ class Released:
     NULL. `declared`: sets of positions that the policy declares unique in a public table, with the names of table and columns;
     bounds on rows rely on them without a check; joins with a result rely on them too, and the result checks them.
     `repeats`: sets of positions with a bound on the rows that agree on them (except NULL), as the query writes them; the bound of
-    the empty set is that on all rows. `assumed`: sets like those of `unique` with one of several private keys each, `branches`:
-    the sides of a UNION ALL; only the number of combined rows relies on them.
+    the empty set is that on all rows. `agreeing`: sets of positions with the number of rows that agree on them, as it is counted
+    in public rows, or assumed of private keys, `branches`: the sides of a UNION ALL; only the number of combined rows relies on
+    them.
     """
 
     tree: exp.Expr
@@ -327,7 +328,7 @@ class Released:
     null_repeats: bool = False
     declared: frozenset[tuple[frozenset[int], str, str]] = frozenset()
     repeats: tuple[tuple[frozenset[int], int], ...] = ()
-    assumed: frozenset[frozenset[int]] = frozenset()
+    agreeing: tuple[tuple[frozenset[int], int], ...] = ()
     branches: tuple[Released, ...] = ()
 
     @property

@@ -98,6 +98,18 @@ def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
     )
 
 
+def implied(condition: exp.Expr | None) -> list[exp.Expr]:
+    """Return conditions that hold where a condition does: its parts, and those that all sides of an OR among them have."""
+    found = []
+    for part in conjuncts(condition):
+        bare = part.unnest()
+        found.append(part)
+        if isinstance(bare, exp.Or):
+            right = {each.sql() for each in implied(bare.expression)}
+            found += [each for each in implied(bare.this) if each.sql() in right]
+    return found
+
+
 def _moment(node: exp.Expr) -> exp.Expr | None:
     """Return the time of planning as a literal for CURRENT_DATE, now() and the like; None for other nodes."""
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) and not node.expressions else ""

@@ -3,9 +3,11 @@ permits."""
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import pytest
+from support.exact_session import exact_session, rows_of
 from support.places import POLICIES
 from support.seeds import seeds
 
@@ -129,3 +131,46 @@ def test_public_tables_have_the_rows_that_were_counted() -> None:
 def test_a_limit_that_is_no_whole_number_bounds_nothing(limit: str) -> None:
     """Digits of other scripts, and thousands of digits, are not numbers in Python."""
     assert bound(f"SELECT * FROM (VALUES (1), (2), (3)) AS a(x) LIMIT {limit}").most_rows == 3
+
+
+CALENDAR = (
+    "SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.week - 1 = b.week WHERE a.year = 3",
+    "SELECT COUNT(*) AS n FROM calendar AS a, calendar AS b WHERE (a.week = b.week AND a.day > 1) OR (a.week = b.week AND b.day < 7)",
+    "SELECT COUNT(*) AS n FROM (SELECT a.week, b.day FROM calendar AS a JOIN calendar AS b USING (day)) AS c JOIN calendar AS d"
+    " ON c.week = d.week AND c.day = d.day",
+    "SELECT COUNT(*) AS n FROM calendar AS a WHERE (SELECT COUNT(*) FROM calendar AS b WHERE (b.week = a.week AND b.year = 3)"
+    " OR (b.week = a.week AND b.day = 9)) > 2",
+    "WITH r AS (SELECT year, week, day, RANK() OVER (PARTITION BY week ORDER BY day) AS place FROM calendar)"
+    " SELECT COUNT(*) AS n FROM r AS a JOIN r AS b ON a.week = b.week AND a.place = b.place - 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", CALENDAR)
+def test_rows_of_public_tables_are_counted_by_what_can_match(sql: str, tmp_path: Path) -> None:
+    """Products of all rows would be refused; those that meet the conditions and agree on what is compared are few."""
+    (tmp_path / "calendar.yaml").write_text(
+        """
+dataset: calendar
+privacy_unit: row
+budget: {epsilon: 1, delta: 1e-6}
+per_query: {epsilon: 0.1}
+ledger: sqlite:///ledger.db
+tables:
+  people: {columns: {x: {type: integer}}}
+  calendar:
+    public: true
+    primary_key: [day]
+    columns: {year: {type: integer}, week: {type: integer}, day: {type: integer}}
+""",
+        encoding="utf-8",
+    )
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people AS SELECT 1 AS x")
+        connection.execute(
+            "CREATE TABLE calendar AS SELECT i // 365 AS year, i // 7 AS week, i AS day FROM range(6000) AS r(i)"
+        )
+        session = exact_session(load_policy(tmp_path / "calendar.yaml"), connection, tmp_path / "ledger.db")
+        assert rows_of(session.execute(sql)) == [(float(connection.execute(sql).fetchall()[0][0]),)]
+        with pytest.raises(Error, match="combinations, more than the 5,000,000"):
+            session.execute("SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.week < b.week")
+        session.close()
