@@ -238,7 +238,8 @@ def over_block(
         {frozenset(key.name for key in keys if key.values is None or len(key.values) != 1)} if sets == 1 else set()
     )
     unique = _output_positions(told_apart, outputs)
-    unique |= _numbered(select, select.expressions, outputs, scope, told_apart)
+    if select.find(exp.Window) is not None:
+        unique |= _numbered(select, select.expressions, outputs, scope, told_apart)
     public = frozenset(key.name for key in keys if key.values is not None)
     private = [key.name for key in keys if key.values is None] if sets == 1 else []
     agreeing = [*((public | {name}, 1) for name in private), *((frozenset({name}), alike) for name in private)]
