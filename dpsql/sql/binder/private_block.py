@@ -41,7 +41,7 @@ from dpsql.sql.binder.combined_rows import UNLISTED, groups_of
 from dpsql.sql.binder.correlated_subqueries import only_with_rows, over_groups
 from dpsql.sql.binder.equal_keys import kind, named_table, naming_unit
 from dpsql.sql.binder.per_unit_aggregation import per_unit, stacked
-from dpsql.sql.binder.quantiles import MOST_SHARES, single_quantiles
+from dpsql.sql.binder.quantiles import single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import (
     HIDDEN,
@@ -75,6 +75,7 @@ from dpsql.sql.binder.trees import (
     united,
 )
 from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.spellings import MOST_SHARES
 
 # --- public keys of a block -------------------------------------------------------------------------------------------
 # The values that conditions leave, the rows that lists leave out, and keys treated as private ones.

@@ -24,6 +24,7 @@ from dpsql.privacy.mechanisms.exponential import MOST_DENOMINATOR
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import only, same_unit, sql_text, sql_word
 from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.spellings import MOST_SHARES, equal_parts
 
 # --- aggregates that release one of the rows' values, MODE, ARG_MAX and ARG_MIN ---------------------------------------
 # Allowed if text and policy list the values.
@@ -177,10 +178,7 @@ def _share(node: exp.Expr, scalars: Scalars, function: str) -> Fraction:
 
 # --- lists ------------------------------------------------------------------------------------------------------------
 
-MOST_SHARES = 101
-"""Largest number of shares in one call: all percentiles and both ends."""
 _CALLS = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.ApproxQuantile)
-_DECIMALS = 6
 
 
 def single_quantiles(node: exp.Expr) -> list[exp.Expr] | None:
@@ -218,13 +216,11 @@ def _with_call(node: exp.Expr, call: exp.Expr) -> exp.Expr:
 def _equal_parts(call: exp.ApproxQuantiles) -> list[exp.Expr]:
     """Return the quantiles that APPROX_QUANTILES(x, n) lists, to six decimals."""
     only(call, "this", "expression")
-    count = call.args.get("expression")
-    number = int(count.name) if isinstance(count, exp.Literal) and not count.is_string and count.name.isdecimal() else 0
-    if not 1 <= number < MOST_SHARES:
+    if not (quantiles := equal_parts(call)):
+        count = call.args.get("expression")
         reason = f"takes a value and a number of parts from 1 to {MOST_SHARES - 1}"
         raise refuse("wrong_arguments", function=call.sql_name(), reason=reason, position=place(count) or place(call))
-    shares = [exp.Literal.number(f"{part / number:.{_DECIMALS}f}") for part in range(number + 1)]
-    return [exp.Quantile(this=call.this.copy(), quantile=share) for share in shares]
+    return quantiles
 
 
 # --- SAMPLE_AGGREGATE inside a private block --------------------------------------------------------------------------

@@ -11,7 +11,7 @@ spelling of all of this.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import place, word
 from dpsql.sql.rewrites.postgresql import LABEL
+from dpsql.sql.rewrites.spellings import equal_parts
 
 PER_ROW = "CONTRIBUTION_BOUNDS_PER_ROW"
 PER_GROUP = "contribution_bounds_per_group"
@@ -164,36 +165,99 @@ def with_reports(query: exp.Query, confidence: Fraction) -> exp.Query:
         value = exp.Filter(this=called, expression=whole.expression) if whole is not node else called
         if isinstance(whole.parent, exp.Window):
             raise refuse("report_format", position=place(node))
-        low, high = (exp.Anonymous(this=f"dp_interval_{end}", expressions=[value.copy()]) for end in ("low", "high"))
-        level = exp.Literal.number(str(float(confidence)))
-        interval = {"confidence_level": level, "lower_bound": low, "upper_bound": high}
-        fields: _Fields = {"result": {"noise_confidence_interval": interval, "value": value}}
-        if form.name == "PROTO":
-            fields = {"value": {"noise_confidence_interval": interval, _NUMBER: value}}
-        while (
-            isinstance(fields, Mapping) and isinstance(dot := whole.parent, exp.Dot) and dot.expression.name in fields
-        ):
-            whole, fields = dot, fields[dot.expression.name]
-        written = _as_json(fields) if isinstance(fields, Mapping) else fields.copy()
         word_ = called.sql_name() if isinstance(called, exp.Func) else called.name
+        whole, fields = _along(whole, _fields_of(value, form.name, confidence))
+        if not isinstance(fields, exp.Expr) and _taken_around(whole, fields):
+            continue
+        written = _as_json(fields)
         written.meta[LABEL] = (whole.expression.name if isinstance(whole, exp.Dot) else word_).lower()
         whole.replace(written)
     return query
 
 
-_Fields = exp.Expr | Mapping[str, "_Fields"]
+_Fields = exp.Expr | Mapping[str, "_Fields"] | Sequence["_Fields"]
+
+
+def _fields_of(value: exp.Expr, form: str, confidence: Fraction) -> _Fields:
+    """Return the fields of a report; one of APPROX_QUANTILES is a list."""
+    listed = [_with_interval(part, form, confidence, "float_value") for part in equal_parts(value)]
+    if form == "PROTO":
+        return {"values": {"values": listed}} if listed else {"value": _with_interval(value, form, confidence, _NUMBER)}
+    return {"result": listed or _with_interval(value, form, confidence, _NUMBER)}
+
+
+def _with_interval(value: exp.Expr, form: str, confidence: Fraction, name: str) -> _Fields:
+    low, high = (exp.Anonymous(this=f"dp_interval_{end}", expressions=[value.copy()]) for end in ("low", "high"))
+    level = exp.Literal.number(str(float(confidence)))
+    interval = {"confidence_level": level, "lower_bound": low, "upper_bound": high}
+    return {"noise_confidence_interval": interval, name if form == "PROTO" else "value": value}
+
+
+def _along(node: exp.Expr, fields: _Fields) -> tuple[exp.Expr, _Fields]:
+    """Return the whole expression that names a part of `fields`, the value of `node`, and that part."""
+    while True:
+        whole, inner = node.parent, None
+        if isinstance(whole, exp.Dot) and isinstance(fields, Mapping):
+            inner = fields.get(whole.expression.name)
+        elif isinstance(whole, exp.Bracket) and isinstance(fields, Sequence):
+            number = whole.expressions[0]
+            index = int(number.name) if isinstance(number, exp.Literal) and number.is_int else 0
+            inner = fields[index - 1] if 1 <= index <= len(fields) else None
+        elif isinstance(whole, exp.Anonymous) and str(whole.this).upper() in _UNCHANGED and len(whole.expressions) == 1:
+            is_list = str(whole.this).upper() == "JSON_QUERY_ARRAY"
+            inner = fields if isinstance(fields, Sequence if is_list else exp.Expr) else None
+        if whole is None or inner is None:
+            return node, fields
+        node, fields = whole, inner
+
+
+_UNCHANGED = ("JSON_QUERY_ARRAY", "DOUBLE", "FLOAT64", "INT64")
+"""Functions that take a list or a number out of JSON."""
+
+
+def _taken_around(whole: exp.Expr, fields: _Fields) -> bool:
+    """Return whether the SELECT around takes single numbers of a report, a column of its subquery in FROM, alone; each is then a
+    column of the subquery."""
+    item = whole.parent
+    inner = item.parent if isinstance(item, exp.Alias) else None
+    if (
+        not isinstance(item, exp.Alias)
+        or not isinstance(inner, exp.Select)
+        or not isinstance(inner.parent, exp.Subquery)
+    ):
+        return False
+    around = inner.parent.parent_select
+    if around is None or around.is_star or not isinstance(inner.parent.parent, (exp.From, exp.Join)):
+        return False
+    columns = [column for column in around.find_all(exp.Column) if column.name == item.alias]
+    taken = [_along(column, fields) for column in columns if column.parent_select is around]
+    numbers = [(node, part) for node, part in taken if isinstance(part, exp.Expr)]
+    if not taken or len(numbers) < len(taken):
+        return False
+    for number, (node, part) in enumerate(numbers):
+        name = f"{item.alias}#{number}"
+        inner.append("expressions", exp.alias_(part.copy(), name, quoted=True))
+        column = exp.column(name, quoted=True)
+        column.meta[LABEL] = node.expression.name.lower() if isinstance(node, exp.Dot) else "double"
+        node.replace(column)
+    inner.set("expressions", [each for each in inner.expressions if each is not item])
+    return True
 
 
 _NUMBER = "%_value"
 """Field of a number in a message of Protocol Buffers: int_value or float_value."""
 
 
-def _as_json(fields: Mapping[str, _Fields]) -> exp.Expr:
-    """Return the text of an object."""
+def _as_json(fields: _Fields) -> exp.Expr:
+    """Return the text of an object or a list; the value of anything else."""
+    if isinstance(fields, exp.Expr):
+        return fields.copy()
     pieces: list[exp.Expr] = []
-    for name, value in fields.items():
-        named: exp.Expr = exp.Literal.string(f'{", " if pieces else "{"}"{name}": ')
-        if isinstance(value, Mapping):
+    is_list = isinstance(fields, Sequence)
+    for name, value in enumerate(fields) if isinstance(fields, Sequence) else fields.items():
+        begun = ", " if pieces else "[" if is_list else "{"
+        named: exp.Expr = exp.Literal.string(begun if is_list else f'{begun}"{name}": ')
+        if not isinstance(value, exp.Expr):
             text = _as_json(value)
         else:
             json = exp.cast(exp.Anonymous(this="to_json", expressions=[value.copy()]), "VARCHAR", dialect="duckdb")
@@ -203,7 +267,7 @@ def _as_json(fields: Mapping[str, _Fields]) -> exp.Expr:
             is_real = exp.Like(this=text.copy(), expression=exp.Literal.string("%.%"))
             named = exp.Case(ifs=[exp.If(this=is_real, true=kinds[0])], default=kinds[1])
         pieces += [named, text]
-    pieces.append(exp.Literal.string("}"))
+    pieces.append(exp.Literal.string("]" if is_list else "}"))
     joined = pieces[0]
     for piece in pieces[1:]:
         joined = exp.DPipe(this=joined, expression=piece)

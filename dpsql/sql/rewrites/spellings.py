@@ -161,7 +161,7 @@ def _in_known_words(node: exp.Expr) -> exp.Expr | None:
         written = read_time(node, parts[0], parts[1], Type.TIMESTAMP) if len(parts) == 2 else None
     else:
         written = time_as_text(node, value, node.args.get("format"))
-    if written is not None:
+    if written is not None and label:
         written.meta[LABEL] = label
     return written
 
@@ -178,9 +178,27 @@ def _of_list(node: exp.ArraySize | exp.Bracket) -> exp.Expr | None:
     number = index.expressions[0] if first is not None and len(index.expressions) == 1 else None
     if not isinstance(number, exp.Literal) or not number.is_int:
         return None
+    place_ = int(number.name) + 1 - (first or 0)
+    if (quantiles := equal_parts(node.this)) and 1 <= place_ <= len(quantiles):
+        return quantiles[place_ - 1]
     copy = node.copy()
-    copy.set("expressions", [exp.Literal.number(int(number.name) + 1 - (first or 0))])
+    copy.set("expressions", [exp.Literal.number(place_)])
     return copy
+
+
+MOST_SHARES = 101
+"""Largest number of shares in one call: all percentiles and both ends."""
+_DECIMALS = 6
+
+
+def equal_parts(call: exp.Expr) -> list[exp.Expr]:
+    """Return the quantiles that APPROX_QUANTILES(x, n) lists, to six decimals, each with its FILTER; nothing for other calls."""
+    if isinstance(call, exp.Filter):
+        return [exp.Filter(this=part, expression=call.expression.copy()) for part in equal_parts(call.this)]
+    count = call.args.get("expression") if isinstance(call, exp.ApproxQuantiles) else None
+    number = int(count.name) if isinstance(count, exp.Literal) and not count.is_string and count.name.isdecimal() else 0
+    shares = [exp.Literal.number(f"{part / number:.{_DECIMALS}f}") for part in range(number + 1)] if number else []
+    return [exp.Quantile(this=call.this.copy(), quantile=share) for share in shares] if number < MOST_SHARES else []
 
 
 _FIRST = {"OFFSET": 0, "SAFE_OFFSET": 0, "ORDINAL": 1, "SAFE_ORDINAL": 1}

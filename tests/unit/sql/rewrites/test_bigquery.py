@@ -52,6 +52,46 @@ def test_a_report_has_the_value_and_its_bar(session: Session, called: str) -> No
     assert json.loads(inner) == interval and end == high
 
 
+def test_a_report_of_a_list_has_a_report_for_each_of_its_quantiles(session: Session) -> None:
+    """Single numbers of it may be taken by the SELECT around, with no others measured."""
+    session.execute("SET dp.quantile_bars = on")
+    quantiles = (f"APPROX_QUANTILE(x, {share})" for share in ("0", "0.5", "1"))
+    asked = [f"SELECT {q}, DP_INTERVAL_LOW({q}), DP_INTERVAL_HIGH({q}) FROM facts" for q in quantiles]
+    wanted = [row for text in asked for row in session.execute(text).rows()]
+    called = "APPROX_QUANTILES(x, 2, report_format => '{}')"
+    json_, proto = (called.format(form) for form in ("JSON", "PROTO"))
+    ((whole, message),) = session.execute(f"SELECT {json_}, {proto} FROM facts").rows()
+    interval = "noise_confidence_interval"
+    listed = [
+        {interval: {"confidence_level": 0.95, "lower_bound": low, "upper_bound": high}, "value": v}
+        for v, low, high in wanted
+    ]
+    assert json.loads(whole) == {"result": listed}
+    of_message = [{"float_value": part["value"], interval: part[interval]} for part in listed]
+    assert json.loads(message) == {"values": {"values": of_message}}
+    for inner, low, value in (
+        (f"JSON_QUERY_ARRAY({json_}.result)", "DOUBLE(r[OFFSET(1)].{}.lower_bound)", "DOUBLE(r[OFFSET(2)].value)"),
+        (f"{proto}.values.values", "r[OFFSET(1)].{}.lower_bound", "r[OFFSET(2)].float_value"),
+    ):
+        text = f"SELECT {low.format(interval)}, {value} FROM (SELECT {inner} AS r FROM facts)"
+        assert list(session.execute(text).rows()) == [(wanted[1][1], wanted[2][0])]
+        assert (
+            session.explain(text).price
+            == session.explain(f"SELECT DP_INTERVAL_LOW({QUANTILES[1]}), {QUANTILES[2]} FROM facts").price
+        )
+
+
+QUANTILES = [f"APPROX_QUANTILES(x, 2)[OFFSET({number})]" for number in range(3)]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_one_quantile_of_a_list_is_measured_alone(session: Session, number: int) -> None:
+    alone = f"SELECT QUANTILE_CONT(x, {number / 2}) FROM facts".replace("_CONT", "")
+    assert session.plan(session.planner.parse(alone, None)).keys == session.plan(
+        session.planner.parse(f"SELECT {QUANTILES[number]} FROM facts", None)
+    ).keys  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("bounded", "plain"),
     [
