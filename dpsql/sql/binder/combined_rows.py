@@ -388,11 +388,11 @@ class _Steps:
                     column, compared = self.position(_unshifted(side)), self._numbers(other)
                     if column is None or compared is None or column[0] in compared:
                         continue
-                    facts, others = self.sources[column[0]].column_facts[column[1]], output(other, self.scope).facts
-                    whole = facts is not None and others is not None and facts.type is others.type is Type.INTEGER
+                    facts, right = self.sources[column[0]].column_facts[column[1]], output(other, self.scope).facts
+                    whole = facts is not None and right is not None and facts.type is right.type is Type.INTEGER
                     if facts is None or not (whole or isinstance(side.unnest(), exp.Column)):
                         continue
-                    if _stays_apart(facts, others):
+                    if _stays_apart(facts, right):
                         text = other.name if isinstance(other, exp.Literal) and other.is_string else None
                         yield Equality(column, compared, text)
 

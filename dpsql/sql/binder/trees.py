@@ -100,14 +100,14 @@ def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
 
 def implied(condition: exp.Expr | None) -> list[exp.Expr]:
     """Return conditions that hold where a condition does: its parts, and those that all sides of an OR among them have."""
-    found = []
+    conditions = []
     for part in conjuncts(condition):
         bare = part.unnest()
-        found.append(part)
+        conditions.append(part)
         if isinstance(bare, exp.Or):
             right = {each.sql() for each in implied(bare.expression)}
-            found += [each for each in implied(bare.this) if each.sql() in right]
-    return found
+            conditions += [each for each in implied(bare.this) if each.sql() in right]
+    return conditions
 
 
 def _moment(node: exp.Expr) -> exp.Expr | None:

@@ -174,3 +174,11 @@ tables:
         with pytest.raises(Error, match="combinations, more than the 5,000,000"):
             session.execute("SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.week < b.week")
         session.close()
+
+
+def test_ranks_with_ties_are_no_key() -> None:
+    ranked = "(SELECT ward, n, RANK() OVER (PARTITION BY ward ORDER BY {}) AS place FROM r) AS {}"
+    text = f"WITH r AS {WARDS} SELECT COUNT(*) FROM {ranked} JOIN {ranked} ON a.ward = b.ward AND a.place = b.place"
+    tied = bound(text.format("n", "a", "n", "b"))
+    apart = bound(text.format("nights", "a", "nights", "b"))
+    assert tied.work > apart.work
