@@ -311,7 +311,7 @@ class Sources:
     def columns(self, table: str) -> dict[str, str] | None:
         """Return columns and DuckDB types of a policy table's source, or None if it is missing. Raises Fault for CSV files."""
         if table in self._csv:
-            return dict.fromkeys(self._csv[table].names(), "VARCHAR")
+            return dict.fromkeys(self._csv[table].names(), "VARCHAR") if self._files(table) else None
         try:
             check_openable(self._files(table) if self._is_parquet(table) else ())
             return self._described(self.place(table))

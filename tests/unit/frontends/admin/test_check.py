@@ -276,6 +276,7 @@ BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
     "no key in any row": ({"p.csv": _csv(",{1},1.5,2000-01-02\n")}, Exit.REFUSAL, "people has rows that belong to no people.id and are in no answer: 20 of 20"),
     "carriage returns from the fourth line on": ({"p.csv": GOOD[:99] + GOOD[99:].replace("\n", "\r")}, Exit.REFUSAL, "people has carriage returns that end no line (after a first line feed, only line feeds end lines): 16 in {}/p.csv"),
     "a damaged end": ({"p.csv.gz": gzip.compress(GOOD.encode())[:-9]}, Exit.FAULT, "Compressed file ended before"),
+    "no file": ({}, Exit.FAULT, "table people of the policy is not in the source (its source: {}/*.csv)"),
     "a header twice": ({"p.csv": GOOD.replace("salary", "age", 1)}, Exit.FAULT, "column people.salary of the policy is not in the source"),
     "NUL in each row": ({"p.csv": _csv("p{0},{1}\0,1.5,2000-01-02\n")}, Exit.REFUSAL, "such cells count as NULL: 20 in {}/p.csv"),
     "NA in each row": ({"p.csv": _csv("p{0},NA,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
