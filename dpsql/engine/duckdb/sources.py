@@ -316,6 +316,8 @@ class Sources:
             check_openable(self._files(table) if self._is_parquet(table) else ())
             return self._described(self.place(table))
         except duckdb.Error as error:
+            if self._is_parquet(table) and self._files(table):
+                raise self._unreadable(table, error) from None
             _log.error("cannot read the structure of %s: %s", table, error)
             return None
         except OSError as error:
@@ -580,7 +582,7 @@ class Sources:
         return table not in self._csv and is_file(self._policy.table_source(table))
 
     def _unreadable(self, table: str, error: Exception) -> Error:
-        _log.error("cannot read the files of %s: %s", table, error)
+        _log.error("cannot read the files of %s: %s", table, str(error).partition("\n")[0])
         return refuse("source_table_unreadable", table=table)
 
     def _attach_anew(self) -> None:

@@ -337,6 +337,11 @@ def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings)
             findings.notes.append(
                 f"note: {table.name}.{column.name} is {engine_type} in the source: sums round it to the scale {column.scale}"
             )
+    if table.csv is not None and len(columns) == 1 < len(table.columns):
+        findings.problems.append(
+            f"the header line of {table.name} is one cell: if another character than {table.csv.delimiter!r} parts its cells, "
+            "say csv: {delimiter: ';'}"
+        )
     values = [column.source_name for column in table.columns.values() if _LIKE_A_VALUE.fullmatch(column.source_name)]
     if values and table.csv is not None and table.csv.header is None:
         findings.notes.append(
