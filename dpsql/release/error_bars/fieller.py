@@ -9,8 +9,9 @@ contains a / b with exactly that probability, whatever a and b != 0 are. In angl
 deviations s: with u = A / s_X and v = B / s_Y the condition is r |sin(phi - phi_0)| <= Q(phi), where phi_0 = atan(u / v),
 r = hypot(u, v), and Q does not depend on the released numbers (`_quantiles`; sqrt(1 - c sin 2 phi) times the normal quantile for
 normal noise with the correlation c). The set is an arc around phi_0. Between the bounds of the quotient (-pi/2 and pi/2 for one
-without bounds), a bound belongs to the bar if the condition holds there; if not, the end lies where the arc ends, which is found
-by false position. A quotient without bounds whose denominator cannot be distinguished from 0 is unknown.
+without bounds), a bound belongs to the bar if the condition holds there; if not, the end lies where the arc ends: known for
+normal noise (`_arc`), found by false position otherwise. A quotient without bounds whose denominator cannot be distinguished from
+0 is unknown.
 
 AVG is such a quotient, moved by a constant and clamped to the bounds of its argument, with a denominator of at least 1: a group
 with rows has a count of at least 1, and the test is the same. If the quotient was released outside of the bounds, the bound is
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,8 @@ from dpsql.release.formulas import EVERYTHING, Extent, Linear, clamped, linear, 
 
 _DRAWS = 3_999
 _ANGLES = 129
-_FINE_ANGLES = 1_025
-"""Numbers of angles at which Q is tabled: drawn, and computed."""
-_STEPS, _CLOSE = 48, 1e-15
+"""Number of angles at which the Q of drawn noise is tabled."""
+_STEPS, _CLOSE = 48, 1e-14
 """Most steps to an end, and the change of an angle at which it is known to the last digits of a double."""
 _FINE = 20
 """Least deviation, in steps of its noise, of a whole numerator: the quantile of a difference of two whole numbers jumps by a step
@@ -231,26 +231,17 @@ def quotient_ends(fraction: Quotient, above: Floats, below: Floats, confidence: 
     def slack(angle: Floats, middle: Floats) -> Floats:
         """Return by how much the condition holds at angles, negative where it does not."""
         distance = radius * np.abs(np.sin(angle - middle))
+        if isinstance(angles, float):  # normal noise with this correlation
+            return np.asarray(quantiles * np.sqrt(np.maximum(1 - angles * np.sin(2 * angle), 0.0)) - distance)
         return np.asarray(np.interp(angle, angles, quantiles) - distance)
 
     def ends(middle: Floats) -> Floats:
-        """Return where the condition ceases to hold on either side of `start`, by false position (the Illinois method)."""
-        inside, outside = np.broadcast_arrays(start, last)
-        first, at_bound = slack(inside, middle), slack(outside, middle)
-        above, below, before, held = first, at_bound, outside, np.zeros(inside.shape, dtype=bool)
-        for step in range(_STEPS):
-            between = (inside * below - outside * above) / (below - above)
-            value = slack(between, middle)
-            holds = value >= 0
-            below, above = (
-                np.where(holds, np.where(held & (step > 0), below / 2, below), value),
-                np.where(holds, value, np.where(held | (step == 0), above, above / 2)),
-            )
-            inside, outside = np.where(holds, between, inside), np.where(holds, outside, between)
-            moved, before, held = np.abs(between - before), between, holds
-            if not (moved > _CLOSE).any():
-                break
-        reached = np.where(np.isnan(before), inside, before)
+        """Return where the condition ceases to hold on either side of `start`."""
+        first, at_bound = slack(start, middle), slack(last, middle)
+        if isinstance(angles, float):
+            reached = _arc(start, middle, radius, angles, float(quantiles))
+        else:
+            reached = _by_false_position(partial(slack, middle=middle), start, last, first, at_bound)
         return np.where(at_bound >= 0, last, np.where(first >= 0, reached, start))
 
     reached = ends(centre)
@@ -261,6 +252,40 @@ def quotient_ends(fraction: Quotient, above: Floats, below: Floats, confidence: 
     first, second = np.sort(fraction.offset + fraction.factor * theta, axis=0)
     finite = np.isfinite(above) & np.isfinite(below)
     return np.where(finite, first, -np.inf), np.where(finite, second, np.inf)
+
+
+def _arc(start: Floats, middle: Floats, radius: Floats, correlation: float, quantile: float) -> Floats:
+    """Return the ends, below and above `start`, of r |sin(phi - middle)| <= z sqrt(1 - c sin 2 phi): both sides squared, that is
+    cos(2 phi - psi) >= k with the numbers below, an arc in every half turn."""
+    half, least = radius**2 / 2, quantile**2
+    across, along = half * np.cos(2 * middle), half * np.sin(2 * middle) - least * correlation
+    size = np.hypot(across, along)
+    # 1 - k without the cancellation of numbers near r**2.
+    beyond = least * (1 + correlation * (least * correlation - 2 * half * np.sin(2 * middle)) / (size + half)) / size
+    width, turned = np.arcsin(np.sqrt(np.clip(beyond / 2, 0.0, 1.0))), np.arctan2(along, across) / 2
+    return np.stack((start - (start - turned + width) % np.pi, start + (turned + width - start) % np.pi))
+
+
+def _by_false_position(
+    slack: Callable[[Floats], Floats], start: Floats, last: Floats, first: Floats, at_bound: Floats
+) -> Floats:
+    """Return where `slack` turns negative between `start`, where it is `first`, and each of `last`, where it is `at_bound` (the
+    Illinois method)."""
+    inside, outside = np.broadcast_arrays(start, last)
+    above, below, before, held = first, at_bound, outside, np.zeros(inside.shape, dtype=bool)
+    for step in range(_STEPS):
+        between = (inside * below - outside * above) / (below - above)
+        value = slack(between)
+        holds = value >= 0
+        below, above = (
+            np.where(holds, np.where(held & (step > 0), below / 2, below), value),
+            np.where(holds, value, np.where(held | (step == 0), above, above / 2)),
+        )
+        inside, outside = np.where(holds, between, inside), np.where(holds, outside, between)
+        moved, before, held = np.abs(between - before), between, holds
+        if not (moved > _CLOSE).any():
+            break
+    return np.where(np.isnan(before), inside, before)
 
 
 @np.errstate(all="ignore")
@@ -276,8 +301,9 @@ def inverse_ends(above: Floats, below: Floats, half: Floats | float) -> tuple[Fl
 @lru_cache(maxsize=256)
 def _quantiles(
     above: tuple[Weighed, ...], below: tuple[Weighed, ...], laws: tuple[TermLaw, ...], confidence: float
-) -> tuple[float, float, Floats, Floats]:
-    """Return the deviations of both sides' errors, angles, and the quantile Q at each (see the module)."""
+) -> tuple[float, float, Floats | float, Floats | float]:
+    """Return the deviations of both sides' errors, angles, and the quantile Q at each (see the module); for normal noise the
+    correlation and the normal quantile."""
     sides = (above, below)
     tiny = float(np.finfo(float).tiny)
     if all(law.noise.normal for law in laws) and not any(part.rounded for side in sides for part in side):
@@ -289,9 +315,7 @@ def _quantiles(
                     weights[number, index] += part.factor * weight * spreads[index]
         deviations = [max(float(size), tiny) for size in np.hypot.reduce(weights, axis=1)]
         correlation = float(np.prod(weights / np.array(deviations)[:, None], axis=0).sum())
-        angles = np.linspace(-np.pi / 2, np.pi / 2, _FINE_ANGLES)
-        spread = np.sqrt(np.maximum(1 - correlation * np.sin(2 * angles), 0.0))
-        return deviations[0], deviations[1], angles, normal_quantile(confidence) * spread
+        return deviations[0], deviations[1], correlation, normal_quantile(confidence)
     x, y = (drawn_error(side, laws, _DRAWS) for side in sides)
     largest = [max(float(np.abs(error).max()), tiny) for error in (x, y)]  # no square overflows
     deviations = [max(float((e / size).std()) * size, tiny) for e, size in zip((x, y), largest, strict=True)]
