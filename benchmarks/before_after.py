@@ -1,6 +1,6 @@
 """The fixed cost of a query before and after a change: two commits, alternating over 1,000 rows, in processor time.
 
-`python -m benchmarks.before_after BASE` checks BASE out next to this tree, runs five kinds of query on both in separate
+`python -m benchmarks.before_after BASE` checks BASE out next to this tree, runs several kinds of query on both in separate
 processes, and prints for each kind the ratio of processor times (after / before) with a 99 % confidence interval. It exits with 1
 if a whole interval is above 1.03. Processor time can be measured on a busy machine, wall time cannot.
 """
@@ -27,10 +27,16 @@ ROOT = Path(__file__).parent.parent
 PAIRS, ASKED, WARM = 30, 20, 10
 MOST, CONFIDENCE = 1.03, 0.99
 WHOLE = "SELECT count(*) AS n, sum(amount) AS total FROM purchases WHERE items < {literal}"
+MEANS = "SELECT region, count(*) AS n, avg(amount) AS mean FROM purchases WHERE amount < {literal}"
+SHARES = "SELECT region, 100.0 * count(*) / sum(count(*)) OVER () AS share FROM purchases WHERE items < {literal} GROUP BY region"
 KINDS = {
     "one row": ("row", WHOLE, ()),
     "groups": ("row", QUESTION, ()),
     "groups of users, prepared": ("copy", QUESTION, ()),
+    "means of groups of groups": ("row", f"{MEANS} GROUP BY region, items", ()),
+    "noise chooses rows": ("row", f"{MEANS} GROUP BY region HAVING n > 5 ORDER BY mean DESC LIMIT 10", ()),
+    "shares of a total": ("row", SHARES, ()),
+    "medians": ("row", "SELECT region, MEDIAN(items) AS m FROM purchases WHERE amount < {literal} GROUP BY region", ()),
     "stored answer": ("row", QUESTION.format(literal=7), ("SET dp.reuse = on",)),
     "EXPLAIN": ("row", f"EXPLAIN {QUESTION}", ()),
 }
@@ -56,7 +62,7 @@ for line in sys.stdin:
     texts = [text.format(literal=next(literals)) for _ in range(int(asked))]
     begun = time.process_time()
     for question in texts:
-        session.execute(question).table
+        session.execute(question).remarks  # with its error bars, as every door but a bare fetchall computes them
     print(repr((time.process_time() - begun) * 1000 / int(asked)), flush=True)
 """
 """A program that reads kinds of queries, one per line, and prints the milliseconds of processor time of one query of that

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from dpsql.errors.exceptions import refuse
+from dpsql.plan.canonical_text import compared_fields
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     OTHER,
@@ -454,8 +455,9 @@ def _columns(whole: Any) -> Iterator[Column]:
             yield from columns_read(part)
         elif isinstance(part, (tuple, list, frozenset)):
             waiting += part
-        elif is_dataclass(part):
-            waiting += [getattr(part, entry.name) for entry in fields(part)]
+        else:
+            kind: Any = type(part)
+            waiting += [getattr(part, name) for name in compared_fields(kind) or ()]
 
 
 def _of_side(needed: Needed, prefix: str) -> Needed:

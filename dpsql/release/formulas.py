@@ -177,20 +177,21 @@ def typed(values: Vector, type_: Type | None) -> pa.Array:
 
 def _numbers(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector]) -> Vector:
     """Return the numbers of a formula. `computed` caches parts by identity, because hashing a formula would visit all of it."""
+    if isinstance(formula, Operation):
+        number = computed.get(id(formula))
+        if number is None:
+            operands = [_numbers(operand, terms, computed) for operand in formula.operands]
+            number = computed[id(formula)] = MEANINGS[formula.operator].numbers(*operands)
+        return number
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):
         return np.float64(formula.value)  # type: ignore[return-value]
-    if isinstance(formula, Element):
-        number = _numbers(formula.number, terms, computed)
-        if not isinstance(formula.values[0], (bool, int, float)):
-            return number
-        return np.asarray(np.array(formula.values)[number.astype(np.int64) % len(formula.values)])
-    if id(formula) not in computed:
-        assert isinstance(formula, Operation), _NO_NOISE
-        operands = [_numbers(operand, terms, computed) for operand in formula.operands]
-        computed[id(formula)] = np.asarray(MEANINGS[formula.operator].numbers(*operands))
-    return computed[id(formula)]
+    assert isinstance(formula, Element), _NO_NOISE
+    number = _numbers(formula.number, terms, computed)
+    if not isinstance(formula.values[0], (bool, int, float)):
+        return number
+    return np.asarray(np.array(formula.values)[number.astype(np.int64) % len(formula.values)])
 
 
 def _rounded(value: Vector) -> Vector:

@@ -418,19 +418,21 @@ class StoredReleases:
 
     def _of_question(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
         """Return the release of exactly this measurement, else one that the options and the policy accept in its place."""
-        block = self._stored_block(planned, index, names, asking)
+        block, own = self._stored_block(planned, index, names, asking)
         if block is None and self._store.has_earlier:
             priced = planned.price.blocks[index]
             version = self.version(priced, joined=False)
             converted = self._conversion.convert(priced, version, names.key, names.family, names.alike)
-            block = self._stored_block(planned, index, names, asking) if converted else None
+            if converted:
+                block, own = self._stored_block(planned, index, names, asking)
         if block is None and asking:
-            self._require_not_removed(planned, names)
+            self._require_not_removed(planned, names, own)
         return block
 
-    def _require_not_removed(self, planned: Planned, names: _Names) -> None:
-        """Raise Refusal answer_removed, once for each asker, if the store had an answer that was removed to keep its bounds."""
-        removed = self._removed(planned, names)
+    def _require_not_removed(self, planned: Planned, names: _Names, own: StoredRelease | None) -> None:
+        """Raise Refusal answer_removed, once for each asker, if the store had an answer that was removed to keep its bounds.
+        `own`: what it has under the question's key."""
+        removed = self._removed(planned, names, own)
         if removed is None:
             return
         notice = fingerprint(("removal said", removed.key, removed.removed, asker(self._analyst)))
@@ -439,13 +441,13 @@ class StoredReleases:
 
     def _removed_for(self, planned: Planned, index: int) -> str | None:
         version = self.version(planned.price.blocks[index])
-        removed = self._removed(planned, self._names(planned, index, version))
+        names = self._names(planned, index, version)
+        removed = self._removed(planned, names, self._store.get(names.key))
         return None if removed is None else removed.removed
 
-    def _removed(self, planned: Planned, names: _Names) -> ReleaseNote | None:
+    def _removed(self, planned: Planned, names: _Names, release: StoredRelease | None) -> ReleaseNote | None:
         """Return the note of a removed release that answered a question, or else, under DERIVE, the one removed last of those
         over the same relation: the answer may have followed from it."""
-        release = self._store.get(names.key)
         if release is None and planned.options.reuse is Reuse.DERIVE:
             removed = self._store.of_block(f"{REMOVED}{names.family}/", start=True)
             release = max(removed, key=lambda candidate: candidate.note.removed, default=None)
@@ -460,18 +462,20 @@ class StoredReleases:
             _log.error("a release could not be stored: %s", fault.message)
             return None
 
-    def _stored_block(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
-        priced = planned.price.blocks[index]
+    def _stored_block(
+        self, planned: Planned, index: int, names: _Names, asking: bool
+    ) -> tuple[PaidBlock | None, StoredRelease | None]:
+        """Return the release that answers a block, and what the store has under its key."""
         if planned.options.reuse is Reuse.DERIVE:
-            release = self._store.get(names.key)
-            stored = [] if release is None or release.note.removed else [release]
+            own = self._store.get(names.key)
+            stored = [] if own is None or own.note.removed else [own]
         else:
-            stored = self._store.nearest(names.key, names.alike)
+            own, stored = self._store.nearest(names.key, names.alike)
         exact = self._exact(planned, index, stored[0]) if stored and stored[0].note.key == names.key else None
         if exact is not None:
-            return exact
-        derived = self._derived(planned, priced, names, stored, asking)
-        return None if derived is None else self._of_derived(planned, index, derived)
+            return exact, own
+        derived = self._derived(planned, planned.price.blocks[index], names, stored, asking)
+        return None if derived is None else self._of_derived(planned, index, derived), own
 
     def _of_derived(self, planned: Planned, index: int, derived: Derived) -> PaidBlock:
         how = derived.how

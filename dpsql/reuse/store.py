@@ -160,15 +160,17 @@ class ReleaseStore:
             rows = self._store.rows(_BY_KEY, key=key)
         return self._checked_row(rows[0]) if rows else None
 
-    def nearest(self, key: str, block: str) -> list[StoredRelease]:
-        """Return only the release under `key`; if there is no authentic one, all releases of `block`, oldest first."""
+    def nearest(self, key: str, block: str) -> tuple[StoredRelease | None, list[StoredRelease]]:
+        """Return the release under `key`, also one that was removed, and what may stand for it: itself, or if it was removed or
+        there is no authentic one, all releases of `block`, oldest first."""
         _checked(key)
         with _in_words():
             rows = self._store.rows(_NEAREST, key=key, block=block)
-        intact = [
-            release for release in map(self._checked_row, rows) if release is not None and not release.note.removed
-        ]
-        return intact if intact or not rows or rows[0][0] != key else self.of_block(block)
+        authentic = [release for release in map(self._checked_row, rows) if release is not None]
+        if not rows or rows[0][0] != key:
+            return None, authentic
+        own = authentic[0] if authentic else None
+        return own, self.of_block(block) if own is None or own.note.removed else [own]
 
     def notes(self) -> list[ReleaseNote]:
         """Return the notes of all authentic releases, oldest first."""

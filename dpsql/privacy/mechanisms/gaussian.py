@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, isqrt, pi, sqrt
+from math import ceil, isqrt, ldexp, pi, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -90,7 +90,7 @@ class Gaussian:
     def standard_deviation(self) -> float:
         """Return sigma in row-grid units, which bounds the standard deviation from above (CKS20, section 3) and equals it up to
         exp(-2 pi**2 sigma**2)."""
-        return float(self.sigma * Fraction(2) ** self.shift)
+        return ldexp(self.sigma, self.shift)
 
     def half_width(self, confidence: float) -> float:
         """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the least."""

@@ -170,7 +170,7 @@ def test_an_analyst_beyond_the_bound_loses_their_own_oldest_answers_and_a_row_sa
         assert release.payload == (b"" if name in removed else bytes(200_000 if name == "theirs" else 150_000))
         assert release.note.metadata["receipt"] == "r1"
     assert not any(release.note.removed for release in store.of_block("q"))
-    assert [r.note.key for r in store.nearest(key("0"), "q")] == [r.note.key for r in store.of_block("q")]
+    assert [r.note.key for r in store.nearest(key("0"), "q")[1]] == [r.note.key for r in store.of_block("q")]
     again = store.put(key("0"), b"again", PAID, block="q", analyst="ann")
     assert again.payload == b"again" and not again.note.removed
 
@@ -191,7 +191,7 @@ def test_questions_find_releases_by_an_index_and_old_ones_go_in_one_pass(
     for number in range(3):
         store.put(key(str(number)), b"x", PAID, block=f"{number}/a", analyst="ann")
     assert [release.note.key for release in store.of_block("1/", start=True)] == [key("1")]
-    assert store.of_block("1/a") and store.nearest(key("9"), "2/a") and store.get(key("2"))
+    assert store.of_block("1/a") and store.nearest(key("9"), "2/a")[1] and store.get(key("2"))
     scans = [step for step in asked if step.startswith("SCAN dpsql_answers")]
     assert asked and scans == [step for step in scans if "COVERING INDEX ix_dpsql_answers_analyst" in step], scans
     notes = {key(f"old {number}"): {"text": "x" * 300} for number in range(2_500)}
