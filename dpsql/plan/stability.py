@@ -364,9 +364,8 @@ Needed = frozenset[str] | None
 
 def narrowed(block: BoundedBlock) -> BoundedBlock:
     """Return the block over relations that have only the columns that it reads."""
-    read: list[Expr | None] = [key.expression for key in block.keys]
-    for term in block.terms:
-        read += [term.value, term.filter]
+    of_terms = (part for term in block.terms for part in (term.value, term.filter))
+    read = [*(key.expression for key in block.keys), *of_terms]
     return replace(block, source=Narrowing(ties=True).narrow(block.source, _names(read)))
 
 
@@ -456,8 +455,7 @@ def _columns(whole: Any) -> Iterator[Column]:
         elif isinstance(part, (tuple, list, frozenset)):
             waiting += part
         else:
-            kind: Any = type(part)
-            waiting += [getattr(part, name) for name in compared_fields(kind) or ()]
+            waiting += map(part.__getattribute__, compared_fields(part.__class__) or ())
 
 
 def _of_side(needed: Needed, prefix: str) -> Needed:

@@ -243,12 +243,11 @@ def description(priced: PricedBlock) -> dict[str, Any]:
 def shape_of(block: BoundedBlock) -> str:
     """Return a name for the keys and for the conditions of each sum's rows (from FILTER or WHERE alike), regardless of order.
     Chosen numbers, and keys alone, are those of all rows."""
-    rows = base_of(block.source)[1].keys()
-    sums = [rows | conjuncts(term.filter).keys() for term in block.terms]
+    rows = set(base_of(block.source)[1])
+    sums = sorted(tuple(sorted(rows | conjuncts(term.filter).keys())) for term in block.terms)
     if block.measurements or not sums:
-        sums.append(set(rows))
-    names = sorted(tuple(sorted(conditions)) for conditions in sums)
-    return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(names)))
+        sums.append(tuple(sorted(rows)))
+    return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(sums)))
 
 
 def selection_of(priced: PricedBlock) -> tuple[Any, ...]:

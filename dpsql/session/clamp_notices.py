@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -33,7 +33,6 @@ from dpsql.plan.plan import (
     Window,
 )
 from dpsql.plan.stability import parts
-from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.privacy.loss import plain_decimal
 from dpsql.release.shape import Clamp
@@ -48,33 +47,19 @@ _VALUES_OF_ROWS = ("min", "max", "lag", "lead", "first_value")
 """Aggregates and windows of one unit's rows whose result is one of the stored values of their argument."""
 
 
-Clamps = Mapping[tuple[str, str], tuple[Clamp, ...]]
-"""What the policy's bounds clamp in the arguments of each measure, by the names of its block and of itself."""
+def clamp_notices(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """Return notices of values that would count as the policy's bounds in sums, means, and choices among values.
 
-
-def clamps_of(planned: Planned, policy: Policy) -> Clamps:
-    """Return the clamps of the measures of a question. They follow only from policy and text: whether such values exist must not
-    be revealed. Bounds that follow from the question, such as those of CASE with two numbers, clamp nothing. Blocks that choose
-    a bound on totals (`planning.total_cuts`) are left out: the sum itself names their values."""
-    if clamps_of not in planned.derived_values:
-        choosing = {cut.block for cut in planned.plan.cuts}
-        planned.derived_values[clamps_of] = {
-            (block.name, measure.name): _clamps(_measured((measure,), block.source), policy)
-            for block in planned.plan.blocks if block.name not in choosing
-            for measure in block.measures
-        }  # fmt: skip
-    clamps: Clamps = planned.derived_values[clamps_of]
-    return clamps
-
-
-def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return notices of values that would count as the policy's bounds in sums, means, and choices among values."""
-    clamps, choosing = clamps_of(planned, policy), {cut.block for cut in planned.plan.cuts}
+    The notices follow only from policy and text: whether such values exist must not be revealed. Bounds that follow from the
+    question, such as those of CASE with two numbers, clamp nothing and are not named. Blocks that choose a bound on totals
+    (`planning.total_cuts`) are left out: the sum itself names their values.
+    """
+    choosing = {cut.block for cut in plan.cuts}
     notices = dict.fromkeys(
         clamp.sentence
-        for block in planned.plan.blocks if block.name not in choosing
+        for block in plan.blocks if block.name not in choosing
         for clamp in (
-            *(clamp for measure in block.measures for clamp in clamps[block.name, measure.name]),
+            *(clamp for measure in block.measures for clamp in clamps_of(measure, block.source, policy)),
             *_clamps(_summed_within(block.source), policy),
         )
     )  # fmt: skip
@@ -149,6 +134,11 @@ def _side(value: Expr, facts: Facts) -> int:
 
 def _end_text(end: Any) -> str:
     return plain_decimal(Fraction(end)) if isinstance(end, (int, Fraction)) else str(end)
+
+
+def clamps_of(measure: Measure, source: Relation, policy: Policy) -> tuple[Clamp, ...]:
+    """Return what the policy's bounds clamp in the arguments of a measure over `source`."""
+    return _clamps(_measured((measure,), source), policy)
 
 
 def _clamps(values: Iterable[tuple[Expr, Relation]], policy: Policy) -> tuple[Clamp, ...]:

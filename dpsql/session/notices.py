@@ -332,8 +332,8 @@ def _folded(expression: Expr) -> str:
 
 def clamped_value_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return the sentences on values that the policy's bounds clamp, and on comparisons with values beyond them."""
-    planned, policy = question.planned, question.policy
-    return (*bound_notices(planned.plan, policy), *clamp_notices(planned, policy))
+    plan, policy = question.planned.plan, question.policy
+    return (*bound_notices(plan, policy), *clamp_notices(plan, policy))
 
 
 def min_units_notice(question: NoticedQuestion) -> tuple[str, ...]:

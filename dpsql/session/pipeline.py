@@ -44,7 +44,7 @@ from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, shown_term_er
 from dpsql.session.background_work import Pace, Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
-from dpsql.session.clamp_notices import Clamps, clamps_of
+from dpsql.session.clamp_notices import clamps_of
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices, rows_of, unit_word
 from dpsql.session.stages import Stages, tables_read
@@ -236,12 +236,7 @@ def _held_by_all(condition: exp.Expr) -> exp.Expr:
 
 
 def measure_facts(
-    plan: Plan,
-    priced: Sequence[PricedBlock],
-    policy: Policy,
-    all_clamps: Clamps,
-    confidence: float,
-    elsewhere: Collection[str],
+    plan: Plan, priced: Sequence[PricedBlock], policy: Policy, confidence: float, elsewhere: Collection[str]
 ) -> tuple[MeasureFacts, ...]:
     """Return the facts of each measure. `elsewhere`: blocks whose numbers come from another measurement than the planned one, so
     that their rank errors are not those of the plan."""
@@ -252,7 +247,7 @@ def measure_facts(
         block = blocks[priced_block.block.name]
         ranks = {} if block.name in elsewhere else _ranks(block, priced_block, confidence)
         for measure in block.measures if block.name not in choosing else ():
-            clamps = all_clamps[block.name, measure.name]
+            clamps = clamps_of(measure, block.source, policy)
             rank = ranks.get(measure.name)
             limit, units = _limit(measure, block, priced_block.block.caps.rows_per_unit, policy)
             if limit is not None:
@@ -526,10 +521,10 @@ def _release(
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
     elsewhere = frozenset(part.block.name for part in stored if part.how)
     confidence = planned.options.confidence
-    if elsewhere not in planned.derived_values:
-        read = (planned.plan, planned.own_blocks, context.policy, clamps_of(planned, context.policy))
-        planned.derived_values[elsewhere] = Lazily(partial(measure_facts, *read, float(confidence), elsewhere))
-    facts = planned.derived_values[elsewhere]
+    facts = planned.derived_values.setdefault(
+        elsewhere,
+        Lazily(partial(measure_facts, planned.plan, planned.own_blocks, context.policy, float(confidence), elsewhere)),
+    )
     release = make_release(context.sandbox, remainder, presentation(planned.options), receipt, facts)
     errors = {part.block.name: part.errors for part in stored}
     if consistent != blocks:
