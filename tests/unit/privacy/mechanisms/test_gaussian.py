@@ -14,6 +14,8 @@ from dpsql.privacy.mechanisms.gaussian import (
     MOST_SIGMA,
     Gaussian,
     SummedGaussian,
+    _quantiles,
+    _table,
     noise_for,
     square_moved,
 )
@@ -91,3 +93,14 @@ def test_the_tail_of_a_sum_is_that_of_the_normal_law_from_half_a_step_nearer() -
         point = law.tail_point(probability)
         assert law.upper_tail(point) <= probability < law.upper_tail(point - 1)
     assert law.tail_point(Fraction(9, 10)) == 1
+
+
+@pytest.mark.parametrize("sigma", [0.4, 1.3, 20.0, 900.0, 741_455.2])
+def test_quantiles_are_those_of_a_search_of_the_whole_table(sigma: float) -> None:
+    random = np.random.default_rng(1)
+    tails = 2.0 ** -random.integers(1, 900, 500).astype(float)
+    uniform = np.concatenate((random.random(40_000), tails, 1 - np.maximum(tails, 2.0**-53), [0.0, 0.5, 1.0]))
+    step, points, cumulated, _ = _table(sigma)
+    expected = step * points[np.minimum(np.searchsorted(cumulated, uniform), len(points) - 1)]
+    assert (_quantiles(sigma, uniform) == expected).all()
+    assert (_quantiles(sigma, uniform[:40_000].reshape(40, -1)) == expected[:40_000].reshape(40, -1)).all()

@@ -7,7 +7,7 @@ from support.released_blocks import T0, T1, block, count_of, gaussian_noise, lap
 from dpsql.plan.formulas import Formula, NoisyValue, Number, greatest, square_root, within
 from dpsql.plan.intervals import Type
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.release.error_bars.fieller import Quotient, Reader
+from dpsql.release.error_bars.fieller import Quotient, Reader, _arc, _by_false_position
 from dpsql.release.release import Release
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
@@ -106,6 +106,21 @@ def test_quotients_of_whole_numbers_are_held(sandbox: Sandbox, law: str) -> None
         answer = release(sandbox, QUOTIENT, [measured], confidence=confidence)
         error = ALLOWED * np.sqrt(confidence * (1 - confidence) / GROUPS)
         assert held(answer, 117 / 300) >= confidence - error
+
+
+@pytest.mark.parametrize("correlation", [-0.99, -0.3, 0.0, 0.7])
+def test_arcs_of_normal_noise_are_those_of_the_search(correlation: float) -> None:
+    """The condition holds at `start` and not at the bounds, which lie beyond the arc."""
+    random, quantile = np.random.default_rng(2), 1.96
+    middle, radius = random.uniform(-1.3, 1.3, GROUPS), 10 ** random.uniform(1, 6, GROUPS)
+
+    def slack(angle: np.ndarray) -> np.ndarray:
+        return quantile * np.sqrt(1 - correlation * np.sin(2 * angle)) - radius * np.abs(np.sin(angle - middle))
+
+    last = np.stack((middle - np.pi / 2, middle + np.pi / 2))
+    searched = _by_false_position(slack, middle, last, slack(middle), slack(last))
+    ends = _arc(middle, middle, radius, correlation, quantile)
+    np.testing.assert_allclose(ends - middle, searched - middle, rtol=1e-6, atol=1e-15)
 
 
 # --- means ------------------------------------------------------------------------------------------------------------
