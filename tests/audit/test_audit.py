@@ -16,6 +16,7 @@ from support.clinic_folder import Clinic, Outcome, bare_clinic, clinic, dpsql
 from support.effort import NIGHTLY
 from support.json_schemas import schemas
 from support.places import POLICIES
+from support.places import policy as policy_named
 
 from dpsql.engine.emit import bounded_view
 from dpsql.errors.exceptions import Exit
@@ -60,7 +61,7 @@ EVERY = 7
 @cache
 def replayed() -> dict[str, list[Question]]:
     """Return queries over each corpus policy. Each kind runs under one of the policies that have it, in turn."""
-    asked = {name: questions_of(load_policy(POLICIES / f"{name}.yaml")) for name in POLICY_NAMES}
+    asked = {name: questions_of(policy_named(name)) for name in POLICY_NAMES}
     chosen = {name: questions[::EVERY] if NIGHTLY else [] for name, questions in asked.items()}
     kinds = sorted({question.kind for questions in asked.values() for question in questions})
     for number, kind in enumerate(kinds):
@@ -73,7 +74,7 @@ def replayed() -> dict[str, list[Question]]:
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_synthetic_databases_keep_what_is_promised_and_reach_what_is_claimed(name: str) -> None:
     """No query on a corpus policy is refused because of its data, and at least half of each term's claim is reached."""
-    replay = Replay(load_policy(POLICIES / f"{name}.yaml"))
+    replay = Replay(policy_named(name))
     assert len(replayed()[name]) >= 8
     for question in replayed()[name]:
         done = replay.replay(question, FAR_AWAY)

@@ -5,9 +5,8 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
-from support.places import POLICIES
+from support import places
 
-from dpsql.policy import load_policy
 from fuzz.laws import Trial
 
 TIMES = int(os.environ.get("DPSQL_FUZZ", "1"))
@@ -16,8 +15,8 @@ SEED = os.environ.get("DPSQL_FUZZ_SEED", "0")
 
 @cache
 def trial(policy: str) -> Trial:
-    """Return the sessions of one policy of schemas/policies, opened once."""
-    return Trial(load_policy(POLICIES / f"{policy}.yaml"))
+    """Return the sessions of one policy (`places.policy`), opened once."""
+    return Trial(places.policy(policy))
 
 
 def examples(what: str, count: int) -> Iterator[tuple[str, random.Random]]:

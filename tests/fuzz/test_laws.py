@@ -112,8 +112,8 @@ DEMOS = ("clinic", "nafld", "nycflights13")
 def test_databases_of_tests_keep_their_promises() -> None:
     """All policies of the tests can be opened, and their databases satisfy the promises on which planning relies. Those of the
     demos and of the pages have databases of their own."""
-    for file in sorted(set(POLICIES.glob("*.yaml")) - {POLICIES / f"{name}.yaml" for name in DEMOS}):
-        here = trial(file.stem)
+    for name in ("hospital_rows", *sorted({file.stem for file in POLICIES.glob("*.yaml")} - set(DEMOS))):
+        here = trial(name)
         for table in here.policy.tables.values():
             for keys in (table.primary_key, *table.max_multiplicity):
                 if not keys:
@@ -123,7 +123,7 @@ def test_databases_of_tests_keep_their_promises() -> None:
                 sql = f"SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM {table.name} GROUP BY {names})"
                 found = here.exact.connection.execute(sql).fetchone()
                 assert most is not None and found is not None and (found[0] or 0) <= most, (
-                    file.stem,
+                    name,
                     table.name,
                     names,
                 )

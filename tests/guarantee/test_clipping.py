@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support.gates import NoiselessGate
-from support.neighbouring_hospitals import Data, merge, policy
+from support.neighbouring_hospitals import Data, merge
+from support.places import policy
 from support.plain_duckdb import plain_duckdb
 from support.random_hospitals import database, hospital
 from support.recording_session import World

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from support.neighbouring_hospitals import FIXED, crowd, policy, together, unit
+from support.neighbouring_hospitals import FIXED, crowd, together, unit
+from support.places import policy
 from support.recording_session import World
 
 from dpsql.privacy.loss import Neighbours

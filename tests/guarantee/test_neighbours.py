@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.effort import night
 from support.gates import NoiselessGate
-from support.neighbouring_hospitals import policy
+from support.places import policy
 from support.random_hospitals import database, hospital
 from support.random_questions import CLAMPED, Question, clamp, question
 from support.recording_session import World

@@ -10,7 +10,8 @@ import pytest
 from sql.corpus import ACCEPTED, Case
 from support.corpus_traits import spread
 from support.effort import by_day
-from support.neighbouring_hospitals import FIXED, PUBLIC, crowd, policy, together, unit
+from support.neighbouring_hospitals import FIXED, PUBLIC, crowd, together, unit
+from support.places import policy
 from support.recording_session import World
 
 from dpsql_audit.observation import RecordingGate

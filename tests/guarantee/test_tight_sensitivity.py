@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from sql.corpus import ACCEPTED
-from support.neighbouring_hospitals import crowd, policy, together
+from support.neighbouring_hospitals import crowd, together
+from support.places import policy
 from support.recording_session import World
 from support.relation_shapes import UNITS, Shape, productions, shapes
 

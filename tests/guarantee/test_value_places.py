@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.neighbouring_hospitals import Data, policy
+from support.neighbouring_hospitals import Data
+from support.places import policy
 from support.plain_duckdb import plain_duckdb
 from support.recording_session import World
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.gates import NoiselessGate
 from support.icu_server import icu_server
-from support.neighbouring_hospitals import policy
+from support.places import policy
 from support.postgres_source import Server, ServerWorld, server
 from support.recording_session import World
 from support.spark_source import SparkWorld, spark

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 from sqlglot.dialects import DuckDB
-from support.neighbouring_hospitals import FIXED, Data, crowd, policy, together, unit
+from support.neighbouring_hospitals import FIXED, Data, crowd, together, unit
 from support.package_modules import AUDIT, PACKAGE
+from support.places import policy
 from support.recording_session import World
 
 from dpsql.errors.exceptions import REGISTER, Error

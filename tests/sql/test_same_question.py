@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from support.clinic import build
 from support.equal_forms import PlainAnswers, question, text
-from support.neighbouring_hospitals import policy, together
+from support.neighbouring_hospitals import together
+from support.places import policy
 from support.recording_session import World
 from support.seeds import seeds
 

@@ -13,7 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
-from support.neighbouring_hospitals import SCHEMAS, crowd, policy, together
+from support.neighbouring_hospitals import SCHEMAS, crowd, together
+from support.places import policy
 
 from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.rank_histograms import Histograms

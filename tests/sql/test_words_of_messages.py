@@ -10,7 +10,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 from support.exact_session import exact_session
-from support.neighbouring_hospitals import SCHEMAS, policy, together
+from support.neighbouring_hospitals import SCHEMAS, together
+from support.places import policy
 from support.recording_session import World
 
 from dpsql.errors.exceptions import Error

@@ -24,16 +24,16 @@ from dpsql.plan.plan import (
     UnitWindow,
 )
 from dpsql.plan.stability import matches, rows_per_unit
-from dpsql.policy import Policy, load_policy
+from dpsql.policy import Policy
 from dpsql.sql.binder.query import QueryBinder, bind
 from dpsql.sql.binder.scope import Bound, Environment
 from dpsql.sql.parse import parse
-from support.places import POLICIES
+from support.places import policy
 
-HOSPITAL = load_policy(POLICIES / "hospital.yaml")
+HOSPITAL = policy("hospital")
 """Patients (one row each), visits (at most 20) and labs (at most 12), all protected; regions and prices (at most 3 per ward),
 public."""
-HOSPITAL_ROWS = load_policy(POLICIES / "hospital_rows.yaml")
+HOSPITAL_ROWS = policy("hospital_rows")
 """The same tables with single rows as the privacy unit."""
 
 

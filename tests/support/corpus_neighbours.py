@@ -16,18 +16,8 @@ from dpsql.privacy.loss import Neighbours
 from dpsql_audit.distances import Verdict, compare
 from dpsql_audit.observation import Observed
 from dpsql_audit.replay import same_outcome, same_stages
-from support.neighbouring_hospitals import (
-    FIXED,
-    Data,
-    Profile,
-    crowd,
-    improvements,
-    literals,
-    policy,
-    row,
-    together,
-    unit,
-)
+from support.neighbouring_hospitals import FIXED, Data, Profile, crowd, improvements, literals, row, together, unit
+from support.places import policy
 from support.recording_session import World
 
 NEWCOMER = 900

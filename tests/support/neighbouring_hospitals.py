@@ -16,9 +16,6 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from dpsql.policy import Policy, load_policy
-from support.places import POLICIES
-
 Rows = list[dict[str, Any]]
 Data = dict[str, Rows]
 
@@ -48,11 +45,6 @@ PUBLIC: Data = {
     ],
 }  # fmt: skip
 DAYS = [date(2024, 1, 1) + timedelta(days=29 * n) for n in range(13)]
-
-
-def policy(name: str) -> Policy:
-    """Return the policy of this name in schemas/policies."""
-    return load_policy(POLICIES / f"{name}.yaml")
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------

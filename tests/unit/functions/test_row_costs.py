@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from support.neighbouring_hospitals import policy
+from support.places import policy
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.row_costs import MOST_MATCHED, MOST_OF_A_QUESTION, MOST_READ, block_cost, cost, program

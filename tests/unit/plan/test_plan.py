@@ -6,7 +6,7 @@ from datetime import date
 from fractions import Fraction
 
 import pytest
-from support.neighbouring_hospitals import policy
+from support.places import policy
 from support.recording_session import World
 
 from dpsql.engine.emit import measurements as engine

@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 import sqlglot
-from support.neighbouring_hospitals import policy
+from support.places import policy
 from support.recording_session import World
 
 from dpsql.errors.exceptions import Error

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from support.gates import NoiselessGate
-from support.neighbouring_hospitals import policy
+from support.places import policy
 from support.random_hospitals import database, hospital, patient
 from support.recording_session import World
 from support.released_blocks import Keyed, drawn, laplace_noise

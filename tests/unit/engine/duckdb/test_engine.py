@@ -7,21 +7,20 @@ from collections.abc import Iterator
 import duckdb
 import pyarrow as pa
 import pytest
-from support.places import POLICIES
+from support.places import policy
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
-from dpsql.policy import load_policy
 
-POLICY = POLICIES / "hospital_rows.yaml"
+POLICY = policy("hospital_rows")
 ENDLESS = EngineQuery("SELECT count(*) AS n FROM range(1000000000) AS a, range(1000000000) AS b", (), ("n",))
 
 
 @pytest.fixture
 def engine() -> Iterator[DuckDBEngine]:
-    one = DuckDBEngine(duckdb.connect(), load_policy(POLICY), "v", owned=True)
+    one = DuckDBEngine(duckdb.connect(), POLICY, "v", owned=True)
     yield one
     one.close()
 
@@ -36,7 +35,7 @@ def test_a_query_is_stopped_at_its_deadline_and_the_next_one_runs(engine: DuckDB
 
 @pytest.mark.parametrize("interrupted_before", [False, True])
 def test_closing_stops_what_runs(interrupted_before: bool) -> None:
-    engine = DuckDBEngine(duckdb.connect(), load_policy(POLICY), "v", owned=True)
+    engine = DuckDBEngine(duckdb.connect(), POLICY, "v", owned=True)
     slugs: list[str] = []
     begun = threading.Event()
 

@@ -12,7 +12,8 @@ import duckdb
 import pytest
 from sql.corpus import ACCEPTED
 from support.effort import by_day
-from support.neighbouring_hospitals import crowd, policy, together
+from support.neighbouring_hospitals import crowd, together
+from support.places import policy
 from support.recording_session import World
 
 from dpsql.engine.dialect import parametrised

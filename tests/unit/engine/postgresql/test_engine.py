@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import psycopg
 import pyarrow as pa
 import pytest
-from support.neighbouring_hospitals import policy as policy_of
+from support.places import policy as policy_of
 from support.postgres_source import Server, ServerWorld, server
 
 from dpsql.engine.postgresql import engine as catalog

@@ -12,7 +12,7 @@ from support.corpus_neighbours import Hospital
 from support.corpus_traits import covering
 from support.engine_pairs import BY_HASH, measured, takes_its_options
 from support.neighbouring_hospitals import FIXED, Data, crowd, row, together, unit
-from support.neighbouring_hospitals import policy as policy_of
+from support.places import policy as policy_of
 from support.postgres_source import Server, ServerWorld, server
 
 from dpsql.engine.contribution_index import ContributionIndex

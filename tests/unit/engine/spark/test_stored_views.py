@@ -18,7 +18,7 @@ from support.corpus_traits import covering
 from support.effort import NIGHTLY, night
 from support.engine_pairs import BY_HASH, measured, takes_its_options
 from support.neighbouring_hospitals import SCHEMAS
-from support.neighbouring_hospitals import policy as policy_of
+from support.places import policy as policy_of
 from support.spark_source import spark, zoned
 
 from dpsql.engine.contribution_index import ContributionIndex
