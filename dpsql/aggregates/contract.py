@@ -89,8 +89,7 @@ class Basis(Protocol):
         """Return the sums of both values and of their products around the midpoints, if their terms share each row; else None."""
 
     def pair_squares(self, values: tuple[Expr, Expr], condition: Condition) -> PairSquares | None:
-        """Return the sums of `products` and of both squares around the midpoints of the bounds, if all their terms share each
-        row; else None."""
+        """Return the sums of `products` and of both squares around the midpoints, if all terms share each row; else None."""
 
     def total(self, value: Expr, condition: Condition) -> Formula:
         """Return the sum of clamp(value), computed from sums that are measured anyway where there are any."""

@@ -69,10 +69,8 @@ one the mean squared error is in no case much more than that of the plain ratio.
 _WIDTHS = 8
 """Width of the bounds in standard deviations of assumed rows: four of them on both sides of the midpoint."""
 
-
 _GROWTH, _MOST_DEVIATIONS = 13.0, (2.0, 5.0)
 """Slope and limits of k, the range in which covariances are shrunk (`beyond_noise`), in deviations of their noise."""
-
 
 _LEAST = 1e-150
 """Smallest k, chosen so that its square is a double above 0: a count may be exact while a sum is noisy."""

@@ -36,10 +36,8 @@ def _cut_facts(measure: Measure) -> Facts:
 
 register(Aggregate(TOTAL_CUT, {}, _cut_cell, type=Type.INTEGER, facts=_cut_facts))
 
-
 _MOST_EXACT = 2**53
 """Doubles hold every smaller integer."""
-
 
 LISTED = "listed_"
 """Prefix of the word of a quantile that is an item of a list; such a quantile has no error bar."""
@@ -81,7 +79,6 @@ for _word, _interpolated, _nodes in (
 
 # --- extremes ---------------------------------------------------------------------------------------------------------
 
-
 # MIN and MAX over the rows of one unit, where they are exact. Over protected rows, their spellings mean quantiles.
 
 
@@ -97,9 +94,7 @@ register(Aggregate("max", {"Max": Arguments.UNIT_VALUE}, type=None, selects=True
 
 # --- values of lists --------------------------------------------------------------------------------------------------
 
-
 # MODE, the most frequent value, and ARG_MAX and ARG_MIN, the key in the rows with the largest or smallest values.
-
 
 ARG_MAX = "arg_max"
 """Word of the aggregate that reads the rows with the largest values; ARG_MIN reads those with the smallest."""

@@ -58,7 +58,6 @@ register(
 
 # --- booleans ---------------------------------------------------------------------------------------------------------
 
-
 # BOOL_AND and BOOL_OR: comparisons of a noisy count with one half.
 
 
@@ -74,7 +73,6 @@ def _all(basis: Basis, measure: Measure) -> Formula:
 
 register(Aggregate("bool_or", {"LogicalOr": Arguments.CONDITION}, _any, Type.BOOLEAN))
 register(Aggregate("bool_and", {"LogicalAnd": Arguments.CONDITION}, _all, Type.BOOLEAN))
-
 
 _MOST_INTEGER = 2**31
 """A sum of integers of smaller size is an integer: it fits into 64 bits for fewer than 2**32 rows."""

@@ -89,9 +89,7 @@ def _all_rows(policy: Policy, engine: Engine, table: str) -> str:
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
-
 # The rows of one protected table as a local table: a person's number, and the chosen columns, in SQL types.
-
 
 PERSON = "#person"
 """Column of the local table: a number for each privacy unit, which is each row if the unit is the row."""
@@ -184,7 +182,6 @@ def _protected(policy: Policy, name: str) -> Table:
 
 # --- report -----------------------------------------------------------------------------------------------------------
 
-
 MOST_COLUMNS = 12
 LARGEST_SUBSET = 3
 """Largest number of columns in a combination whose uniqueness is listed."""
@@ -263,8 +260,7 @@ class RiskReport:
 
 
 def measure_risk(rows: PersonRows, columns: tuple[str, ...], sensitive: tuple[str, ...] = ()) -> RiskReport:
-    """Return the report on `columns` (quasi-identifiers) and `sensitive` columns, all of which `rows` must have read. Raises
-    Refusal risk_columns."""
+    """Return the report on `columns` (quasi-identifiers) and `sensitive` columns, all read by `rows`. Raises risk_columns."""
     if not 1 <= len(columns) <= MOST_COLUMNS:
         raise refuse("risk_columns", most=MOST_COLUMNS)
     names = {name: quoted(name) for name in columns}
@@ -327,13 +323,11 @@ def _diversity(rows: PersonRows, names: dict[str, str], column: str) -> Diversit
 
 # --- generalisation ---------------------------------------------------------------------------------------------------
 
-
 # Generalisations of columns that make every class large enough, and how much information they keep.
 # Each column has a ladder of ever coarser levels. A combination of levels is good if at most a given share of the persons is
 # in classes below k (they would have to be left out). Making any level coarser only merges classes, so any combination
 # coarser than a good one is good, and any combination finer than a bad one is bad: the lattice is searched by halving
 # (Samarati 2001; OLA, El Emam et al. 2009), and only the finest good combinations are returned.
-
 
 MOST_COMBINATIONS = 20_000
 MOST_LEVELS = 6
@@ -421,8 +415,7 @@ def finest_good(heights: list[int], good: Callable[[tuple[int, ...]], bool]) -> 
 
 
 def ladder(rows: PersonRows, column: str) -> list[CoarserValue]:
-    """Return the levels of a column, from its own values to one value for all, without levels that merge too little
-    (`LEAST_MERGE`), and at most `MOST_LEVELS`."""
+    """Return at most `MOST_LEVELS` levels of a column, its own values first, one for all last, each merging `LEAST_MERGE`."""
     steps: list[CoarserValue] = []
     for words, sql in _candidates(rows, column):
         values, entropy = _spread(rows, sql)

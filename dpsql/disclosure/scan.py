@@ -32,7 +32,6 @@ _TEXTS = ("VARCHAR", "string", "text", "character varying", "character")
 _FLOATS = ("float", "double", "real", "double precision")
 """Engine types whose NaN is an empty cell, as programs write it that have no other."""
 
-
 _TEMPORAL = ("date", "timestamp")
 _CERTAIN = re.compile("BOOLEAN|U?(TINY|SMALL)INT|U?INTEGER|BIGINT")
 """DuckDB's types all of whose values are numbers and truth values of a policy."""
@@ -73,8 +72,7 @@ def parts(engine: Engine, table: str) -> Iterator[tuple[str, Engine]]:
 
 
 def failures(policy: Policy, engine: Engine) -> Iterator[Failure]:
-    """Yield every failure of every table of the policy, after reading each table once. Raises Fault for what a question would
-    meet before its charge."""
+    """Yield each failure of each table, after reading it once. Raises Fault for what a question meets before its charge."""
     for table in policy.tables:
         columns = list(policy.tables[table].columns)
         if _Reading(policy, engine, table).succeeds(columns):
@@ -238,8 +236,7 @@ class _Reading:
         return _first_row(self.engine, f"SELECT coalesce(sum({smaller}), 0) AS m0 FROM {rows}") is not None
 
     def cells(self, columns: list[str], most: int | None) -> tuple[int, dict[str, tuple[int, int]]]:
-        """Return the number of rows, of at most `most`, and for each column its filled and its unreadable cells; nothing if the
-        rows cannot be read."""
+        """Return the number of rows, of at most `most`, and each column's filled and unreadable cells; nothing if unreadable."""
         text, source = self.engine.dialect, self.engine.source(self.table)
         items, sums = ["1 AS n0"], ["coalesce(sum(n0), 0) AS n0"]
         for number, column in enumerate(columns):

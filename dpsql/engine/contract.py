@@ -219,8 +219,7 @@ class Engine(Protocol):
         """Return a fingerprint that changes when the rows of `tables` may have changed (treated as public, privacy.md 7)."""
 
     def identity(self, table: str) -> Identity | None:
-        """Return the identity of the files of a table and of the tables on its path to the unit; None if rows could
-        change unnoticed."""
+        """Return the identity of a table's files and of those on its path to the unit; None if rows could change unnoticed."""
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> Engine:
         """Return the same source with the tables of `files` reduced to these of their files, for a process that prepares."""
@@ -231,8 +230,7 @@ class Engine(Protocol):
         """
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Let the engine plan a query before it is charged, without reading rows, if the engine may reject generated
-        text. Raises Fault engine_cannot_run."""
+        """Let an engine that may reject generated text plan a query before it is charged. Raises Fault engine_cannot_run."""
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
         """Run one generated aggregation over protected data."""

@@ -76,7 +76,6 @@ from dpsql.storage.files import locked, sync
 
 # --- files of append-only tables --------------------------------------------------------------------------------------
 
-
 OF_CHANGED_FILES = "files of the copy before were changed or are gone, so all rows were read"
 OF_LATE_PARENTS = "rows of before had no parent and there are new parents, so all rows were read"
 OF_GROWTH = "files have doubled since all rows were last read, so all rows were read"
@@ -157,7 +156,6 @@ class TableFiles:
 
 
 # --- contribution index -----------------------------------------------------------------------------------------------
-
 
 FORMAT = "6"
 SETTLED_SECONDS = 0.1

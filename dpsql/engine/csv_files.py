@@ -51,7 +51,6 @@ from dpsql.policy.types import CsvDialect
 
 # --- lines ------------------------------------------------------------------------------------------------------------
 
-
 MOST_LINE = 1 << 20
 """Bytes of the longest line that is a record, without its line feed."""
 BLOCK_BYTES = 4 << 20
@@ -363,7 +362,6 @@ def _split(text: bytes, ends: Positions, chosen: Sequence[int] | Positions) -> t
 
 # --- csv files --------------------------------------------------------------------------------------------------------
 
-
 _log = logging.getLogger("dpsql.custodian")
 _DELIMITERS = (",", ";", "\t", "|")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -392,8 +390,7 @@ class CsvFiles:
         return None if self._current is None else self._current[1]
 
     def names(self) -> list[str]:
-        """Return the names of the columns in the files. Raises Fault source_table_missing, source_table_unreadable,
-        source_files_differ."""
+        """Return the files' columns. Raises Fault source_table_missing, source_table_unreadable, source_files_differ."""
         return self._files_and_header()[1]
 
     def dataset(self) -> CsvDataset:

@@ -302,8 +302,7 @@ class Dialect(ABC):
         raise refuse("engine_function", function="ENTROPY of a sample", engine=self.title, reason=reason)
 
     def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:
-        """Return the exact sum of integers of 64 bits, each at most `most` in absolute value; NULL if there are no rows.
-        `filtered` is a FILTER or an OVER, or ""."""
+        """Return the exact sum of integers of at most `most` in size; NULL without rows. `filtered`: a FILTER, an OVER, or ""."""
         return f"sum({value}){filtered}"
 
     @abstractmethod
@@ -312,7 +311,6 @@ class Dialect(ABC):
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------
-
 
 MOST_LISTED = 100
 """Longer lists of values stay in the text: two lists rarely have the same length, and every value is passed separately."""

@@ -28,8 +28,7 @@ class Held:
         self.size = 0
 
     def resize(self, size: int, *, forced: bool = False) -> None:
-        """Hold `size` bytes. Raises memory_full, and keeps the present size, if there is no room, unless `forced`. After the last
-        release, hold nothing."""
+        """Hold `size` bytes; raises memory_full where no room is, unless `forced`. After the last release, hold nothing."""
         with self.account.lock:
             if self._holders:
                 self.account.change(self, size, forced=forced)

@@ -136,7 +136,6 @@ def _build(path: Path, frames: Mapping[str, Any], queries: Mapping[str, str]) ->
 
 # --- `dpsql demo`: a real cohort, its policy, and questions of a hospital ---------------------------------------------
 
-
 ANALYST = "clinic"
 
 

@@ -146,6 +146,5 @@ _LAZY: dict[str, Callable[[Call, Mapping[str, Any]], Any]] = {
     "is_false": lambda e, row: evaluate(e.arguments[0], row) is False,
 }
 
-
 MEANINGS = frozenset({*_LAZY, *(name for name, entry in REGISTRY.items() if entry.meaning is not None)})
 """Functions with a meaning in Python: in their entry, or here if they accept NULL or do not evaluate all arguments."""

@@ -33,7 +33,6 @@ _EXACT = 2**52
 LEAST_CHARACTER = "\x01"
 """Character that, behind a text, gives a text before each longer one of other characters."""
 
-
 _domains: RecentValues[Candidates | None] = RecentValues(256, 4 * MOST_VALUES)
 
 

@@ -80,7 +80,6 @@ def labelled(
 _SHOWN = frozenset(("coalesce", "case", "upper", "lower", "concat", "concat_ws", "to_text"))
 """Functions in whose result a label that is the argument can still be recognised."""
 
-
 _LONG = 100
 
 

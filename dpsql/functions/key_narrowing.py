@@ -306,8 +306,7 @@ class _Search:
         return parts
 
     def _ways(self, tied: _Tied, keys: list[Expr]) -> Iterator[KeyPart]:
-        """Yield the combinations of tied keys. If that is too much work, the values of each key alone; keys whose values cannot
-        be had are left out."""
+        """Yield the combinations of tied keys, of too many the values of each key; without keys of unknown values."""
         rows = self._rows(tied, keys)
         if rows is not None:
             yield KeyPart(tied.keys, rows)

@@ -222,8 +222,7 @@ def starts(facts: Facts, unit: str) -> Values | None:
 
 
 def _of_moments(expression: Call) -> Values | None:
-    """Return the buckets, last days of months or texts of a bounded date or timestamp, evaluated at each start of the finest unit
-    of time on which they depend."""
+    """Return buckets, last days or texts of a bounded moment, evaluated at each start of the finest unit on which they depend."""
     moment, facts = expression.arguments[0], expression.arguments[0].facts
     inner = _domain(moment) if isinstance(moment, Call) else None
     if inner is None and expression.function == "time_bucket":

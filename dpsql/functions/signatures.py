@@ -113,8 +113,7 @@ def literal_text(argument: Expr, description: str) -> str:
 
 
 def common_type(arguments: tuple[Expr, ...]) -> Type:
-    """Return the common type of several alternatives: REAL for INTEGER and REAL, TIMESTAMP for DATE and TIMESTAMP. Raises
-    WrongArguments for other mixtures."""
+    """Return the alternatives' common type: REAL with INTEGER, TIMESTAMP with DATE. Raises WrongArguments for others."""
     types = {argument.facts.type for argument in arguments} - {Type.NULL}
     if not types:
         return Type.NULL

@@ -124,7 +124,6 @@ def _like(arguments: tuple[Expr, ...]) -> Facts:
 function("like", meaning=like, reads_text=True)(_like)
 function("ilike", meaning=lambda x, p: like(lower(x), lower(p)), reads_text=True)(_like)
 
-
 _text_test = always(Facts(Type.BOOLEAN, nullable=False), Type.TEXT, Type.TEXT)
 function(
     "starts_with",
@@ -285,8 +284,7 @@ def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
     coarse=True,
 )
 def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of regexp_replace(t, pattern, replacement, everywhere), which replaces the first match or all. All
-    arguments except t must be literals."""
+    """Return the facts of regexp_replace(t, pattern, replacement, everywhere) of literals: the first match, or all."""
     want(arguments, Type.TEXT, Type.TEXT, Type.TEXT, Type.BOOLEAN)
     pattern, replacement = _pattern(arguments[1]), literal_text(arguments[2], "replacement")
     if len(replacement) > MOST_SHORT:

@@ -96,8 +96,7 @@ MOST_TEXT = 10_000
 
 
 def like(text: str, pattern: str) -> bool:
-    """Return whether `text` is LIKE `pattern`, without an escape character: % is any text, _ any character. For any pattern, the
-    time is linear in each of the two."""
+    """Return whether `text` is LIKE `pattern` (%: any text, _: any character), without an escape; linear in each of both."""
     position = pattern_position = 0
     star, retry = -1, 0
     while position < len(text):

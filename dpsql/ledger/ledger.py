@@ -119,7 +119,6 @@ class Outcomes:
 _log = logging.getLogger("dpsql.ledger")
 _Charged = tuple[int, dict[str, Account]]
 
-
 _LAST_UNIT = "SELECT body FROM dpsql_entries WHERE kind = 'unit' ORDER BY seq DESC LIMIT 1"
 _ANY_CHARGE = "SELECT seq FROM dpsql_entries WHERE kind = 'charge' LIMIT 1"
 
@@ -533,8 +532,7 @@ class Forecast:
 
 
 def forecasts(ledger: Ledger, every: str | None = None) -> list[Forecast]:
-    """Return the forecasts of all accounts except those of sessions and of closed windows, the dataset first. `every`: the
-    length of the windows of the policy."""
+    """Return the forecasts of all accounts but sessions and closed windows, the dataset first. `every`: the windows' length."""
     now = datetime.now(UTC)
     present = of_present(ledger.accounts())
     accounts = {scope: account for scope, account in present.items() if not scope.startswith("session:")}

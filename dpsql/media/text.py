@@ -73,8 +73,7 @@ def json_text(value: Any, *, indent: int | None = None, allow_nan: bool = False)
 
 
 def script_json(value: Any) -> str:
-    """Return a value as an expression of a script inside an HTML page. Without `<`, no text in it ends the script or begins a
-    comment."""
+    """Return a value as an expression of a script in an HTML page, which no text in it ends or comments out: it has no `<`."""
     text = json.dumps(value)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -256,7 +256,6 @@ def _at_least(k: int, count: int) -> tuple[Fraction, Fraction]:
 CHOOSERS = {EXPONENTIAL: drawn, PERMUTE_AND_FLIP: flipped}
 """Functions that draw a cell for each group, by the name of the mechanism."""
 
-
 MOST_DENOMINATOR = 1 << 20
 """Largest denominator of targets, so that no product of ranks wraps."""
 _MOST_TAKEN_APART = 1 << 21

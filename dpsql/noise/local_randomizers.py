@@ -128,8 +128,7 @@ def _rows_together(law: CategoryLaw) -> int:
 
 
 def _sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw, randomness: Randomness) -> NDArray[Any]:
-    """Return ascending sets of law.subset values, uniform among those that contain the row's code if the row is `included`, else
-    among those that do not."""
+    """Return ascending sets of law.subset values, uniform among those with the row's code if `included`, else without it."""
     if not _is_listed(law):
         return _marked_sets(codes, included, law, randomness)
     having, lacking = comb(law.size - 1, law.subset - 1), comb(law.size - 1, law.subset)
@@ -267,10 +266,8 @@ def _order_of_words(count: int, randomness: Randomness) -> Integers:
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
-
 # Rows of an export after their local randomizers: as many as the noisy count, in random order.
 # The output depends on a row only through the laws of its columns (`pricing.row_export` has the argument).
-
 
 _MOST_BITS = 50
 """Row integers with more bits are truncated to this many, so that their products with places stay below 2**62."""

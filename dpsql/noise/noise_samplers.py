@@ -100,7 +100,6 @@ def wide_candidates(coarse: Integers, square: int, bits: int, randomness: Random
 FRACTION = 16
 """Number of fractional bits in a series of tied noise."""
 
-
 # Exact draws of multivariate Laplace noise (`privacy.mechanisms.correlated_laplace`): V by inversion, then Gaussians.
 
 
@@ -192,7 +191,6 @@ def sample_vectors(noise: Noise, vectors: int, cells: int, randomness: Randomnes
 
 # --- choices over counts ----------------------------------------------------------------------------------------------
 
-
 # The exact sampler of choices over counts: for each group one of its most frequent cells, or keys at an end.
 # A group has h(c) rows in cell c, which has the distance d(c) = max h - h(c) (`privacy.mechanisms.most_frequent`). The
 # exponential mechanism chooses cell c with probability proportional to exp(-rate d(c)); permute-and-flip chooses among the
@@ -273,7 +271,6 @@ def exact_runs(cells: int, cell: list[int], count: list[int]) -> list[Run]:
 
 
 # --- number samplers --------------------------------------------------------------------------------------------------
-
 
 # The exact sampler of leaning choices: for each group a cell near a target rank, with lower cells preferred to higher ones.
 # The distance d(c) of cell c is the number of rows above it beyond the rank, plus lean c / b (`privacy.mechanisms.exponential`).

@@ -70,8 +70,7 @@ def completed(histograms: Histograms, plan: SampleValuesPlan) -> Histograms:
 def released_sample_mean(
     table: Any, plan: SampleMeanPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the noisy sum of each group, clamped to its range, and both ends of its error bar. Raises Fault noise_answer for a
-    table of the wrong shape."""
+    """Return each group's noisy sum within its range, and both ends of its bar. Raises Fault noise_answer for a wrong table."""
     sums = sample_sums(laid_out(table, plan.cells, groups), plan)
     noisy = gate.release_sums(plan.name, sums, plan.law.noise, groups)
     low, high = plan.range

@@ -139,12 +139,10 @@ def _first_failure_is_odd(on: Truths, numerators: Words, denominator: int, rando
 
 # --- inversion --------------------------------------------------------------------------------------------------------
 
-
 # Exact draws of a number V = 0, 1, 2, ... by inversion: V is the number of P(V >= 1), P(V >= 2), ... that lie above a uniform
 # U.
 # U is read a few bits at a time. The first bits of U decide V unless one of these probabilities, which are irrational, begins
 # with the same bits; then U is read further: 16 bits, 64, 192. Nothing is rounded at any precision.
-
 
 Shorts = NDArray[np.uint16]
 
@@ -234,7 +232,6 @@ def _scaled_exp(x: Fraction, unit: int) -> tuple[int, int]:
 
 # --- samplers ---------------------------------------------------------------------------------------------------------
 
-
 LEAST_DRAW = 1024
 """Least number of values per call: the time to draw a single value would reveal its size (Jin et al. 2022)."""
 MOST_LAPLACE_SCALE = 1 << 40
@@ -272,8 +269,7 @@ class _Magnitudes:
 
 @lru_cache(maxsize=256)
 def _geometric(t: int) -> _Magnitudes:
-    """Return proposals for f(y) = y / t, e(j) = j / b with b blocks per t: f(y) - e(j) = (b y - t j) / (b t). For small t, b
-    divides t."""
+    """Return proposals for f(y) = y / t, e(j) = j / b, b blocks per t: f(y) - e(j) = (b y - t j) / (b t); b divides small t."""
     blocks = gcd(t, _BLOCKS) if t < _FINE else _BLOCKS
     width = -(-t // blocks)
     law = tails(Fraction(1, blocks), Fraction(0))

@@ -29,11 +29,9 @@ from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper
 
 # --- bounds of exp ----------------------------------------------------------------------------------------------------
 
-
 # Integers that enclose exp(-rate d) for whole numbers d >= 0: in vectors, and more precisely for single undecided numbers.
 # d is split into digits of `_DIGIT_BITS` bits; each digit has a table of the powers of its base, computed in integers that
 # bound the true numbers on both sides, and the factors of the digits are multiplied. There are no floats here.
-
 
 ONE_BITS = 62
 """Values in vectors are in units of 2**-62."""
@@ -143,7 +141,6 @@ def _powers(rate: Fraction, count: int, bits: int) -> tuple[list[int], list[int]
 
 
 # --- weighted runs ----------------------------------------------------------------------------------------------------
-
 
 MOST_CELLS = (1 << 29) - 1
 _TOP = np.uint64((1 << 64) - 1)

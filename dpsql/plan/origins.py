@@ -315,7 +315,6 @@ def _united(node: Union_, prefix: str) -> list[Branch]:
 
 # --- projections ------------------------------------------------------------------------------------------------------
 
-
 # Removal of subqueries that only name columns: SELECT COUNT(*) FROM (SELECT * FROM t) asks the same as SELECT COUNT(*) FROM t,
 # and SELECT d FROM (SELECT x + 1 AS d FROM t) the same as SELECT x + 1 FROM t. Tools put such a SELECT around every table.
 # Without it the question equals an earlier question and is free. On the sides of a join and below a window only those are

@@ -34,11 +34,9 @@ if TYPE_CHECKING:
 
 # --- combinations of public keys --------------------------------------------------------------------------------------
 
-
 # Combinations of public keys, where an answer does not have all of them.
 # The *grid* of public keys holds every combination of their values, the first key slowest. Conditions on several keys at
 # once, keys that depend on each other, and rows of public tables leave only a part of it; the rest belongs to no group.
-
 
 Numbers = NDArray[np.int64]
 
@@ -79,7 +77,6 @@ def group_count(values: Sequence[Sequence[object] | None], listed: Combinations 
 
 
 # --- plan -------------------------------------------------------------------------------------------------------------
-
 
 UNIT = "#unit"
 """Name of the hidden column that carries the privacy unit's key through every entity-protected relation."""
@@ -586,7 +583,6 @@ KEPT_TEXTS |= {Facts: 4_000, Column: 4_000, Call: 1_000, Scan: 1 << 30}
 
 
 # --- tables of the policy ---------------------------------------------------------------------------------------------
-
 
 # Tables of the policy as relations of a plan, with the facts that the policy declares.
 

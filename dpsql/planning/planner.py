@@ -106,11 +106,9 @@ def _measures(column: PolicyColumn, policy: Policy) -> dict[str, str]:
 
 # --- public values ----------------------------------------------------------------------------------------------------
 
-
 # Values of expressions over public candidates, computed by DuckDB in the sandbox (`functions.key_questions`).
 # The sandbox gets the emitter's own total texts, never the text of a question, so that a value here is the value that the
 # engine of the source computes.
-
 
 MOST_ANSWERS = 256
 MOST_WEIGHT = 5_000_000
@@ -192,7 +190,6 @@ def _source(name: str, table: Candidates) -> str:
 
 # --- running totals and ranges ----------------------------------------------------------------------------------------
 
-
 # Comparison of prices of a question that asks for running totals: with further tables by ranges of its last keys, with noise
 # by the square root of their matrix (`pricing.running_totals`), and without either.
 
@@ -270,7 +267,6 @@ def _errors_by_ranges(ranges: Price) -> dict[tuple[str, str], float]:
 
 # --- planner ----------------------------------------------------------------------------------------------------------
 
-
 MOST_KEPT = 512
 _MOST_KEPT_CHARACTERS = 200_000
 """Length in all of the texts of which statements and plans are remembered; they take up to 2 kB for each character."""
@@ -279,7 +275,6 @@ MOST_DOMAIN = 2_000
 MOST_ROWS = 10_000
 """Public tables with more rows than this are not read row by row."""
 Value = TypeVar("Value")
-
 
 _CONDITIONS = (exp.Predicate, exp.Connector, exp.Not)
 _MOST_SHOWN = 60

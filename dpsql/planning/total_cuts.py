@@ -226,7 +226,6 @@ def _computed(cut: TotalCut, select: str, facts: Facts) -> Result:
 
 # --- numbers of values ------------------------------------------------------------------------------------------------
 
-
 VALUES_FALL = Fraction(2, 3)
 """Decrease of the logarithm of a cell's weight from cell to cell: twice that of `FALL`, because there are
 half as many cells per doubling, so that weights are about 1 / l**2, too."""

@@ -474,8 +474,7 @@ def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> 
 def _check_paths(
     policy: Policy, name: str, paths: list[tuple[Hop, ...]], unit: PrivacyUnit, problems: Problems
 ) -> None:
-    """Check that foreign keys lead to the unit. A problem is reported only for the table whose own foreign keys cause it, not
-    for its children."""
+    """Check that foreign keys lead to the unit. Only the table whose own keys cause a problem has it, not its children."""
     place: Place = ("tables", name, "foreign_keys")
     if problems.within(place) or problems.within(("tables", name, "public")):
         return

@@ -200,8 +200,7 @@ def option(
     optional: bool = False,
     left_out: bool = False,
 ) -> Any:
-    """Return a field with a default that a key of the file fills (`key`). With `left_out`,
-    fingerprints leave it out at its default."""
+    """Return a field with a default that a key of the file fills (`key`). `left_out`: of fingerprints at its default."""
     metadata = key(kind, description, name=name, optional=optional) | (LEFT_OUT_AT_DEFAULT if left_out else {})
     if isinstance(default, dict):
         return field(default_factory=dict, hash=False, metadata=metadata)
@@ -209,8 +208,7 @@ def option(
 
 
 def also(metadata: dict[str, Any], **keys: PolicyKey) -> dict[str, Any]:
-    """Return the metadata of a field with further keys of the same mapping. They fill no field: `build` reads them. All may be
-    left out."""
+    """Return a field's metadata with further optional keys of its mapping. They fill no field: `build` reads them."""
     further = {name: replace(key, optional=True, field=name) for name, key in keys.items()}
     return {**metadata, _KEYS: {**metadata.get(_KEYS, {}), **further}}
 
@@ -240,7 +238,6 @@ def json_schema(type_: type) -> dict[str, Any]:
 
 
 # --- fingerprints: SHA-256 of the names and values of fields ------------------------------------------------------------
-
 
 _NAMES = "names of bounds in fingerprints"
 ADDED_BOUNDS = frozenset({"max_values"})

@@ -17,9 +17,7 @@ import yaml
 
 # --- problems ---------------------------------------------------------------------------------------------------------
 
-
 # All problems of a policy, collected with their places so that the owner sees all of them at once.
-
 
 Place = tuple[str | int, ...]
 """Keys and list positions from the root of the file: ("tables", "visits", "columns", "age", "upper")."""
@@ -78,7 +76,6 @@ def written(place: Place) -> str:
 
 
 # --- yaml text --------------------------------------------------------------------------------------------------------
-
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of libyaml if PyYAML was built with it: ten times faster, with the same events."""

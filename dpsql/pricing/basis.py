@@ -253,8 +253,7 @@ class TermBasis:
         return ReleasedNumber(cut.result) * self._name(term) / Number(float(whole))
 
     def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
-        """Return the sum of clamp(value) - centre over distinct values, and the centre. One row adds or removes at most one
-        distinct value of its group."""
+        """Return the sum of clamp(value) - centre over distinct values, and the centre. One row moves at most one of them."""
         steps, power = in_steps(value)
         term, centre = summed(steps, condition, centred, GRID_BITS)
         total = self._name(replace(term, kind=TermKind.DISTINCT_SUM))

@@ -38,9 +38,7 @@ from dpsql.privacy.mechanisms.contract import Noise, TermNoise
 
 # --- sums in EXPLAIN --------------------------------------------------------------------------------------------------
 
-
 # Sums in EXPLAIN: their text as short SQL, and the measures that they stand for.
-
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
@@ -554,8 +552,7 @@ def _caps(priced: PricedBlock) -> str:
 
 
 def _limits(term: Term, priced: PricedBlock, cut: TotalCut | None) -> tuple[str, ...]:
-    """Describe the bounds on a unit's contribution to a term. Of a sum under a bound that is chosen first, what comes with the
-    clipping is left out."""
+    """Describe the bounds on a unit's contribution to a term; of a bound chosen first, not what comes with clipping."""
     limits = [_caps(priced)]
     if term.clip is not None and term.clip.norm is not None:
         if cut is not None:

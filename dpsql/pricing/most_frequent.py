@@ -79,13 +79,11 @@ class MostFrequentPricing(MeasurementPricing):
 
 # --- rows at an end ---------------------------------------------------------------------------------------------------
 
-
 # ARG_MAX and ARG_MIN as measurements: the key that most of the rows at an end of an order have (privacy.md 4).
 # A row's cell is determined by the cell of its value and, within that, by its key: its number is (cell of the value) keys +
 # (number of the key). So cells are ordered by value and then by key, and every row is in one cell. The mechanism reads the
 # rows at an end of that order, however fine it is (`privacy.mechanisms.end_rows`): finer cells cost the engine time but no
 # accuracy.
-
 
 _WANTED = 1 << 16
 """Cells of all groups together where there are many values, if that leaves `LEAST_CELLS` for each key. More cells distinguish

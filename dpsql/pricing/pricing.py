@@ -102,8 +102,7 @@ class TargetSearch(Generic[Priced]):
         return self._enough[high] if high in self._enough else self.priced(high)
 
     def _first(self, least: Fraction, most: Fraction) -> Fraction:
-        """Return an epsilon that is enough. Noise that rounds to zero cannot be simulated, so a smaller epsilon is tried if bars
-        are infinite."""
+        """Return an epsilon that is enough; a smaller one if bars are infinite, as noise that rounds to zero has none."""
         epsilon = most
         while not self._is_enough(epsilon):
             if not (epsilon > 1 and math.isinf(self._width)) or epsilon / 4 <= least:
@@ -144,7 +143,6 @@ class TargetSearch(Generic[Priced]):
 
 
 # --- counts that admit private keys -----------------------------------------------------------------------------------
-
 
 # Counts that may admit private keys: the count of all rows, which is released anyway, and the sum of the units' weights.
 
@@ -259,8 +257,7 @@ def price(
 
 
 def _require_few_terms(blocks: tuple[BoundedBlock, ...]) -> None:
-    """Refuse `target_error` for more sums and counts than can be priced repeatedly: the search costs time and no budget. Raises
-    Refusal target_error."""
+    """Refuse `target_error` for too many sums to be priced repeatedly, which costs time alone. Raises Refusal target_error."""
     terms = sum(len(block.terms) for block in blocks)
     if terms > MOST_TARGETED_TERMS:
         reason = f"it needs {terms:,} sums and counts, and an epsilon is searched for at most {MOST_TARGETED_TERMS:,}"
@@ -548,7 +545,6 @@ def _of_squares(
 
 
 # --- tables of several questions --------------------------------------------------------------------------------------
-
 
 # Several questions priced together: their tables of the same sums over the same rows form one workload, under one charge.
 # Each question has a budget, divided over what it measures as usual (`budget_parts`). The tables of a workload in all

@@ -36,9 +36,7 @@ from dpsql.privacy.mechanisms.rank_histogram import (
 
 # --- cells of lists ---------------------------------------------------------------------------------------------------
 
-
 # Cells of values that come from a list: one for each value, in SQL's order.
-
 
 MOST_CELLS = 1 << 24
 """Most cells of all groups together: the engine may return that many rows, whatever the data."""
@@ -58,7 +56,6 @@ def released_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 # --- rank histograms --------------------------------------------------------------------------------------------------
-
 
 LEAST_CELLS = 1 << 8
 """Least number of cells of a group: with fewer, a choice says too little."""
@@ -128,8 +125,7 @@ def steps_of(value: Expr) -> Expr:
 
 
 def _unit_of(value: Expr) -> str:
-    """Return the unit in which `steps_of` counts a date or time. The lower bound of `date_trunc` is the start of a unit, and all
-    values are whole units away from it."""
+    """Return the unit in which `steps_of` counts a date or time. date_trunc's values are whole units from its lower bound."""
     if isinstance(value, Call) and value.function == "date_trunc":
         unit = value.arguments[0]
         if isinstance(unit, Literal) and unit.value in _SECONDS:

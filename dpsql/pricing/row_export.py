@@ -144,15 +144,13 @@ def _require_ratio(column: ExportedColumn) -> None:
 
 
 def _is_count_public(policy: Policy, source: Relation, columns: Sequence[ExportedColumn]) -> bool:
-    """Return whether all neighbours write equally many rows: one row replaces another, and no row is left out by a row filter or
-    because of its values."""
+    """Return whether all neighbours write equally many rows: one replaces another, and no filter or value leaves one out."""
     replaced = policy.privacy_unit is None and policy.neighbours is Neighbours.CHANGE_ONE
     return replaced and isinstance(source, Scan) and all(map(_keeps_all, columns))
 
 
 def _keeps_all(column: ExportedColumn) -> bool:
-    """Return whether the column can hold every value, including NULL and values outside a list. A promise that the column is not
-    nullable is not used."""
+    """Return whether the column holds every value, NULL and unlisted ones, too. A promise of no NULL is not used."""
     if isinstance(column.law, NumberLaw):
         return column.law.missing
     total = column.expression.facts.type is Type.BOOLEAN or isinstance(column.expression, Call)

@@ -224,7 +224,6 @@ def mean_terms(workload: Workload) -> float:
 
 # --- noise for running totals -----------------------------------------------------------------------------------------
 
-
 # Tables of an ordered key that are measured for their running totals, with noise by the square root of their matrix.
 # The table stays a single block. Only its sums get other noise (`privacy.mechanisms.square_root`), where that makes running
 # totals more exact; this follows from the laws: from contribution bounds, accountant, and number of values. Under bounds on
@@ -247,8 +246,7 @@ class RunningTable:
 
 
 def lengths(blocks: Sequence[BoundedBlock]) -> dict[str, int]:
-    """Return the number of values of the last key of each block whose groups are all combinations of public values, with the last
-    key's values in order."""
+    """Return the number of the last key's values of each block with all combinations of public values, that key in order."""
     return {block.name: len(block.keys[-1].values or ()) for block in blocks if _is_eligible(block)}
 
 

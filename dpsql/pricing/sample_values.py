@@ -116,8 +116,7 @@ class SampleValuesPricing(RankHistogramPricing):
         )
 
     def explained(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return the median of the samples' values: by how many samples it may be wrong in the worst case, and from which number
-        of samples on that is small."""
+        """Return the samples' median: by how many samples it may be wrong in the worst case, and with how many that is small."""
         assert isinstance(measurement, SampleValues)
         choice = next(choice for choice in (*plan.quantiles, *plan.ends) if choice.name == number)
         law = choice.law

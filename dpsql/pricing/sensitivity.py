@@ -66,8 +66,7 @@ class MeasurementPricing(Protocol):
         return 1
 
     def deltas(self, measurement: Any) -> int:
-        """Return the number of parts of the question's delta that the measurement takes. A choice needs none, and Gaussian noise
-        is used only where rho is charged."""
+        """Return the measurement's parts of delta: none for a choice; Gaussian noise is used only where rho is charged."""
         return 0
 
     def planned(self, measurement: Any, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:

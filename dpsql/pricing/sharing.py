@@ -38,10 +38,8 @@ from dpsql.privacy.mechanisms.contract import Norm
 
 # --- assumed rows -----------------------------------------------------------------------------------------------------
 
-
 # Rows that are assumed where an expected error depends on values: between their bounds, a tenth of the way up on average.
 # Columns vary almost independently, and no row is without a value. Nothing here is read from data.
-
 
 _ROWS = 64
 _MEAN = 0.1
@@ -116,7 +114,6 @@ def _inputs(expression: Expr) -> list[Column | ReleasedValue]:
 
 
 # --- sharing ----------------------------------------------------------------------------------------------------------
-
 
 SetParts = tuple[tuple[str, Fraction], ...]
 """Sets of joint sums that take another number of parts of the budget than one."""

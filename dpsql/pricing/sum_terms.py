@@ -134,10 +134,8 @@ def grid_value(value: float, centre: float, grid: int) -> int:
 
 # --- sums under chosen bounds -----------------------------------------------------------------------------------------
 
-
 # Sums under a bound that is chosen first (`dp.max_total = auto`, `planning.total_cuts`): their terms, and the possible
 # bounds.
-
 
 EMPTY_CELLS = 12
 """Number of first cells, which hold no totals. Where too few units have values for the choice to follow them, it is one of these
@@ -165,8 +163,7 @@ def places_facts(cut: TotalCut) -> Facts:
 
 
 def whole_share(cut: TotalCut) -> int:
-    """Return the most that a unit adds under any number of places l, an equal integer for each of its l values: a number that all
-    of `places_up_to` divide."""
+    """Return the most that a unit adds, equal integers for l values, whatever l is: all of `places_up_to` divide it."""
     return math.lcm(*places_up_to(int(cut.most)))
 
 

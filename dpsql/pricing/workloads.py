@@ -243,11 +243,9 @@ def _agreeing(
 
 # --- shares of a budget -----------------------------------------------------------------------------------------------
 
-
 # Division of a budget among tiles that are measured together: the shares that minimize an objective after least squares.
 # The shares follow only from the shape of the tiles and the laws of their noise, never from data. They are computed in floats
 # and rounded down to fractions before anything is priced: however inaccurate they are, the tiles together cost no more.
-
 
 LEAST_SHARE = 1 / 64
 """Least share of every tile, relative to an even share."""

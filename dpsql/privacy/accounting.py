@@ -132,7 +132,6 @@ def advanced_composition(losses: Iterable[tuple[float, float]], delta: float) ->
 
 # --- comparison -------------------------------------------------------------------------------------------------------
 
-
 Charges = Sequence[Mapping[str, Fraction]]
 """For each charge "epsilon" or "rho", and "delta"."""
 _FEWEST_STEPS, _STEP = 1000, 1e-3

@@ -43,13 +43,11 @@ def float_upper(value: Fraction) -> float:
 
 # --- windows of time --------------------------------------------------------------------------------------------------
 
-
 # Budgets that are renewed: the calendar of their windows.
 # A window is a part of the calendar (UTC) with its own limit. Each window's limit is a filter for adaptively chosen
 # mechanisms, and the losses of windows add up in the ledger's dimensions: n windows lose at most n times the limit. So a
 # window bounds what is learned in that time, and only a limit on all windows together (`lifetime`) bounds what is learned in
 # total.
-
 
 _CALENDAR: dict[str, tuple[Callable[[date], date], int]] = {
     "day": (lambda day: day, 365),

@@ -33,7 +33,6 @@ from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, ln_up
 
 # --- pure privacy in zCDP ---------------------------------------------------------------------------------------------
 
-
 _GRID = 10**60
 """Results are rounded up to multiples of 1 / `_GRID`."""
 _STEPS = 1 << 180

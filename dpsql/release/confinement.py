@@ -147,8 +147,7 @@ class ConfinedDuckDB:
         self._loaded.add(image.name)
 
     def _exchange(self, message: dict[str, Any], tables: list[pa.Table]) -> tuple[dict[str, Any], list[pa.Table]]:
-        """Send one message and return the answer. If the process ends in between, raise the refusal for the limit that ended it,
-        else sandbox_broken."""
+        """Send a message and return the answer. If the process ends meanwhile, raise its limit's refusal, else sandbox_broken."""
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
         try:

@@ -76,8 +76,7 @@ def number_sql(value: float) -> exp.Expr:
 
 @lru_cache(maxsize=1024)
 def formula_sql(formula: Formula) -> exp.Expr:
-    """Return a formula as an expression in parentheses over columns named like its terms. The result is cached: copy it before
-    building it into another tree."""
+    """Return a formula as an expression in parentheses over columns named like its terms: cached, so copy it before use."""
     return exp.Paren(this=_sql(formula))
 
 
@@ -277,8 +276,7 @@ def _whole_extent(extent: Extent) -> Extent:
 def linear(
     formula: Formula, noisy: frozenset[str], whole: frozenset[str], exact: Mapping[str, Vector]
 ) -> Linear | None:
-    """Return a formula as a weighted sum of the terms `noisy` (those in `whole` are integers), or None if it is none. `exact`:
-    values of all other terms."""
+    """Return a formula as a weighted sum of `noisy` terms (`whole`: integers), or None. `exact`: all other terms' values."""
     if terms_of(formula).isdisjoint(noisy):
         return ()
     if isinstance(formula, NoisyValue):
@@ -339,8 +337,7 @@ def _whole_form(operands: Operands, whole: frozenset[str]) -> Linear | None:
 
 
 def _rounded_form(operands: Operands, whole: frozenset[str]) -> Linear | None:
-    """Return the form of a rounded sum: None, because arbitrarily small noise may move it by one, except for a whole number
-    alone, which is its own rounding."""
+    """Return the form of a rounded sum: None, as tiny noise may move it by one, but a whole number is its own rounding."""
     form = operands[0][0]
     if len(form) != 1 or form[0].rounded or len(form[0].weights) != 1:
         return None

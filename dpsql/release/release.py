@@ -141,8 +141,7 @@ class Release:
         return frame
 
     def to_polars(self, *, bars: bool = False) -> polars.DataFrame:
-        """Return the rows as a polars DataFrame (polars must be installed); repeated names become n, n_1, n_2. `bars` as in
-        `to_arrow`."""
+        """Return the rows as a polars DataFrame (polars installed); repeated names become n, n_1. `bars` as in `to_arrow`."""
         import polars
 
         table = self.to_arrow(bars=bars)

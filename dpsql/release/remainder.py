@@ -216,8 +216,7 @@ class Remainder:
 
     @cached_property
     def seed(self) -> str:
-        """The seed of the draws for error bars: a function of the released numbers, so that an answer repeated from stored
-        releases has the same error bars."""
+        """The seed of draws for bars: a function of the released numbers, so that a repeated answer has the same bars."""
         digest = hashlib.sha256()
         for block in self.blocks:
             digest.update(f"{block.name}/{block.rows}/".encode())

@@ -364,8 +364,7 @@ class _Derivation:
         return Derived(block, self.stored, same, errors, words, numbers or counted)
 
     def _numbers(self, confidence: float) -> tuple[Match, ...] | None:
-        """Return the stored numbers for the measurements of the question: empty if it has no measurements, None if one of
-        its numbers is not stored."""
+        """Return the stored numbers for the question's measurements: empty without any, None if one of them is not stored."""
         measurements, plans = self.priced.block.measurements, self.priced.noise.measurements
         numbers = matches(measurements, plans, self.stored.numbers, confidence)
         if numbers and self.stored.conditions != self.source_conditions.keys():
@@ -529,8 +528,7 @@ class _Derivation:
         return self._replaced(self.conditions[mark])
 
     def _replaced(self, expression: Expr, everywhere: bool = False) -> Expr:
-        """Replace key expressions by the stored keys, inside conditions or, with `everywhere`, inside any function. Raises
-        Impossible if another column remains."""
+        """Put stored keys in place of their expressions in conditions, `everywhere` in any function. Raises Impossible."""
         key = self.keys.get(fingerprint(expression))
         if key is not None and key.public:
             return Column(key.name, expression.facts)

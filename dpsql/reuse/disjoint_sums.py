@@ -301,8 +301,7 @@ def counted_numbers(
 
 
 def ranked_counts(term: StoredTerm, released: Floats, cells: Integers, group: Integers, groups: int) -> RankedCounts:
-    """Return the `released` counts of `term` by group and cell, both given for each count. Counts with a negative cell are
-    left out. Raises Impossible."""
+    """Return `term`'s `released` counts by group and cell, without those in negative cells. Raises Impossible."""
     used = cells >= 0
     ascending, index = np.unique(cells[used], return_inverse=True)
     rows = np.zeros((groups, ascending.size))

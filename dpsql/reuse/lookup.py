@@ -115,7 +115,6 @@ _log = logging.getLogger("dpsql.releases")
 Source = TypeVar("Source")
 Value = TypeVar("Value")
 
-
 MOST_BYTES = 64 << 20
 
 
@@ -182,8 +181,7 @@ class PaidBlock:
 
 
 def derived_notices(planned: Planned, blocks: Sequence[PaidBlock]) -> tuple[str, ...]:
-    """Return for each derived answer a sentence about the release it comes from, and a sentence if one could not be stored;
-    nothing for planned measurements."""
+    """Return a sentence on the release of each derived answer, and on one that was not stored; none for others."""
     derived = [block for block in blocks if block.how]
     names = block_names(planned.plan) if derived else {}
     unstored = dict.fromkeys(block.unstored for block in blocks if block.unstored)
@@ -317,8 +315,7 @@ class StoredReleases:
     def measuring_lock(
         self, lookup: Lookup, timeout_seconds: float, check: Callable[[], None]
     ) -> AbstractContextManager[bool]:
-        """Hold the locks of the blocks that a lookup did not find, after waiting for other holders on this machine. Yields
-        whether the lookup is still current."""
+        """Hold the locks of blocks that a lookup missed, after other holders here. Yields whether the lookup is still current."""
         return measuring_lock(self._turns, lookup.stamps, timeout_seconds, check)
 
     def keep(

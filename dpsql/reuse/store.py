@@ -339,8 +339,7 @@ def _checked(key: str) -> str:
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Replace ledger_damaged by releases_damaged: a damaged store of releases is less severe than a damaged ledger, and the
-    message says what to do about it."""
+    """Replace ledger_damaged by releases_damaged, which is less severe, and whose message says what to do about it."""
     try:
         yield
     except Error as error:

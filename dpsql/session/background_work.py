@@ -182,8 +182,7 @@ class Work(Generic[_Result]):
     # --- the thread that measures -------------------------------------------------------------------------------------
 
     def start(self, measure: Callable[[], _Result]) -> None:
-        """Measure in a daemon thread: at the end of the process `MeasurementQueue` stops running queries, and the process waits
-        for nothing else."""
+        """Measure in a daemon thread: `MeasurementQueue` stops queries at the process's end, and nothing else is waited for."""
         run = TRACES.carried(partial(self._run, measure))
         threading.Thread(target=run, name="dpsql-measure", daemon=True).start()
 
@@ -225,8 +224,7 @@ class Work(Generic[_Result]):
             self._changed.notify_all()
 
     def require_open(self) -> None:
-        """Raise answer_late if the response time came before the measurement ended: such an answer is not stored, so
-        that nobody can find out later how late it was."""
+        """Raise answer_late if the response time came first: such an answer is not stored, so that its time stays unknown."""
         if self._closed:
             raise refuse("answer_late", charged=True)
 

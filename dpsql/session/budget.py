@@ -81,8 +81,7 @@ class Budget:
         }
 
     def price(self, charge: Mapping[str, int]) -> ChargeShare | None:
-        """Return `charge` (in ledger units) as a share of the scope that would allow the fewest further charges like it; None
-        for a charge of nothing."""
+        """Return `charge` (ledger units) as a share of the scope that allows the fewest more like it; None for nothing."""
         scopes = self._limited
         prices = [
             ChargeShare(scope.name, Fraction(amount, limit), account.remaining[dimension] // amount, scope.every)

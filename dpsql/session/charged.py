@@ -68,8 +68,7 @@ class Charge:
         self.reservation: Reservation | None = None
 
     def look_at(self, tables: Sequence[str]) -> None:
-        """Raise, before anything is charged, the refusal or fault that reading these tables would cause, and source_closed if a
-        read of them failed recently."""
+        """Raise, before a charge, what reading these tables would raise, and source_closed if that failed recently."""
         context = self._context
         context.engine.check_readable(tuple(tables))
         context.index.require_prepared(tuple(tables))

@@ -161,8 +161,7 @@ class Accounts:
         return scopes_of(self._policy, self._analyst, project, self._session, self._accountant, start, person)
 
     def budget(self, options: Options, accounts: Mapping[str, Account] | None = None) -> Budget:
-        """Return the spent and the remaining budget of questions under `options`. `accounts` is the state after a reservation;
-        without it the ledger is read."""
+        """Return the budget of questions under `options`, by the ledger or by `accounts`, its state after a reservation."""
         project, person = options.project, options.on_behalf_of
         if accounts is None:
             return Budget(self.scopes(project, person), self._ledger.accounts(), self._in_a_year)

@@ -424,8 +424,7 @@ def _stored_errors(
 
 
 def engine_sql(context: SessionContext, planned: Planned) -> tuple[tuple[str, str], ...]:
-    """Return the generated SQL of each block. It reveals the owner's names for the data, the path to the privacy unit
-    and the row filters of analysts."""
+    """Return each block's SQL, which reveals the owner's names, the path to the unit and row filters of analysts."""
     emitter = context.emitter(context.index.views(for_display=True))
     return tuple((priced.block.name, sql) for priced in planned.price.blocks for sql in texts(emitter, priced.block))
 

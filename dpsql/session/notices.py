@@ -390,8 +390,7 @@ _OF_VALUES = (
 
 
 def missing_keys_notice(question: NoticedQuestion) -> tuple[str, ...]:
-    """Return the notice that private keys shared by few units are not shown, and what that means for outputs that are computed
-    over the groups."""
+    """Return the notice that keys shared by few units are not shown, and its meaning for outputs over groups."""
     planned = question.planned
     sizes = [shown_half_of_the_time(block) for block in planned.own_blocks if block.noise.selection is not None]
     if not sizes:

@@ -422,8 +422,7 @@ class Session:
 
 
 def source_fingerprint(policy: Policy) -> str | None:
-    """Return the SHA-256 (hex) of the location of a policy's data, which identifies ledgers over the same data; None
-    if the policy names no location."""
+    """Return the SHA-256 (hex) of the location of a policy's data, for ledgers over the same data; None without one."""
     if policy.source is None and not any(table.source for table in policy.tables.values()):
         return None
     source = policy.source or ""

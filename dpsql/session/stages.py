@@ -161,8 +161,7 @@ def _constant(value: Any) -> Any:
 
 
 def _check_released(part: ReleasedRows, table: pa.Table) -> None:
-    """Raise InternalError unless a released table has the columns that a plan reads, and as few rows with equal keys as the plan
-    claims: stability relies on it."""
+    """Raise InternalError unless a released table has a plan's columns, and rows with equal keys as claimed (stability)."""
     for column in part.columns:
         place = table.schema.get_field_index(column.name)
         if place < 0 or table.schema.field(place).type != ARROW[column.facts.type]:

@@ -55,8 +55,7 @@ class Piece:
         return self._lexed[dialect]
 
     def part(self, start: int, stop: int) -> Piece:
-        """Return the text of the tokens from number `start` up to (not including) `stop` as a piece; its line and offset count
-        from the start of this piece."""
+        """Return the tokens from `start` up to `stop` (excluded) as a piece; line and offset count from this one's start."""
         tokens = self.tokens()[start:stop]
         return piece_of(self.sql, tokens, self.dialect) if tokens else Piece("", 1, len(self.sql), self.dialect)
 
@@ -214,8 +213,7 @@ _FOLLOWED_BY = {
 
 
 def quoting_hint(tokens: Sequence[Token]) -> str | None:
-    """Return how to write a column whose name is a word of SQL: the first such word that nothing follows which SQL expects there;
-    None if there is none."""
+    """Return how to write a column named like a word of SQL: the first such word in a wrong place; None if there is none."""
     for token, behind in zip(tokens, [*tokens[1:], None], strict=True):
         name = word(token)
         if name in _FOLLOWED_BY and (behind is None or behind.text.upper() not in _FOLLOWED_BY[name]):

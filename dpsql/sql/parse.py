@@ -181,8 +181,7 @@ _TRANSACTION = {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
 
 def _simple(sql: str, tokens: list[Token]) -> Statement | None:
-    """Return a statement about the session, None for any other. It is read from tokens, because sqlglot turns most of these
-    statements into opaque commands."""
+    """Return a statement about the session, else None. sqlglot turns most into opaque commands, so tokens are read."""
     first = word(tokens[0])
     rest = [token.text for token in tokens[1:]]
     if first in _TRANSACTION:
@@ -245,7 +244,6 @@ COMMANDS = frozenset({
     "SECURITY", "SET", "SHOW", "START", "TABLE", "TRUNCATE", "UNLISTEN", "UPDATE", "USE", "VACUUM",
 })  # fmt: skip
 """First words of PostgreSQL and DuckDB statements that are not queries; any other first word is a misspelling."""
-
 
 _QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
 """First words of a query."""

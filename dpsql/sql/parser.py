@@ -296,8 +296,7 @@ def check_arguments(tokens: list[Token], dialect: str) -> None:
 
 
 def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
-    """Yield each name in front of a bracket, with the first token of each expression in it, if there are two or more or a
-    number that is listed."""
+    """Yield each name before a bracket, with the first tokens of its expressions, if several or a listed number."""
     open_: list[tuple[Token | None, list[Token]]] = []
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None

@@ -335,8 +335,7 @@ class _Work:
         return way_table(by_setting["max_total"], now, measured, auto)
 
     def _auto(self, summed: Summed) -> ChosenBounds | None:
-        """Return the effect of `max_total = auto`, with at least as many rows of a unit as `Advice.settings` recommends; None if
-        the question cannot use it."""
+        """Return the effect of `max_total = auto`, with the rows that `Advice.settings` recommends; None if it cannot be used."""
         session, question = self.tuning.session, self.tuning.question
         rows = max(rows_per_unit(self.tuning.block.source, self.tuning.policy), int(2 * self.rows.largest()))
         planner = session.over(_with_rows(session.policy, self.tuning.block, rows)).planner

@@ -176,12 +176,10 @@ def _recommended(rows: int, enough: int) -> tuple[int, str] | None:
 
 # --- histograms -------------------------------------------------------------------------------------------------------
 
-
 # Private histograms of what one unit contributes: rows, groups, and the total of a summed value, as one question.
 # Each is an ordinary private block over a per-unit aggregation of the rows that the tuned question reads: one row for each
 # unit, counted in public bins that double in width. A unit is in one bin of each histogram, so each has sensitivity 1,
 # whatever its rows (privacy.md 3 and 4). The blocks are priced, reserved, measured and stored like those of any question.
-
 
 DOUBLINGS = 20
 """Bins of totals reach from 2**-20 to at most 2**20 times the largest value of one row."""
@@ -312,11 +310,9 @@ def middle(histogram: Histogram, index: int) -> float:
 
 # --- choices ----------------------------------------------------------------------------------------------------------
 
-
 CHANCE = 0.001
 """Probability that noise alone lifts any empty bin of a histogram above `least_count`. A bin far out weighs as much as its edge,
 so an empty one that is taken for a filled one would move every recommendation."""
-
 
 HALF_WIDTH = 2.12
 """Half width of a 95 % error bar in standard deviations: that of Laplace noise, which is larger than those of Gaussian noise
@@ -465,13 +461,11 @@ def marked_table(
 
 # --- ways -------------------------------------------------------------------------------------------------------------
 
-
 # Comparison of ways of bounding what a unit adds to a SUM: the policy's bound alone, a `max_total` from the histogram of
 # totals, or `max_total = auto`, which chooses a bound for each question with a part of its price.
 # Everything is computed from the released histogram of totals and from prices. For `auto` the law of the choice is known:
 # given the number of units above each cell, according to the histogram, each cell has a probability
 # (`privacy.mechanisms.exponential`), a bias and a noise.
-
 
 POLICY, NUMBER, AUTO = "policy", "number", "auto"
 _LIKELY = 0.95

@@ -25,12 +25,10 @@ from dpsql.plan.plan import Call, Column, Expr, Literal
 
 # --- row functions ----------------------------------------------------------------------------------------------------
 
-
 # DuckDB's text for each row function: total by construction, so that no data can raise (privacy.md 4).
 # `TRY(...)` is never written: it runs failed batches row by row, where CASE and COALESCE below it write past their vector
 # (duckdb/duckdb issue 25280) and errors still come out. Instead no text can fail: integers are computed in 128 bits and cast
 # back by TRY_CAST, dates stay within the years 1 to 9999, and zero divisors become NULL.
-
 
 _TEXTS = SharedTexts(TYPES, cast="TRY_CAST")
 """Shared texts with TRY_CAST: a date beyond the timestamps becomes NULL; no other widening can fail."""
@@ -310,8 +308,7 @@ class DuckDBDialect(Dialect):
         return f"(CASE WHEN isnan({value}) THEN 'nan'::DOUBLE ELSE {value} + 0e0::DOUBLE END)"
 
     def sign_of(self, value: str) -> str:
-        """Return whether a number is negative; false for NaN. A question cannot see the sign of NaN, and some versions of
-        DuckDB (1.4) lose it when they sort."""
+        """Return whether a number is negative; false for NaN, whose sign no question sees, and DuckDB 1.4 loses in sorting."""
         return f"(signbit({value}) AND NOT isnan({value}))"
 
     def sent_text(self, value: str) -> str:

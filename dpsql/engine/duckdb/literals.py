@@ -82,7 +82,6 @@ OFFSET = r"^\s*[0-9]{4}.*[0-9]:[0-9]{2}.*([zZ]|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
 POINTS_OF_TIME = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", "VARCHAR")
 """The types of columns whose values may be points of time, which a clock in some zone shows."""
 
-
 _COMMA = r"\s*[+-]?([0-9]+|[0-9]{1,3}([.][0-9]{3})+)?(,[0-9]*)?([eE][+-]?[0-9]+)?\s*"
 
 
@@ -126,7 +125,6 @@ _CASTABLE = {
 """Types of which files and connections may hold values at which even TRY_CAST to text raises, with the least and the greatest
 value at which it does not. So may decimals (with more digits than their type has), for which `_castable` computes them."""
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
-
 
 _LONG = {
     "BIT": "(CASE WHEN bit_length({0}) < 64 THEN TRY_CAST({0} AS BIGINT) END)", "BIGNUM": "CAST({0} AS VARCHAR)",

@@ -26,12 +26,10 @@ from dpsql.errors.exceptions import refuse
 
 # --- Arrow columns ----------------------------------------------------------------------------------------------------
 
-
 # Conversion of Arrow columns so that DuckDB can read every value; values without a counterpart become NULL.
 # Measured with DuckDB 2.0: its Arrow and Parquet readers raise at timestamps in seconds or milliseconds and intervals beyond
 # 64 bits of microseconds, at times outside a day, and at texts that are not UTF-8, before any of our expressions sees the
 # value. So such values are replaced here; the decision depends only on the bits of the value itself.
-
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MOST = 2**63 - 1
@@ -185,7 +183,6 @@ def _valid_rows(column: Any) -> Any:
 
 
 # --- parquet files ----------------------------------------------------------------------------------------------------
-
 
 _log = logging.getLogger("dpsql.custodian")
 _DECIMAL_BYTES = {4: 2, 9: 4, 18: 8, 38: 16}

@@ -251,8 +251,7 @@ class Views:
             cursor.close()
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
-        """Limit the memory of the whole database, which is not reopened afterwards: for a process that prepares. Raises Fault
-        index_limit."""
+        """Limit the memory of the database, which is not reopened: for a process that prepares. Raises Fault index_limit."""
         if (
             memory is not None and not memory.strip()[:1].isdigit()
         ):  # DuckDB takes "none" and negative sizes for no limit
@@ -374,7 +373,6 @@ _COUNT = (
     "FROM (SELECT {unit}, count(*) AS n FROM ({rows}) GROUP BY {unit})"
 )
 """Units, numbered from 0 in an arbitrary order; the number replaces the unit's key in texts that count units."""
-
 
 _ALL_STAY = (
     "SELECT coalesce(sum(n), 0) = (SELECT count(*) FROM ({every})) AND count(*) FILTER (WHERE heavy) = 0 "

@@ -83,8 +83,7 @@ class PinnedSettings:
     """The pinned settings of one connection's database."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool) -> None:
-        """`owned`: the database is our own, so the settings of all its cursors are changed at once. Raises Fault
-        source_setting, source_function."""
+        """`owned`: the database is ours, with one setting for all cursors. Raises Fault source_setting, source_function."""
         offered = _offered(connection, owned)
         self._meanings = {name: value for name, value in MEANINGS.items() if name in offered}
         self._values = "SELECT " + ", ".join(f"current_setting('{name}')" for name in self._meanings)
@@ -124,11 +123,9 @@ class PinnedSettings:
 
 # --- statements -------------------------------------------------------------------------------------------------------
 
-
 # Execution of one SELECT on a DuckDB cursor: its text is parsed once, its rows are returned as an Arrow table.
 # DuckDB takes longer to parse a generated text than to answer it over a thousand rows, and a dashboard repeats the same
 # texts. Only the parsed text is cached: names are bound and plans are made at every run.
-
 
 _MOST_KEPT = 256
 _MOST_KEPT_CHARACTERS = 1_000_000

@@ -98,14 +98,12 @@ def attached(
 
 # --- Tables of a policy in DuckDB: their location, structure, identity and readability ---
 
-
 _log = logging.getLogger("dpsql.custodian")
 MOST_RUNS = 250
 """Number of queries after which a database is reopened, once none runs. DuckDB keeps a record of each block that it freed, up to
 tens of thousands for each kind of block: about 6 kB for each question, which only closing the database frees."""
 DRAIN_SECONDS = 1.0
 """How long new queries wait for running ones, after twice as many queries without a moment when none ran."""
-
 
 _TABLES = (
     "SELECT lower(database_name), lower(schema_name), sql ILIKE '%GENERATED ALWAYS AS%', lower(current_database()), "

@@ -51,9 +51,7 @@ _TEXTS = SharedTexts(TYPES)
 
 # --- times ------------------------------------------------------------------------------------------------------------
 
-
 # PostgreSQL's text for functions of dates and timestamps, all within the years 1 to 9999.
-
 
 _FIRST_DAY = "DATE '0001-01-01'"
 _LAST = 3_652_058
@@ -173,10 +171,8 @@ TIME_FUNCTIONS: Mapping[str, Template] = {
 
 # --- row functions ----------------------------------------------------------------------------------------------------
 
-
 # PostgreSQL's text for each row function: total by construction, and equal to `dpsql.functions.evaluate`.
 # Functions for which that is not possible are in `UNSUPPORTED`, with the reason.
-
 
 BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))
 """The space separators of Unicode (category Zs), which trim removes."""
@@ -443,7 +439,6 @@ FUNCTIONS: Mapping[str, Template] = {
 
 
 # --- dialect ----------------------------------------------------------------------------------------------------------
-
 
 _SHORT = 1000
 """The most bytes of a value that is hashed as part of its row's text."""

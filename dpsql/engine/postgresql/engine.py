@@ -28,9 +28,7 @@ from dpsql.policy.reach import is_file
 
 # --- catalog ----------------------------------------------------------------------------------------------------------
 
-
 # A server's catalog: the columns of a table, the rights of the role, and advice on them.
-
 
 _COLUMNS = """
 WITH RECURSIVE held AS (
@@ -93,8 +91,7 @@ class ServerTable:
 
 
 def place_of(policy: Policy, table: str, database: str) -> ServerTable:
-    """Return the place of a policy's table, which the policy writes as `table`, `schema.table` or `database.schema.table`. Raises
-    Fault source_table_missing."""
+    """Return the place of a policy's table ([[database.]schema.]table). Raises Fault source_table_missing."""
     parts = policy.table_source(table).split(".")
     if len(parts) > 3 or (len(parts) == 3 and parts[0] != database):
         raise refuse("source_table_missing", table=table)
@@ -265,7 +262,6 @@ def _name(identifier: str) -> str:
 
 
 # --- PostgreSQL as the engine: exact integer aggregation on the server, which returns only groups ---
-
 
 LEAST_VERSION = 150000
 LOCK_SECONDS = 30.0

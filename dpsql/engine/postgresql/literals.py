@@ -141,7 +141,6 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
 
 # --- reals ------------------------------------------------------------------------------------------------------------
 
-
 _SIMPLE = re.compile(r"""(s[0-9]+\.)?"[^"]*"|[a-z]+|CAST\('?[-+.\w]*'? AS [a-z ]+\)""")
 _ZERO, _ONE, _HALF = real("0"), real("1"), real("0.5")
 

@@ -133,9 +133,7 @@ _TEXTS = SharedTexts(TYPES)
 
 # --- times ------------------------------------------------------------------------------------------------------------
 
-
 # Spark's text for functions of dates and timestamps, all within the years 1 to 9999, in sessions whose time zone is UTC.
-
 
 _FIRST, _LAST = -719_162, 2_932_896
 """The days of 0001-01-01 and 9999-12-31, counted from 1970-01-01."""
@@ -255,12 +253,10 @@ TIME_FUNCTIONS: Mapping[str, Template] = {
 
 # --- row functions ----------------------------------------------------------------------------------------------------
 
-
 # Spark's text for each row function: total by construction, and equal to `dpsql.functions.evaluate`.
 # Sessions run in ANSI mode, in which overflows and wrong casts raise; so integers are computed by try_add and the like, and a
 # value is cast only under a condition for which the cast succeeds. Functions that cannot be made equal are in `UNSUPPORTED`,
 # with the reason.
-
 
 _REGEX = "its regular expressions are another language than RE2, and may take exponential time"
 UNSUPPORTED: Mapping[str, str] = {
@@ -502,7 +498,6 @@ FUNCTIONS: Mapping[str, Template] = {
 
 
 # --- dialect ----------------------------------------------------------------------------------------------------------
-
 
 _LIMB_BITS = 21
 """Bits of a limb: a sum of integers below 2**22 stays inside 64 bits for 2**41 rows."""

@@ -64,8 +64,7 @@ class SparkEngine(ServedTables):
     dialect: Dialect = SPARK
 
     def __init__(self, policy: Policy, spark: SparkSession) -> None:
-        """`spark`: the owner's session, or the session of the policy's own application. Raises Fault source_server,
-        source_file_beside_server."""
+        """`spark`: the owner's session, or the policy's application. Raises Fault source_server, source_file_beside_server."""
         super().__init__(policy)
         self._spark = checked(spark)
         self._session = pinned(spark)

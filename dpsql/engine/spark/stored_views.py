@@ -99,8 +99,7 @@ class FolderViews:
             return frozenset(_name_of(entry) for entry in self._entries() if entry.startswith(prefix))
 
     def remove(self, names: Collection[str]) -> None:
-        """Delete copies and folders of these names, beginning with the small files by which they are found. Raises Fault
-        index_not_written."""
+        """Delete copies and folders, the small files by which they are found first. Raises Fault index_not_written."""
         with self._changing(self._folder):
             entries = [entry for entry in self._entries() if _name_of(entry) in names] if names else []
             for entry in sorted(entries, key=lambda entry: not entry.endswith(_ENDING)):

@@ -338,7 +338,6 @@ def _reads(file_type: str, table_type: str) -> bool:
 
 # Tables of a policy in Spark: each is a view over Parquet files or a table of the catalog, in their state at its creation
 
-
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 """The metadata key under which Spark records that a text was declared as char(n) or varchar(n)."""
 _NOT_READ = ("PARQUET_", "UNSUPPORTED_")

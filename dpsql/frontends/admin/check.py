@@ -83,8 +83,7 @@ class _Reasons(logging.Handler):
 
     @contextmanager
     def listening(self, *, alone: bool = False) -> Iterator[None]:
-        """Collect messages of the custodian's log while the context is open; `alone`: they reach no log, because a scan meets the
-        same value again and again."""
+        """Collect messages of the custodian's log in the context; `alone`: they reach no log, as a scan meets a value again."""
         logger = logging.getLogger("dpsql.custodian")
         handlers, propagate = logger.handlers, logger.propagate
         logger.handlers, logger.propagate = [*([] if alone else handlers), self], propagate and not alone

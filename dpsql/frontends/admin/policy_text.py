@@ -239,7 +239,6 @@ def with_key_types(chosen: Mapping[str, TableChoice], types: Mapping[tuple[str, 
 
 # --- the starter policy: what the source tells, and marks for the owner -----------------------------------------------
 
-
 _STARTER = """\
 # A starter policy, written from the structure of the source alone; places marked #? wait for the owner.
 # Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."""
@@ -507,7 +506,6 @@ def _listed(answer: str) -> tuple[str, ...]:
 
 
 # --- changes of single values in the text of a policy; comments, order and layout of everything else stay -------------
-
 
 Change = tuple[tuple[str, ...], object]
 """A place in a policy (keys from its root) and the value there; a list is added to the list that is there."""

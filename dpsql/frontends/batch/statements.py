@@ -280,7 +280,6 @@ def error_object(error: Error | None) -> ErrorObject | None:
 
 # --- joint measurement plans of the questions: what is measured together, with which errors and at what price ---------
 
-
 OBJECTIVES = {"worst": Objective.RELATIVE, "mean": Objective.ABSOLUTE}
 """What a plan minimises: the largest error relative to the mean of a table's cells, or the mean error of a cell."""
 _WORDS = {objective: word for word, objective in OBJECTIVES.items()}

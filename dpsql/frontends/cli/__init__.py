@@ -112,7 +112,6 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 # --- sessions opened from options, and exit status --------------------------------------------------------------------
 
-
 STOPPED = 128 + signal.SIGINT
 
 
@@ -182,11 +181,9 @@ def open_owners_ledger(path: Path, **how: Any) -> Iterator[tuple[Policy, Ledger]
 
 # --- the table of commands --------------------------------------------------------------------------------------------
 
-
 NO_READER = 128 + signal.SIGPIPE
 _OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 _DOCUMENTATION = "pyarrow.vendored.docscrape"
-
 
 _MODULES = {
     "query": "ask", "run": "ask", "repl": "ask", "explain": "ask", "check": "owner", "init": "owner", "demo": "owner",

@@ -303,7 +303,6 @@ def _units(policy: Policy, lost: str) -> dict[str, int]:
 
 # --- erase: what dpsql keeps beside the ledger is listed, or removed so that its bytes are in no file -----------------
 
-
 KINDS = ("copies", "texts", "logs", "answers")
 AFTER_ALL = "~"
 """A text after every time."""

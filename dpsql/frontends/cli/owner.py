@@ -250,7 +250,6 @@ def help(context: click.Context, words: tuple[str, ...]) -> None:
 
 # --- how easily persons of a table are recognised by their values: for the owner alone --------------------------------
 
-
 MOST_LISTED = 10
 _RISK_WARNING = "These figures are exact and about persons: they are for the data's owner alone, do not pass them on."
 
@@ -364,7 +363,6 @@ def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: in
 
 
 # --- pictures of an answer, or of how its error falls with epsilon ----------------------------------------------------
-
 
 _PICTURE_WARNING = (
     "The picture has exact numbers, which are not private: it is for the data's owner alone, do not pass it on."

@@ -136,8 +136,7 @@ class Connection:
     NotSupportedError = errors.NotSupportedError
 
     def __init__(self, session: Session, ended: Callable[[], None] | None = None, source: Any = None) -> None:
-        """`session` is closed with the connection; `ended` is called before that; `source`: the rows that were given instead of
-        the policy's own source."""
+        """`session` is closed with the connection, after a call of `ended`; `source`: the rows in place of the policy's own."""
         self._source = source
         self._session: Session | None = session
         self._ended = ended
@@ -384,7 +383,6 @@ def _adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameter
 
 
 # --- asyncio: the usual connection, run in threads --------------------------------------------------------------------
-
 
 _Value = TypeVar("_Value")
 

@@ -120,8 +120,7 @@ def _with_points(texts: Any, values: Any) -> Any:
 
 
 def _unquotable(texts: Any) -> bool:
-    """Return whether any of the texts is empty or contains a character that must be quoted. Their bytes are read at once, because
-    they are contiguous."""
+    """Return whether a text is empty or has a character to be quoted. Their contiguous bytes are read at once."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -327,8 +326,7 @@ def write_file(release: Release, path: Path, format: str, bars: bool, *, for_spr
 def write_text(
     release: Release, out: TextIO, format: str, bars: bool, width: int | None = None, *, for_spreadsheet: bool = False
 ) -> None:
-    """Write the answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, while the other two always have error bars.
-    `for_spreadsheet`: of `write_csv`."""
+    """Write the answer in one of `TEXT_FORMATS`; `bars`: also in csv. `for_spreadsheet`: of `write_csv`."""
     if format == "csv":
         write_csv(release.to_arrow(bars=bars), out, for_spreadsheet=for_spreadsheet)
     elif format == "json":

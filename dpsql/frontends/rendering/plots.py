@@ -294,7 +294,6 @@ def epsilons(least: float, most: float, count: int = 13) -> list[float]:
 
 # --- pictures as files and as parts of pages --------------------------------------------------------------------------
 
-
 _PROGRAM = Path(__file__).with_name("picture_process.py")
 _MOST_SECONDS = 120
 _PAGE = """\

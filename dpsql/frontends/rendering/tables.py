@@ -205,7 +205,6 @@ def _shortened(text: str) -> str:
 
 # --- comments on tables and columns of a policy, as catalogs show them to analysts ------------------------------------
 
-
 _MOST_LISTED = 12
 
 

@@ -145,7 +145,6 @@ class Progress:
 
 # --- the documentation in the installed package, for `dpsql help`: each page of docs/ is a topic, and each error has a slug
 
-
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]+\)")
 _MOST_WIDTH = 100

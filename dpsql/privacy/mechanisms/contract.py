@@ -317,7 +317,6 @@ class NoisePlan:
 
 # --- sums of noise ----------------------------------------------------------------------------------------------------
 
-
 # Common properties of the noise of a sum of released cells, for any law of the cells; for error bars.
 # Nothing is drawn from these laws for a release. They describe noise that was added and charged before, so they are post-
 # processing of public facts, and doubles are allowed here.

@@ -105,7 +105,6 @@ from dpsql.privacy.mechanisms.rational_bounds import ln_upper, sqrt_lower
 
 # --- permute-and-flip -------------------------------------------------------------------------------------------------
 
-
 EXPONENTIAL, PERMUTE_AND_FLIP = "exponential", "permute-and-flip"
 CHOICE_MECHANISMS = (EXPONENTIAL, PERMUTE_AND_FLIP)
 """Mechanisms that choose a cell, given the distances of all cells."""
@@ -148,7 +147,6 @@ def recomputed_choice_loss(mechanism: str, range_of_a_row: Fraction, sensitivity
 
 
 # --- exponential ------------------------------------------------------------------------------------------------------
-
 
 MOST_DENOMINATOR = 10**6
 """Largest denominator of a quantile, so that targets of up to `MOST_ROWS` rows are exact in 64 bits."""

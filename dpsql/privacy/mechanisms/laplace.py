@@ -54,7 +54,6 @@ from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
 
 # --- divergences ------------------------------------------------------------------------------------------------------
 
-
 _GRID = 10**48
 """Costs are rounded up to multiples of 1 / `_GRID`, which hides errors in the 80th digit of either computation."""
 _FARTHEST = 1000
@@ -157,7 +156,6 @@ def _up(value: Fraction) -> Fraction:
 
 
 # --- laplace ----------------------------------------------------------------------------------------------------------
-
 
 MOST_SCALE = 1 << 40
 """Upper bound of t and of s (`samplers.MOST_LAPLACE_SCALE`); for a larger scale the noise grid is coarsened."""

@@ -203,8 +203,7 @@ class ProposeTestRelease:
         return replace(both, delta=self.delta_0).scaled(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` from the recomputed losses of both noises, with the larger of `delta_0` and the delta that the finished
-        threshold needs."""
+        """Return `loss` from both noises' recomputed losses, with the larger of `delta_0` and what the threshold needs."""
         both = self.test.recomputed_loss() + self.noise.recomputed_loss()
         delta = max(self.delta_0, self.test.upper_tail(self.threshold + 1))
         return replace(both, delta=delta).scaled(self.sensitivity.l0)
@@ -225,8 +224,7 @@ def _laplace_for(moved: Sensitivity, part: PrivacyLoss) -> Noise:
 def propose_for(
     sensitivity: Sensitivity, part: PrivacyLoss, bound: int, mean: bool = False, finer: int = 0
 ) -> ProposeTestRelease:
-    """Return the law whose loss is at most `part` (as in `smooth_for`), half of it for the test, half for the noise. Raises
-    Refusal local_epsilon."""
+    """Return the law of loss at most `part` (`smooth_for`), half for test, half for noise. Raises Refusal local_epsilon."""
     groups = sensitivity.l0
     share = part.divided(2 * groups)
     test, noise = (_laplace_for(moved, share) for moved in (_UNIT, Sensitivity(1, bound, bound * bound, bound)))

@@ -146,8 +146,7 @@ class EndKey:
 
 
 def end_key_for(sensitivity: Sensitivity, keys: int, last: bool, part: PrivacyLoss) -> EndKey:
-    """Return the choice with the largest epsilon_0 whose loss is at most `part`, from as many end rows as `_LEADS` times the lead
-    that is enough."""
+    """Return the choice of largest epsilon_0 and loss at most `part`, from `_LEADS` times as many end rows as the lead needs."""
     epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
     lead = ln_upper(share_of_weights(mechanism) * max(1, keys - 1) / _MISSED) * 2 / epsilon_0
     return EndKey(sensitivity, epsilon_0, keys, min(max(1, ceil(_LEADS * lead)), MOST_ROWS), last, mechanism)

@@ -92,7 +92,6 @@ MECHANISMS: dict[str, Mechanism] = {
 }
 """Mechanisms by name. Among equally good ones the first is used."""
 
-
 ABOVE_THRESHOLD = "above_threshold"
 RANDOMISED_ROWS = "randomised_rows"
 ANNEXES: Mapping[str, tuple[str, ...]] = {
@@ -106,13 +105,11 @@ ANNEXES: Mapping[str, tuple[str, ...]] = {
 """The rare mechanisms, by the names under which a policy's `mechanisms` allows them: words of mechanisms and of measurements.
 What stands in none of them is the core: sums with Laplace and Gaussian noise, quantiles and thresholds."""
 
-
 ANNEX_OF = {word: annex for annex, words in ANNEXES.items() for word in words}
 
 
 def require_allowed(words: Iterable[str], allowed: Sequence[str]) -> None:
-    """Check that all mechanisms and measurements called `words` belong to the core or to `allowed` annexes. Raises Refusal
-    mechanism_off."""
+    """Check that what is called `words` is of the core or `allowed` annexes. Raises Refusal mechanism_off."""
     for word in words:
         annex = ANNEX_OF.get(word)
         if annex is not None and annex not in allowed:

@@ -137,8 +137,7 @@ class SquareRoot:
         return float(self.noise_scale) ** 2 + 1 / 12
 
     def upper_tail(self, k: int) -> Fraction:
-        """Return a bound of P(noise >= k), k >= 1, in the last cell, where the number before rounding is at least k - 1/2. For
-        error bars alone."""
+        """Return a bound of P(noise >= k), k >= 1, in the last cell: unrounded at least k - 1/2. For error bars alone."""
         return normal_tail_upper(Fraction((k - 0.5) / self._spread))
 
     def tail_point(self, probability: Fraction) -> int:

@@ -265,8 +265,7 @@ _shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES, _MOST_SHAPES_CHARACTE
 
 
 def shape_of(remainder: Remainder) -> _Shape:
-    """Return the shape of a remainder. The last `_MOST_SHAPES` shapes are cached, because queries that differ only inside their
-    private blocks share one."""
+    """Return the shape of a remainder, which questions share that differ in their blocks alone; `_MOST_SHAPES` are kept."""
     blocks = tuple(
         (
             block.name,
@@ -413,8 +412,7 @@ class _Run:
     def replicated(
         self, table: pa.Table, index: npt.NDArray[np.int64] | None, positions: list[int]
     ) -> tuple[dict[int, Interval], str]:
-        """Return, by position, intervals from replicates of the whole remainder and an empty text; where they cannot be computed,
-        empty intervals and the reason."""
+        """Return intervals by position from replicates of the remainder, and ""; else empty intervals and the reason."""
         keys = tuple(
             position for position, noisy in enumerate(self.noisy) if not noisy and position not in self.pending
         )

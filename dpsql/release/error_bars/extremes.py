@@ -174,8 +174,7 @@ def reach(tails: ErrorTails, noisy: Floats, missed: float) -> float:
 
 
 def only_term(block: ReleasedBlock, measure: str) -> ReleasedTerm | None:
-    """Return the only term on which a COUNT or SUM depends, if the measure rises with it and its noise has the same law in all
-    groups; None for any other measure."""
+    """Return the only term of a COUNT or SUM that rises with it, if its noise has one law in all groups; else None."""
     inner, *bounds = clamped(block.plug_ins[measure])
     terms = {term.name: term for term in block.terms}
     names = terms_of(inner)

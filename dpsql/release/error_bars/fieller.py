@@ -133,8 +133,7 @@ class Reader:
 
 
 def recognise(formula: Formula, measures: Named, laws: Named, exact: Mapping[str, Floats]) -> Recognised:
-    """Return what a formula over measures (pairs of names and plug-in formulas over terms), whose terms have these `laws`, and
-    `exact` columns is."""
+    """Return what a formula over `measures` (names and plug-in formulas) of terms with `laws`, and `exact` columns is."""
     reader = Reader(dict(measures), dict(laws), exact)
     form = reader.linear(reader.over_terms(formula))
     quotient = reader.quotient(formula) if form is None else None

@@ -83,8 +83,7 @@ def number_of_draws(rows: int, most_cells: int, most: int = _DRAW_COUNTS[0], con
 
 
 def percentiles(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return the low and high percentile of each row of `cells` (rows, draws) as order statistics. Draws without a value (NaN)
-    count as infinite at both ends."""
+    """Return each row's low and high percentile of `cells` (rows, draws), as order statistics; NaN is infinite at both ends."""
     draws = cells.shape[1]
     rank = max(int((1 - confidence) / 2 * (draws + 1) + 1e-9), 1) - 1
     lost = np.isnan(cells)
@@ -208,8 +207,7 @@ def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
 
 
 def measured_interval(tree: exp.Expr, groups: ReleasedGroups) -> Interval | None:
-    """Return the measured error bar of an expression, or None if none was measured. The bar is empty at a higher confidence than
-    it was measured for."""
+    """Return the measured bar of an expression, None if none was measured; empty at a higher confidence than measured."""
     block, measure = groups.block, measured_name(tree, groups.block)
     if measure is None:
         return None
@@ -415,8 +413,7 @@ class _Simulation:
         return np.where(np.isfinite(value), value, np.nan)
 
     def interval(self, tree: exp.Expr, formula: Formula | None, value: Floats) -> Interval:
-        """Return the bar of an expression over keys, plug-in measures and hidden columns of the block. `value`: the expression at
-        the released numbers."""
+        """Return the bar of an expression over keys, plug-in measures and hidden columns. `value`: it at the released numbers."""
         within = (
             extent(tree, lambda column: self.measures.extent(column.name))
             if formula is None

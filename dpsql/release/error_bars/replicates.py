@@ -228,8 +228,7 @@ def replicated_intervals(
 def _linear_intervals(
     sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]
 ) -> dict[int, Interval]:
-    """Return the intervals of the columns at `positions` that are linear in noise. Raises the refusals of `Scratch.query`, and
-    Unmatched if rows cannot be matched."""
+    """Return the intervals of the columns linear in noise. Raises Unmatched, and the refusals of `Scratch.query`."""
     blocks = rerun.remainder.blocks
     terms = [(block, term) for block in blocks for term in block.terms]
     cells, rows = sum(len(term.values) for _, term in terms), rerun.groups + len(answer)
@@ -270,8 +269,7 @@ def _unit_vectors(block: ReleasedBlock, cells: int, first: int) -> tuple[Mapping
 
 
 def _unit(term: ReleasedTerm) -> float:
-    """Return a power of two near the standard deviation of a term, an integer for whole terms: differences of sums of such
-    numbers are exact, or nearly."""
+    """Return a power of two near a term's standard deviation, whole for whole terms: differences of sums are exact, or nearly."""
     near = 2.0 ** round(math.log2(deviation)) if (deviation := term.standard_deviation()) > 0 else 1.0
     return max(near, 1.0) if term.whole else near
 
@@ -339,8 +337,7 @@ _BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (4, 3), Ex
 
 
 def _bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
-    """Return the interval of each column at `positions`. Raises Unmatched if rows cannot be matched or noise cannot be drawn, and
-    the refusals of `Scratch.query`."""
+    """Return the interval of each column at `positions`. Raises Unmatched, and the refusals of `Scratch.query`."""
     blocks = rerun.remainder.blocks
     groups = rerun.groups + len(answer)
     _check_drawable(rerun, groups)

@@ -281,8 +281,7 @@ class _Steps:
         return self.rows
 
     def joined(self) -> tuple[int, int]:
-        """Join all sources; return the rows of the result and of all steps. If every join is inner, the source that gives the
-        fewest pairs comes next."""
+        """Join all sources; return the rows of result and steps. Of inner joins, the source of the fewest pairs comes next."""
         steps, waiting = 0, list(range(1, len(self.sources)))
         while waiting:
             number = min(waiting, key=self._pairs) if all(self.inner) else waiting[0]

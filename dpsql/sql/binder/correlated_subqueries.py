@@ -215,8 +215,7 @@ COUNTED = "count them, and compare the noisy count: (SELECT COUNT(*) FROM ... WH
 
 
 def of_people(context: BindingContext, node: exp.Expr, environment: Environment, error: Error) -> Error:
-    """Return `error`, the refusal of a subquery in a SELECT over results, or `raw_rows` if rows of people are compared with the
-    unknown name in it."""
+    """Return `error` of a subquery in a SELECT over results, or `raw_rows` if people's rows meet its unknown name."""
     select = node.unnest()
     if error.slug in ("unknown_column", "unknown_table") and isinstance(select, exp.Select):
         inner = CorrelatedSubquery(context, exp.Subquery(this=select.copy()), environment)

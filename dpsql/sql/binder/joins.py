@@ -369,8 +369,7 @@ def _hops(side: _Side, policy: Policy) -> int:
 
 
 def _where_equalities(node: exp.Select) -> list[exp.Expr]:
-    """Return the equalities, also of NULL with NULL, that hold in every row that passes WHERE: its conjuncts, and those shared by
-    all alternatives of an OR."""
+    """Return the equalities, also of NULL, of every row that passes WHERE: its conjuncts, and those of all parts of an OR."""
     where = node.args.get("where")
     return [] if where is None else _certain(where.this)
 

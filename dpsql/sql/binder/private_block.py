@@ -681,8 +681,7 @@ class _BlockRewriter:
         return name
 
     def key_of(self, node: exp.Expr) -> str | None:
-        """Return the key that `node` as a whole equals. A constant counts as a key only among several grouping sets, some of
-        which leave it out (as NULL)."""
+        """Return the key that `node` as a whole equals; a constant only among several sets, some of which leave it out."""
         if not self.keys:
             return None
         constant = len(self.sets) == 1 and node.find(exp.Column) is None

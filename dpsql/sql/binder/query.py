@@ -336,8 +336,7 @@ class QueryBinder:
         return not read.isdisjoint(self.blocks) or any(map(self._reads_blocks, commons))
 
     def _result(self, bound: Released, node: exp.Expr, null_safe: Collection[int] = ()) -> Result:
-        """Return the entry of a result, adding it if it is new: equal results are released once. Values that do not fit the type
-        of their column become NULL."""
+        """Return the entry of a result, one for equal ones. Values that do not fit their column's type become NULL."""
         typed = [(index, facts) for index, facts in enumerate(bound.column_facts) if facts is not None]
         null_safe = [index for index, facts in typed if index in null_safe and facts.type in results.STAND_IN]
         if not typed:

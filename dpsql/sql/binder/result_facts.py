@@ -358,8 +358,7 @@ def _fixed(node: exp.Select, scope: Scope) -> frozenset[str]:
 
 
 def _as_source(released: Released, source: Released, outputs: Sequence[Output], fixed: frozenset[str]) -> Released:
-    """Return a SELECT whose rows are rows of its one source, with what is known about the source's rows. `fixed`: columns with
-    one value in all of them."""
+    """Return a SELECT of rows of its one source, with what is known of these. `fixed`: columns of one value in all."""
     whole = [entry for entry in source.declared if {f"0.{position}" for position in entry[0]} <= fixed]
     return replace(
         released,

@@ -37,7 +37,6 @@ SHORT_TRUTHS = "short_truths"
 MOST_IN_LIST = 2_000
 MOST_WEIGHT = 30_000
 
-
 NO_OUTPUTS: Mapping[str, exp.Expr] = {}
 
 
@@ -74,8 +73,7 @@ class Scalars:
             raise lacks_argument(node) from None
 
     def resolve(self, node: exp.Column) -> Expr:
-        """Return the column of the scope that `node` names, or else the output, bound once. Refuses names of neither, and
-        outputs that name themselves."""
+        """Return the column that `node` names, or else the output, bound once. Refuses unknown names, and circles of outputs."""
         name = node.name.lower()
         if node.table or name not in self.outputs or self.scope.has(node):
             return self.scope.resolve(node)

@@ -46,7 +46,6 @@ _PAIRS = frozenset({
 })  # fmt: skip
 """Aggregates that skip a row in which either argument is NULL."""
 
-
 _NULL = frozenset((None,))
 
 
@@ -183,7 +182,6 @@ _SLOTS = {
 }  # fmt: skip
 """Descriptions of the slots of nodes whose names are not words of SQL."""
 
-
 _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Explode: "UNNEST", exp.GroupConcat: "STRING_AGG", exp.RegexpLike: "REGEXP_MATCHES", exp.TimeToUnix: "EPOCH",
     exp.ArraySize: "ARRAY_LENGTH", exp.ArrayContains: "LIST_CONTAINS", exp.BitwiseAndAgg: "BIT_AND",
@@ -204,7 +202,6 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.TimestampLtzFromParts: "TIMESTAMPLTZFROMPARTS",
 }  # fmt: skip
 """SQL names of the functions whose names in the parser exist neither in DuckDB nor in PostgreSQL."""
-
 
 WRITTEN = "written"
 """Key of a node's `meta` under which stands the analyst's own expression that the node takes the place of."""

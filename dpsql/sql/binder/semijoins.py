@@ -202,8 +202,7 @@ def _with_own_alias(select: exp.Select, taken: set[str]) -> exp.Select:
 
 
 def _keeps_rows(test: exp.Expr) -> bool:
-    """Return whether NULL has the same effect as FALSE in the place of a test: in WHERE (or FILTER) or a condition of CASE, under
-    AND, OR and brackets alone."""
+    """Return whether NULL is as good as FALSE in a test's place: in WHERE, FILTER or CASE, under AND, OR and brackets alone."""
     below, above = test, test.parent
     while isinstance(above, _KEEPING):
         below, above = above, above.parent
@@ -471,8 +470,7 @@ def _rows(context: BindingContext, query: exp.Expr, environment: Environment, sc
 
 
 def _public_rows(context: BindingContext, query: exp.Expr, environment: Environment) -> Protected | None:
-    """Return the rows of SELECT columns FROM a_public_table WHERE ..., which the engine reads together with the protected rows;
-    None for any other query."""
+    """Return the rows of SELECT columns FROM a_public_table WHERE ..., read beside the protected rows; else None."""
     select = query.unnest()
     source = select.args.get("from_") if isinstance(select, exp.Select) else None
     if source is None or not isinstance(source.this, exp.Table) or environment.find(source.this.name) is not None:

@@ -349,8 +349,7 @@ def grouping_call(keys: list[str]) -> exp.Column:
 
 
 def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
-    """Return the SELECT over the block of one grouping set: its keys by their names in that block (equal ones have one name),
-    NULL for the other keys."""
+    """Return the SELECT over one grouping set's block: its keys by their names there (equal ones share one), NULL for others."""
     expressions = list(dict.fromkeys(key.expression for key in chosen))
     names = {key.name: f"k{expressions.index(key.expression)}" for key in chosen}
     types = {key.name: SQL_TYPES[key.expression.facts.type] for key in keys}
@@ -401,8 +400,7 @@ def _derived(selects: list[exp.Select]) -> exp.Subquery:
 
 
 def united(selects: list[exp.Select], node: exp.Select, order: exp.Expr | None) -> exp.Query:
-    """Return the UNION ALL of the SELECTs of all grouping sets. Refuses ORDER BY anything except outputs or positions, because it
-    applies to the union."""
+    """Return the UNION ALL of all grouping sets. Refuses ORDER BY of anything but outputs: it is the union's."""
     outer = exp.select("*").from_(_derived(selects))
     if order is not None:
         outputs = {item.alias_or_name.lower() for item in selects[0].expressions}

@@ -243,7 +243,6 @@ def _taken_around(whole: exp.Expr, fields: _Fields) -> bool:
     inner.set("expressions", [each for each in inner.expressions if each is not item])
     return True
 
-
 _NUMBER = "%_value"
 """Field of a number in a message of Protocol Buffers: int_value or float_value."""
 
@@ -313,8 +312,7 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
 
 
 def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
-    """Return the tokens with the first argument of a call wrapped in a call with the bounds that a named argument gives it.
-    `arrow`: the index of =>."""
+    """Return the tokens with a call's first argument within a named argument's bounds. `arrow`: the index of =>."""
     name = tokens[arrow - 1]
     function = _FUNCTIONS.get(word(name))
     if word(name) == _REPORT.upper():
@@ -376,8 +374,7 @@ def _argument_before(tokens: list[Token], name: int) -> tuple[int, int, int]:
 
 
 def _bounds(tokens: list[Token], arrow: int) -> tuple[list[Token], list[Token], int]:
-    """Return the tokens of both numbers of (low, high) after =>, and the index of the closing bracket. Refuses
-    (named_argument_place) anything else."""
+    """Return both numbers' tokens of (low, high) after =>, and the closing bracket's index. Refuses (named_argument_place)."""
     kinds = [token.token_type for token in tokens[arrow + 1 : arrow + 8]]
     texts: list[list[Token]] = [[], []]
     place, side = arrow + 2, 0

@@ -26,7 +26,6 @@ from dpsql.sql.lexer import OWN_NAMES, place
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NUMERIC = (*exp.DataType.INTEGER_TYPES, *exp.DataType.FLOAT_TYPES, exp.DType.DECIMAL)
 
-
 _ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 

@@ -28,8 +28,7 @@ DIALECTS = ("duckdb", "postgresql")
 
 
 def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Statement:
-    """Return a statement that is written in a dialect in the words of dpsql's own, which is DuckDB's. `confidence`: that of the
-    error bars in reports."""
+    """Return a statement of a dialect in dpsql's words, which are DuckDB's. `confidence`: of the error bars in reports."""
     calls = statement.query.find_all(exp.Anonymous) if statement.query and exp.Anonymous in statement.kinds else ()
     if statement.query is not None and any(call.this == REPORT for call in calls):
         statement = replace(statement, query=with_reports(statement.query.copy(), confidence))
@@ -76,7 +75,6 @@ def _rewrite(query: exp.Query) -> None:
 
 _READ_OTHERWISE = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous, exp.Concat, exp.ConcatWs)
 """Nodes that PostgreSQL may read otherwise than DuckDB."""
-
 
 _TRUTHS = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.LogicalAnd, exp.LogicalOr)
 
@@ -179,8 +177,7 @@ def _cast_length(cast: exp.Cast) -> exp.Expr | None:
 
 
 def _seconds_of(node: exp.Expr) -> exp.Expr | None:
-    """Return the moment of which EXTRACT(second ...) or date_part('second', ...) gives the seconds; None for other nodes, and for
-    differences of moments."""
+    """Return the moment whose seconds EXTRACT or date_part gives; None for other nodes, and for differences."""
     parts = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
     if isinstance(node, exp.Anonymous) and str(node.this).lower() != "date_part":
         return None

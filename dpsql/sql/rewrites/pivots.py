@@ -33,7 +33,6 @@ _NAMING = ("columns", "identify_pivot_strings", "prefixed_pivot_columns", "pivot
 _CLAUSE = ("expressions", "fields", "group", "alias", *_NAMING)
 _STATEMENT = ("this", "expressions", "using", "group")
 
-
 Listed = Callable[[exp.Expr, exp.Column], Sequence[exp.Expr]]
 
 

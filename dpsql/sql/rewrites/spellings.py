@@ -132,8 +132,7 @@ SAME = (
 
 
 def _in_known_words(node: exp.Expr) -> exp.Expr | None:
-    """Return a function of `SAME` or `_RENAMED` in words that rows, results and public tables have; None if it is used in a way
-    that they have not."""
+    """Return a function of `SAME` or `_RENAMED` in words of rows, results and public tables; None if used otherwise."""
     value, label = node.this, node.sql_name().lower() if isinstance(node, exp.Func) else ""
     written: exp.Expr | None = None
     if isinstance(node, exp.Anonymous):
