@@ -173,18 +173,6 @@ VECTOR_SAMPLERS: dict[type[Any], VectorSampler] = {CorrelatedLaplace: correlated
 """Samplers of laws under which the entries of one vector are not independent (`registry.Mechanism.shared`)."""
 
 
-def sample_vectors(noise: Noise, vectors: int, cells: int, randomness: Randomness) -> Integers | None:
-    """Return `vectors` independent vectors of `cells` values of `noise` each, shape (vectors, cells); None for a constant.
-
-    Raises the errors of `sample`.
-    """
-    of_vectors = VECTOR_SAMPLERS.get(type(noise))
-    if of_vectors is not None:
-        return of_vectors(noise, vectors, cells, randomness)
-    drawn = sample(noise, vectors * cells, randomness)
-    return None if drawn is None else drawn.reshape(vectors, cells)
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # The registers of samplers that draw numbers from exact histograms, by law, and of selectors that admit keys from
 # counts, by rule. Samplers of noise that is added to sums are in `noise_samplers`.
