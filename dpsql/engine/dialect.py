@@ -132,7 +132,6 @@ class Dialect(ABC):
     # --- names, constants, casts --------------------------------------------------------------------------------------
 
     def identifier(self, name: str) -> str:
-        """Return a quoted identifier."""
         return '"' + name.replace('"', '""') + '"'
 
     @abstractmethod

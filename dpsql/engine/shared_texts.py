@@ -27,7 +27,6 @@ class SharedTexts:
         return text if argument.facts.type is type_ else f"{self.cast}({text} AS {self.types[type_]})"
 
     def all_typed(self, type_: Type, node: Call, texts: list[str]) -> list[str]:
-        """Return all arguments in the type `type_`."""
         return [self.typed(type_, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
 
     def alike(self, node: Call, texts: list[str]) -> list[str]:
@@ -39,7 +38,6 @@ class SharedTexts:
         return self.all_typed(common_type(node.arguments), node, texts)
 
     def reals(self, node: Call, texts: list[str]) -> list[str]:
-        """Return all arguments as doubles."""
         return self.all_typed(Type.REAL, node, texts)
 
     def of_alternatives(self, function: str) -> Template:
@@ -60,7 +58,6 @@ class SharedTexts:
         return emit
 
     def compare(self, operator: str) -> Template:
-        """Return the template of a comparison."""
         return lambda node, texts: "(" + f" {operator} ".join(self.comparable(node, texts)) + ")"
 
     def case(self, node: Call, texts: list[str]) -> str:
@@ -72,7 +69,6 @@ class SharedTexts:
         return f"(CASE {body} ELSE {otherwise} END)"
 
     def in_list(self, node: Call, texts: list[str]) -> str:
-        """Return x IN (...)."""
         value, *items = self.comparable(node, texts)
         return f"({value} IN ({', '.join(items)}))"
 
@@ -88,7 +84,6 @@ class SharedTexts:
         return f"(CASE WHEN {missing} THEN NULL ELSE least(greatest({value}, {low}), {high}) END)"
 
     def time(self, argument: Expr, text: str) -> str:
-        """Return a date or timestamp as a timestamp."""
         return self.typed(Type.TIMESTAMP, argument, text)
 
     def truncated_time(self, node: Call, texts: list[str]) -> str:

@@ -226,6 +226,5 @@ def pages(connection: DatabaseConnection, seq: int) -> Iterator[Entry]:
 
 
 def find_charge(connection: DatabaseConnection, request_id: str) -> Entry | None:
-    """Return the charge under an idempotency key, or None."""
     rows = connection.rows(_BY_ID, id=request_id)
     return Entry(*rows[0]) if rows else None

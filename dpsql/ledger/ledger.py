@@ -97,7 +97,6 @@ class Outcomes:
         return outcomes
 
     def written(self, outcomes: list[Outcome]) -> None:
-        """Remove outcomes that are in the ledger."""
         for outcome in outcomes:
             self._waiting.pop(outcome.resolves, None)
 
@@ -308,7 +307,6 @@ class Ledger:
             return self._accounts(connection, None)
 
     def find(self, request_id: str) -> Entry | None:
-        """Return the charge under an idempotency key, or None."""
         with self.store.reading() as connection:
             return find_charge(connection, request_id)
 

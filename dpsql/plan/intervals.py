@@ -162,12 +162,10 @@ Interval = tuple[Any, Any]
 
 
 def add(a: Interval, b: Interval) -> Interval:
-    """Return [a0 + b0, a1 + b1]."""
     return (_both(a[0], b[0], lambda x, y: x + y), _both(a[1], b[1], lambda x, y: x + y))
 
 
 def negate(a: Interval) -> Interval:
-    """Return [-a1, -a0]."""
     return (None if a[1] is None else -a[1], None if a[0] is None else -a[0])
 
 

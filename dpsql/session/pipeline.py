@@ -67,7 +67,6 @@ _NO_HASH = 20_010_101
 
 
 def presentation(options: Options) -> Presentation:
-    """Return the presentation options of an answer."""
     hidden = options.unknown is Unknown.NULL
     return Presentation(float(options.confidence), options.nonnegative, hidden, options.simultaneous, options.shrinkage)
 

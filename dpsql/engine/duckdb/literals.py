@@ -20,7 +20,6 @@ BINARY = "C"
 
 
 def name(identifier: str) -> str:
-    """Return a quoted identifier."""
     return '"' + identifier.replace('"', '""') + '"'
 
 

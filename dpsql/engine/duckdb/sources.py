@@ -467,7 +467,6 @@ class Sources:
         return [*path, *parts][-3:] if path else parts
 
     def broken(self, table: str) -> Broken | None:
-        """Return the counts of malformed lines in a table's CSV files, or None for other sources. Reads every row."""
         return self._csv[table].broken() if table in self._csv else None
 
     def stored(self, table: str) -> TableStorage | None:
@@ -500,7 +499,6 @@ class Sources:
     # --- which rows ---------------------------------------------------------------------------------------------------
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the fingerprint of the source's files (name, size, time of change), or one for this connection alone."""
         with suppress(duckdb.Error):  # `check_readable` reports the error before anything is charged
             self._attach_anew()
         stamps = [self._version]

@@ -343,7 +343,6 @@ class PostgreSQLEngine(ServedTables):
         return PreparedViews(name, stored=ServerViews(self._connections, reading, place.into, place.role))
 
     def under(self, policy: Policy) -> Self:
-        """Return the same database for a later version of its policy, which may name different places for tables and copies."""
         other = super().under(policy)
         other._sources = {}
         other.views = other._views()

@@ -52,7 +52,6 @@ SMALLEST = "2.4703282292062329e-324"
 
 
 def real(text: str) -> str:
-    """Return a double from its text."""
     return f"CAST('{text}' AS double precision)"
 
 

@@ -94,7 +94,6 @@ class ServerViews:
             CUSTODIAN_LOG.warning("the prepared rows of %s were not vacuumed: %s", table, error)
 
     def names(self, prefix: str) -> frozenset[str]:
-        """Return the names of the schema's tables that begin with `prefix`. Raises Fault."""
         with self._reading() as connection:
             rows = connection.execute(_NAMES.format(schema=quoted(self._schema), prefix=quoted(prefix))).fetchall()
         return frozenset(str(name) for (name,) in rows)

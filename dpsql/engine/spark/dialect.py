@@ -53,7 +53,6 @@ def kind(engine_type: str) -> str:
 
 
 def real(value: float) -> str:
-    """Return a double."""
     if not math.isfinite(value):
         return f"CAST('{value!r}' AS DOUBLE)"
     return f"({value!r}D)"
@@ -75,7 +74,6 @@ def whole_text(shape: str) -> str:
 
 
 def constant(value: Any) -> str:
-    """Return a constant with its type."""
     return constant_of(value, lambda whole: f"({whole}L)", real, quoted)
 
 

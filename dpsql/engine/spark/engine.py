@@ -87,7 +87,6 @@ class SparkEngine(ServedTables):
         return PreparedViews(name, stored=stored)
 
     def under(self, policy: Policy) -> Self:
-        """Return the same application for a later version of its policy, which may name other places for tables and copies."""
         other = super().under(policy)
         other._tables, other._sources = other._new_tables(), {}
         other.views = other._new_views()
@@ -136,7 +135,6 @@ class SparkEngine(ServedTables):
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=noted(error)) from None
 
     def doubts(self, table: str) -> tuple[Doubt, ...]:
-        """Return views, and columns of files at whose values Spark may raise."""
         self.check_readable((table,))
         return self._tables.doubts(table)
 

@@ -94,7 +94,6 @@ class FolderViews:
         progress("writing", 1.0)
 
     def names(self, prefix: str) -> frozenset[str]:
-        """Return the names, of copies and of unfinished folders, that begin with `prefix`. Raises Fault."""
         with self._working():
             return frozenset(_name_of(entry) for entry in self._entries() if entry.startswith(prefix))
 

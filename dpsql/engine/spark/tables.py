@@ -370,7 +370,6 @@ class Tables:
         self._database = str(session.conf.get("spark.sql.globalTempDatabase"))
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and types of a policy table's source, or None if it does not exist."""
         try:
             return _types(self._rows(table))
         except Error as error:

@@ -110,7 +110,6 @@ class Findings:
         self.status = error.exit_status
 
     def refuse(self, *sentences: str) -> None:
-        """Record problems of the policy."""
         self.problems += sentences
         self.status = Exit.REFUSAL if sentences else self.status
 

@@ -569,7 +569,6 @@ def with_table(text: str, lines: Iterable[str]) -> str:
 
 
 def _written(value: object) -> str:
-    """Return a value as YAML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):

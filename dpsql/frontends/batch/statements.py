@@ -544,7 +544,6 @@ def _section(report: StatementReport) -> Markup:
 
 
 def _answer_parts(note: Note) -> list[Markup]:
-    """Return picture and table of an answer, with its price and receipt below."""
     columns, names = note["columns"], [str(column["name"]) for column in note["columns"]]
     keyed = list(zip(unique_names(names), columns, strict=True))
     errors = [_errors(note, key, column) for key, column in keyed]

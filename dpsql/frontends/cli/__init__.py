@@ -150,7 +150,6 @@ def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[
 
 
 def exit_status(error: Error) -> int:
-    """Return the exit status of a command that ends with this error."""
     return STOPPED if error.slug == "stopped" else int(error.exit_status)
 
 
@@ -239,7 +238,6 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Any
 
 
 def main() -> NoReturn:
-    """Run the command `dpsql`, and end the process with its status."""
     _start_quickly(sys.argv[1:])
     status = status_of(sys.argv[1:])
     gc.freeze()  # Python looks for garbage once more when it ends, in everything that was imported
@@ -251,7 +249,6 @@ class _NoDocumentation(ModuleType):
 
     @staticmethod
     def NumpyDocString(text: str) -> dict[str, list[str]]:
-        """Return that no parameters are described."""
         return {"Parameters": []}
 
 
@@ -261,7 +258,6 @@ class _NoPandas:
     """
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Raise ModuleNotFoundError for pandas, as an import hook."""
         if fullname == "pandas":
             raise ModuleNotFoundError("a command of dpsql does without pandas", name=fullname)
 

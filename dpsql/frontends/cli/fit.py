@@ -198,7 +198,6 @@ def write_samples(table: SampleTable) -> None:
 
 
 def write_advice(advice: Advice) -> None:
-    """Print the tables, the recommendations last."""
     from dpsql.frontends.rendering.tables import say_table
 
     say(f"about {_short(advice.people)} persons, with up to about {_short(advice.rows)} rows each")

@@ -183,7 +183,6 @@ def dataset_charges(ledger: Ledger) -> list[dict[str, Fraction]]:
 
 
 def words(amounts: Mapping[str, int]) -> str:
-    """Return amounts as text with exact decimals."""
     return ", ".join(f"{name} {decimal_text(name, amount)}" for name, amount in amounts.items())
 
 

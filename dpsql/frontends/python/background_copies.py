@@ -55,7 +55,6 @@ class CopyKeeper:
         self._thread.start()
 
     def end(self) -> None:
-        """End the thread, and the process that it runs."""
         with self._lock:
             self._ended.set()
             if self._process is not None and self._process.poll() is None:
@@ -82,7 +81,6 @@ class CopyKeeper:
             return False
 
     def _prepare(self) -> bool:
-        """Run `dpsql prepare`; return whether it succeeded."""
         with self._lock:
             if self._ended.is_set():
                 return False
@@ -129,7 +127,6 @@ class SessionKeeper(CopyKeeper):
     """A keeper of the copies of one policy file while sessions over it are open. Failures go to the custodian's log."""
 
     def __init__(self, path: Path, pauses: tuple[float, float] | None = None) -> None:
-        """Take the arguments of `CopyKeeper`."""
         super().__init__(path, self._missing, pauses, subprocess.PIPE)
         self._sessions: WeakSet[Session] = WeakSet()
 

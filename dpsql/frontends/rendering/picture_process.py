@@ -28,7 +28,6 @@ def drawn(kind: str, specification: str) -> bytes:
 
 
 def main() -> None:
-    """Draw the picture that standard input describes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     request: dict[str, Any] = json.load(sys.stdin)

@@ -158,7 +158,6 @@ def _of_rows(
 
 
 def _values(table: Any, index: int, count: int) -> list[Any]:
-    """Return the first `count` values of one column."""
     values: list[Any] = table.column(index).slice(0, count).to_pylist()
     return values
 
@@ -248,7 +247,6 @@ def _label(value: object) -> Any:
 
 
 def _number(value: object) -> float | None:
-    """Return a number that can be drawn, else None."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     return None

@@ -87,7 +87,6 @@ def spinner() -> AbstractContextManager[object]:
 
 
 def waiting() -> Callable[[], AbstractContextManager[object]] | None:
-    """Return `spinner` if there is a terminal to show it on."""
     return spinner if sys.stderr.isatty() else None
 
 

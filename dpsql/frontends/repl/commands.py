@@ -143,7 +143,6 @@ def command(prompt: Prompt, line: str) -> None:
 
 
 def names() -> list[str]:
-    """Return the commands, for completion."""
     return [usage.split()[0].replace("[+]", "") for usage in HELP]
 
 

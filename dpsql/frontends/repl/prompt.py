@@ -56,7 +56,6 @@ class PolicyCompleter(Completer):
         self._options = [*options, "dp.budget", "dp.all"]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        """Yield the words that continue the text before the cursor."""
         before = document.text_before_cursor
         match = _WORD.search(before)
         word = match.group() if match else ""

@@ -353,7 +353,6 @@ class SummedLaplace(SummedNoise):
         return float(mass @ distance) * step * 2.0**self.shift
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the quantiles of the sum at the probabilities `uniform`, in noise-grid units."""
         step, cumulated = self._table()
         index = np.minimum(np.searchsorted(cumulated, uniform), len(cumulated) - 1)
         return np.asarray(step * (index - len(cumulated) // 2), dtype=np.float64)
