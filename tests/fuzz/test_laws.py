@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.places import POLICIES
 
 from dpsql.errors.exceptions import refuse
 from fuzz import laws
-from fuzz.conftest import POLICIES, trial
+from fuzz.conftest import trial
 from fuzz.laws import Broken, Seen, Trial, law_of_outcome
 
 COUNT = "SELECT COUNT(*) FROM visits"
