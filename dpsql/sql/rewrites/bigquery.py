@@ -243,6 +243,7 @@ def _taken_around(whole: exp.Expr, fields: _Fields) -> bool:
     inner.set("expressions", [each for each in inner.expressions if each is not item])
     return True
 
+
 _NUMBER = "%_value"
 """Field of a number in a message of Protocol Buffers: int_value or float_value."""
 
