@@ -445,6 +445,9 @@ class _Search:
             uses.read(part, lambda column_read: column_read)
         where = [uses.read(part, _made_unknown) for part in self.where]
         facts, type_ = column.facts, column.facts.type
+        if facts.values is None and not facts.bounded and type_ is not Type.BOOLEAN:  # the policy names every value
+            self.where = where
+            return Candidates((column.name,), () if facts.nullable else ((None,),))
         ends = [facts.lower, facts.upper] if facts.values is None and facts.bounded else []
         if type_.numeric or type_.temporal:
             for value in [*ends, *(value for value in facts.values or () if value is not None)]:

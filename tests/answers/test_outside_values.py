@@ -453,6 +453,21 @@ def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
                 assert all(within(key, row) for row in rows if evaluate(asked, row) is True), (key, asked)
 
 
+@pytest.mark.parametrize("type_", [Type.TEXT, Type.INTEGER, Type.REAL, Type.DATE])
+def test_no_row_is_left_out_for_a_value_of_a_column_without_bounds_and_domain(type_: Type) -> None:
+    """Only a NULL that the policy excludes is."""
+    value = literal({Type.TEXT: "icu", Type.INTEGER: 4, Type.REAL: Fraction(1, 2), Type.DATE: date(2024, 2, 1)}[type_])
+    for nullable in (True, False):
+        ward = Column("ward", Facts(type_, nullable=nullable))
+        present = call("not", call("is_null", ward))
+        larger = call("gt", ward, value)
+        for key in (call("eq", ward, value), present, larger, call("case", larger, literal("a"), literal("b"))):
+            for asked in (literal(True), call("ne", ward, value), call("lt", COLUMNS["age"], literal(3))):
+                source = Filter(Scan("t", (ward, COLUMNS["age"])), asked)
+                assert leaves_out(source, key) == (not nullable and "ward" not in named(asked)), (key, asked)
+            assert not leaves_out(Filter(Scan("t", (ward,)), present), key)
+
+
 def test_labels_are_in_the_domain_of_whole_expressions() -> None:
     """Every raw value of a column with `outside` has a public key in any expression over it; the grid has no gaps."""
     for key in keys()[:8]:
