@@ -415,21 +415,21 @@ class StoredReleases:
 
     def _of_question(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
         """Return the release of exactly this measurement, else one that the options and the policy accept in its place."""
-        block, own = self._stored_block(planned, index, names, asking)
+        block, keyed = self._stored_block(planned, index, names, asking)
         if block is None and self._store.has_earlier:
             priced = planned.price.blocks[index]
             version = self.version(priced, joined=False)
             converted = self._conversion.convert(priced, version, names.key, names.family, names.alike)
             if converted:
-                block, own = self._stored_block(planned, index, names, asking)
+                block, keyed = self._stored_block(planned, index, names, asking)
         if block is None and asking:
-            self._require_not_removed(planned, names, own)
+            self._require_not_removed(planned, names, keyed)
         return block
 
-    def _require_not_removed(self, planned: Planned, names: _Names, own: StoredRelease | None) -> None:
+    def _require_not_removed(self, planned: Planned, names: _Names, keyed: StoredRelease | None) -> None:
         """Raise Refusal answer_removed, once for each asker, if the store had an answer that was removed to keep its bounds.
-        `own`: what it has under the question's key."""
-        removed = self._removed(planned, names, own)
+        `keyed`: what it has under the question's key."""
+        removed = self._removed(planned, names, keyed)
         if removed is None:
             return
         notice = fingerprint(("removal said", removed.key, removed.removed, asker(self._analyst)))
@@ -464,15 +464,15 @@ class StoredReleases:
     ) -> tuple[PaidBlock | None, StoredRelease | None]:
         """Return the release that answers a block, and what the store has under its key."""
         if planned.options.reuse is Reuse.DERIVE:
-            own = self._store.get(names.key)
-            stored = [] if own is None or own.note.removed else [own]
+            keyed = self._store.get(names.key)
+            stored = [] if keyed is None or keyed.note.removed else [keyed]
         else:
-            own, stored = self._store.nearest(names.key, names.alike)
+            keyed, stored = self._store.nearest(names.key, names.alike)
         exact = self._exact(planned, index, stored[0]) if stored and stored[0].note.key == names.key else None
         if exact is not None:
-            return exact, own
+            return exact, keyed
         derived = self._derived(planned, planned.price.blocks[index], names, stored, asking)
-        return None if derived is None else self._of_derived(planned, index, derived), own
+        return None if derived is None else self._of_derived(planned, index, derived), keyed
 
     def _of_derived(self, planned: Planned, index: int, derived: Derived) -> PaidBlock:
         how = derived.how

@@ -169,8 +169,8 @@ class ReleaseStore:
         authentic = [release for release in map(self._checked_row, rows) if release is not None]
         if not rows or rows[0][0] != key:
             return None, authentic
-        own = authentic[0] if authentic else None
-        return own, self.of_block(block) if own is None or own.note.removed else [own]
+        keyed = authentic[0] if authentic else None
+        return keyed, self.of_block(block) if keyed is None or keyed.note.removed else [keyed]
 
     def notes(self) -> list[ReleaseNote]:
         """Return the notes of all authentic releases, oldest first."""
