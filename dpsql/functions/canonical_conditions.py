@@ -40,6 +40,8 @@ from dpsql.plan.plan import (
 _MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "and": "or", "or": "and"}
 _EQUATING = ("eq", "ne", "not_distinct")
+_FOUND = {("ge", 1): True, ("gt", 0): True, ("ne", 0): True, ("eq", 0): False, ("le", 0): False, ("lt", 1): False}
+"""Comparisons of strpos(t, u) that say whether u is in t."""
 _TESTS = frozenset((*_MIRRORED, "in", "is_null", "is_true", "is_false"))
 FOLDED = (Type.TEXT, Type.INTEGER, Type.DATE, Type.TIMESTAMP)
 """Types of constants that are computed here. Reals are not: engines may differ from Python in their last bit."""
@@ -212,6 +214,14 @@ def _comparison(condition: Call) -> Expr:
         return left if right.value is (word == "eq") else canonical_condition(call("not", left))
     right = _as_compared(left, right)
     bound, type_ = right.value, left.facts.type
+    if (
+        isinstance(left, Call)
+        and left.function == "strpos"
+        and (word, bound) in _FOUND
+        and _is_present(left.arguments[1])
+    ):
+        contained = call("contains", *left.arguments)
+        return contained if _FOUND[word, bound] else call("not", contained)
     if word in _EQUATING:
         return call(word, left, right)
     rises = word in ("ge", "gt")
@@ -400,6 +410,7 @@ def _chosen(value: Call) -> Expr:
     *written, other = value.arguments
     branches = list(zip(written[::2], written[1::2], strict=True))
     test = filter_condition(written[0]) if len(written) == 2 else None
+    other = _where_present(test, other)
     if isinstance(test, Call) and test.function in ("eq", "is_null") and other in test.arguments:
         if test.function == "is_null":
             return _first_value(call("coalesce", other, written[1]))
@@ -428,6 +439,14 @@ def _chosen(value: Call) -> Expr:
     if len(chosen) == 1:
         return _either(*chosen[0], other)
     return _case(chosen, other) if chosen else other
+
+
+def _where_present(test: Expr | None, other: Expr) -> Expr:
+    """Return ELSE of CASE WHEN x IS NULL, in which COALESCE(x, ...) is x."""
+    if not isinstance(test, Call) or test.function != "is_null" or not isinstance(other, Call):
+        return other
+    first = other.arguments[0] if other.function == "coalesce" else None
+    return first if first is not None and first == test.arguments[0] else other
 
 
 def _case(branches: Iterable[tuple[Expr, Expr]], other: Expr) -> Call:
@@ -484,6 +503,22 @@ def _part_of_text(value: Call) -> Expr:
     return call("left", text, *length) if length and start == literal(1) else value
 
 
+def _pattern(value: Call) -> Expr:
+    """Return the form of LIKE: without wildcards that of =, and with % at the ends alone a search for start, end or part."""
+    text, pattern = value.arguments
+    searched = pattern.value if isinstance(pattern, Literal) else None
+    if not isinstance(searched, str) or "_" in searched:
+        return value
+    inside, starts, ends = searched.strip("%"), not searched.startswith("%"), not searched.endswith("%")
+    if "%" in inside or (searched and not inside):
+        return value
+    if starts and ends:
+        if isinstance(text, Call) and text.function == "left" and (text.arguments[1].facts.lower or 0) > len(inside):
+            text = text.arguments[0]  # the longest text that LIKE reads
+        return _comparison(call("eq", text, literal(inside)))
+    return call("starts_with" if starts else "ends_with" if ends else "contains", text, literal(inside))
+
+
 def _cast(value: Call) -> Expr:
     """Return the form of a cast: without one to the type that the value has, and with the numbers of truth values in CASE."""
     (inner,) = value.arguments
@@ -508,6 +543,7 @@ _FORMS: dict[str, Callable[[Call], Expr]] = {
     "in": _listed, **dict.fromkeys(_MIRRORED, _comparison), **dict.fromkeys(("is_true", "is_false"), _is_truth),
     **dict.fromkeys(("add", "mul", "least", "greatest"), _in_any_order), "sub": _difference,
     "coalesce": _first_value, "case": _chosen, "nullif": _unequal, "concat": _joined_text, "substr": _part_of_text,
+    "like": _pattern,
     **{f"to_{type_.value}": _cast for type_ in Type if type_ is not Type.NULL},
 }  # fmt: skip
 

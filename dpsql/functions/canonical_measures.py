@@ -12,9 +12,9 @@ from dpsql.functions.canonical_conditions import (
     filter_condition,
     in_canonical_form,
 )
+from dpsql.functions.kept_rows import name_of
 from dpsql.functions.numeric import DECIMAL, nearest_decimal
 from dpsql.functions.signatures import call
-from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, Call, Expr, Literal, Measure, UnitAggregate, literal
 
@@ -38,7 +38,7 @@ def _sorted(measures: Iterable[Measure]) -> tuple[Measure, ...]:
 
 
 def _place(measure: Measure) -> tuple[bool, str]:
-    return measure.aggregate not in ("count", "sum"), canonical_text(replace(measure, name=""))
+    return measure.aggregate not in ("count", "sum"), name_of(replace(measure, name=""))
 
 
 def canonical_measure(measure: Measure) -> Measure:

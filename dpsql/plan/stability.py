@@ -11,6 +11,7 @@ from dpsql.plan.canonical_text import compared_fields
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     OTHER,
+    Block,
     BoundedBlock,
     Call,
     Column,
@@ -31,6 +32,7 @@ from dpsql.plan.plan import (
     UnitWindow,
     columns_read,
     names_read,
+    parts_of,
 )
 from dpsql.policy import Policy
 from dpsql.policy.versions import mark
@@ -369,6 +371,14 @@ def narrowed(block: BoundedBlock) -> BoundedBlock:
     return replace(block, source=Narrowing(ties=True).narrow(block.source, _names(read)))
 
 
+def without_unread_results(block: Block) -> Block:
+    """Return the block without results of one unit's rows that nothing reads."""
+    if not any(isinstance(part, UnitAggregate) and part.columns for part in parts_of(block.source)):
+        return block
+    read = frozenset(column.name for column in _columns((block.keys, block.measures)))
+    return replace(block, source=Narrowing(ties=True).narrow(block.source, read))
+
+
 def identity(block: BoundedBlock) -> Relation:
     """Return the source of a block with only the columns on which its numbers depend, for the name of its release."""
     read = ([key.expression for key in block.keys], block.terms, block.measurements)
@@ -424,10 +434,12 @@ class Narrowing:
         if isinstance(node, SemiJoin):
             return self._semi_join(node, needed)
         if isinstance(node, UnitAggregate):
+            whole = needed is None or self.projected
+            results = node.columns if whole else tuple(part for part in node.columns if part[0] in (needed or ()))
             read: list[Expr | None] = [key for _, key in node.keys]
-            for column in node.columns:
-                read += [column[2], column[3]]
-            return replace(node, source=self.narrow(node.source, _names(read)))
+            for result in results:
+                read += [result[2], result[3]]
+            return replace(node, source=self.narrow(node.source, _names(read)), columns=results)
         if isinstance(node, Union_):
             return Union_(tuple(self.narrow(source, None) for source in node.sources))
         if isinstance(node, UnitWindow) and not self.ties and needed is not None:

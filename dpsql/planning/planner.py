@@ -332,9 +332,10 @@ class Planned:
         """Return an entry for each own block that measures nothing, whatever the data are: "" where no row passes its conditions,
         its keys in words where these leave no combination of public values for a group."""
         nothing = []
-        for block in (priced.block for priced in self.own_blocks):
+        for priced in self.own_blocks:
+            block = priced.block
             values = [key.values for key in block.keys]
-            if has_no_rows(block.source):
+            if has_no_rows(priced.named.source):
                 nothing.append("")
             elif None not in values and not group_count(values, block.combinations):
                 columns = column_texts(block.source)
@@ -393,8 +394,7 @@ def release_key(priced: PricedBlock, policy: Policy) -> str:
     the block reads of the policy has a part in it."""
     plan, source = priced.noise, priced.rows_read
     measured = (plan.terms, plan.selection, *plan.measurements)
-    block = replace(priced.block, name="", formulas=(), source=source)
-    return fingerprint((block, *measured, tuple(marks_read(source, policy).items())))
+    return fingerprint((priced.named, *measured, tuple(marks_read(source, policy).items())))
 
 
 def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:

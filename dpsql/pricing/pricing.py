@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.kept_rows import named_rows
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
@@ -205,6 +206,12 @@ class PricedBlock:
     def rows_read(self) -> Relation:
         """The source of the block with only the columns on which its numbers depend, for the name of its release."""
         return identity(self.block)
+
+    @cached_property
+    def named(self) -> BoundedBlock:
+        """The block as the name of its release has it."""
+        named: BoundedBlock = named_rows(replace(self.block, name="", formulas=(), source=self.rows_read))
+        return named
 
 
 @dataclass(frozen=True)

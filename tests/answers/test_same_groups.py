@@ -67,7 +67,7 @@ KEYS = (
     "width_bucket(r, 0, 10, 4)", "r > 5", "clamp(n, 0, 2)", "upper(w)", "lower(w)", "length(w)", "w || '!'", "left(w, 1)",
     "right(w, 1)", "substr(w, 2, 1)", "replace(w, 'a', 'z')", "trim(w)", "ltrim(w)", "rtrim(w)", "trim(w, 'ad')", "split_part(w, ' ', 1)",
     "translate(w, 'ad', 'z')", "md5(w)", "regexp_extract(w, '[a-z]')",
-    "w LIKE 'a%'", "w ILIKE 'A%'", "contains(w, 'a')", "starts_with(w, 'a')", "ends_with(w, 'd')", "regexp_matches(w, 'a')",
+    "w LIKE 'a%'", "w LIKE '_a%'", "w ILIKE 'A%'", "contains(w, 'a')", "starts_with(w, 'a')", "ends_with(w, 'd')", "regexp_matches(w, 'a')",
     "regexp_replace(w, 'a', 'q')", "strpos(w, 'd')", "concat_ws('-', w, CAST(m AS TEXT))", "NOT b", "b AND n > 0", "b OR n > 0",
     "b IS TRUE", "b IS FALSE", "month(d)", "CAST(date_trunc('month', d) AS DATE)", "CAST(date_trunc('week', d) AS DATE)",
     "strftime(d, '%Y-%m')", "dayofweek(d)", "last_day(d)", "date_diff('day', d, DATE '2024-03-01')",

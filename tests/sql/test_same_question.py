@@ -53,6 +53,9 @@ SAME = [
         "(nights > 5 OR 1 > 2) AND 'a' IN ('a', 'b') AND NOT FALSE",
         "nights > 5 AND NULL IS NULL",
     ],
+    ["nights NOT IN () AND nights IN (2, 3)", "nights BETWEEN 2 AND 3 AND nights NOT IN ()"],
+    ["ward LIKE '%'", "ward IS NOT NULL", "ward LIKE '%%'"],
+    ["year(day) IN (2023, 2024)", "day >= '2023-01-01' AND day < '2025-01-01'", "year(day) BETWEEN 2023 AND 2024"],
     ["ward LIKE '%e%'", "ward LIKE '%' || 'e' || '%'", "ward LIKE concat('%', lower('E'), '%')"],
     [
         "nights IN (1, 2, 3)",
@@ -105,6 +108,8 @@ SAME = [
     ["FALSE", "nights > 5 AND 1 = 2", "NOT TRUE", "FALSE OR 2 < 1"],
 ]  # fmt: skip
 OTHER = [
+    ("left(ward, 2) = 'e'", "ward LIKE 'e%'"), ("right(diagnosis, 1) = 'e'", "diagnosis LIKE '%e'"), ("nights <> 4", "nights > 4"),
+    ("seen <= '2024-12-31'", "year(seen) <= 2024"), ("month(day) = 2", "date_trunc('month', day) = '2024-02-01'"),
     ("nights > 5", "nights > 6"), ("cost > 0.1", "cost > '0.15'::numeric(10, 1)"), ("cost > 5", "cost > 5.5"),
     ("nights > TRY_CAST('five' AS integer)", "nights > 5"), ("nights > CAST(2.5 AS INT)", "nights > CAST(2.5::DOUBLE AS INT)"),
     ("nights > 5 AND NULL", "nights > 5"), ("nights = nights", "TRUE"), ("nights > 5 OR NULL", "nights > 5"),
@@ -219,6 +224,8 @@ WHOLE = [
      "WHERE price > 5 AND i.ward = v.ward AND v.patient_id = p.patient_id)"],
     ["SELECT r.region, r.zone, COUNT(*) FROM patients p JOIN regions r ON r.region = p.region GROUP BY r.region, zone",
      "SELECT r.region, zone, COUNT(*) FROM patients p JOIN regions r ON r.region = p.region GROUP BY 1 ORDER BY upper(zone)"],
+    ["SELECT COUNT(*) FROM (SELECT nights AS x FROM visits UNION ALL SELECT age FROM patients) q WHERE x > 3",
+     "SELECT COUNT(*) FROM (SELECT age AS y FROM patients UNION ALL SELECT nights FROM visits) q WHERE y > 3"],
     ["SELECT AVG(n) FROM (SELECT patient_id, age, COUNT(*) AS n FROM visits JOIN patients AS p USING (patient_id) GROUP BY patient_id, age) WHERE age > 9",
      "SELECT AVG(n) FROM (SELECT p.patient_id, age, COUNT(*) AS n FROM visits JOIN patients AS p USING (patient_id) GROUP BY p.patient_id) WHERE age > 9"],
     ["SELECT COUNT(*) FROM visits WHERE nights * 2 > 5", "SELECT COUNT(*) FROM visits v, LATERAL (SELECT v.nights * 2 AS d) q WHERE q.d > 5",
@@ -303,6 +310,42 @@ def test_generated_forms_are_one_question_with_one_answer(seed: int) -> None:
         compared += len(answers) > 1 and any(map(any, answers[0]))
         assert len({named(sql) for sql, _ in forms}) == 1, "\n".join(sql for sql, _ in forms)
     assert compared > 5
+
+
+RESULTS = (
+    "COUNT(*)", "SUM(nights)", "MAX(cost)", "COUNT(*) FILTER (WHERE year(day) = 2024)", "COUNT(*) FILTER (WHERE nights IN (2, 3))",
+    "MIN(nights)", "SUM(CASE WHEN ward LIKE 'e%' THEN 1 ELSE 0 END)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_results_of_one_person_are_one_question_in_any_order_and_beside_others(seed: int) -> None:
+    rng = random.Random(f"results of one person {seed}")
+    read = rng.sample(RESULTS, rng.randint(1, 3))
+    keys = rng.choice([[], ["ward"], ["ward", "nights"]])
+    around = rng.choice(
+        ["{}", "{} JOIN patients AS p USING (patient_id) WHERE age > 3", "patients AS p JOIN {} USING (patient_id)"]
+    )
+
+    def form() -> str:
+        inside = rng.sample(RESULTS, rng.randint(0, 3))
+        results = {
+            text: f"r{number}"
+            for number, text in enumerate(dict.fromkeys(rng.sample([*read, *inside], len(read + inside))))
+        }
+        listed = rng.sample(
+            [f"{text} AS {name}" for text, name in results.items()] + ["patient_id", *keys],
+            len(results) + 1 + len(keys),
+        )
+        rows = f"(SELECT {', '.join(listed)} FROM visits GROUP BY {', '.join(rng.sample(['patient_id', *keys], 1 + len(keys)))}) AS q"
+        outer = [f"AVG({results[text]})" for text in rng.sample(read, len(read))]
+        groups = rng.sample([f"q.{key}" for key in keys], len(keys))
+        return f"SELECT {', '.join(groups + outer)} FROM {around.format(rows)}" + (
+            f" GROUP BY {', '.join(groups)}" if groups else ""
+        )
+
+    forms = [form() for _ in range(6)]
+    assert len(set(map(whole, forms))) == 1, "\n".join(forms)
 
 
 EQUAL = {

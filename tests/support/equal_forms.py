@@ -27,6 +27,7 @@ LITERALS: dict[str, list[str]] = {
     "text": ["'er'", "'icu'", "'flu'", "''", "'cold'", "'f'"], "date": ["DATE '2024-02-01'", "DATE '2024-07-15'"],
     "timestamp": ["TIMESTAMP '2024-02-01 12:00:00'"],
 }  # fmt: skip
+PERIODS = {"year": 12, "quarter": 3, "month": 1}
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -61,7 +62,19 @@ def condition(rng: random.Random, table: str, depth: int = 2) -> Tree:
     if type_ == "boolean":
         return ("truth", f"{table}.{COLUMNS[table][type_][0]}")
     left = value(rng, table, type_, 1)
-    kind = rng.choice(["compare", "compare", "compare", "between", "in", "null", "part"])
+    kind = rng.choice(["compare", "compare", "compare", "between", "in", "null", "part", "kept", "kept"])
+    if kind == "kept" and type_ == "text":
+        return (rng.choice(["start", "end", "inside", "whole"]), left, rng.choice(["e", "er", "f", "İ", "flu", "i\\"]))
+    if kind == "kept" and type_ in ("date", "timestamp"):
+        return (
+            "period",
+            type_,
+            rng.choice([*PERIODS, "week", "day"]),
+            left,
+            rng.choice([date(2024, 2, 1), date(1, 1, 1), date(9999, 12, 1)]),
+        )
+    if kind == "kept" and type_ == "integer":
+        return ("span", left, low := rng.randint(-2, 29), low + rng.randint(0, 3))
     if kind == "null":
         return (kind, left)
     if kind == "part" and type_ in ("date", "timestamp"):
@@ -81,10 +94,9 @@ def question(rng: random.Random) -> Tree:
     conditions = tuple((table, condition(rng, table)) for table in plain for _ in range(rng.randint(0, 2)))
     first = plain[0]
     measures = tuple(_measure(rng, first) for _ in range(rng.randint(1, 3)))
-    keys = rng.choice(
-        [(), (), (("column", "v.ward"),), (("case", condition(rng, first, 1), ("literal", "'a'"), ("literal", "'b'")),)]
-    )
-    keys = keys if "v" in plain or keys[:1] != (("column", "v.ward"),) else ()
+    split = ("case", condition(rng, first, 1), ("literal", "'a'"), ("literal", "'b'"))
+    column = ("column", "v.ward" if "v" in plain else "p.sex")
+    keys = rng.choice([(), (), (column,), (split,), (column, split)])
     met = rng.choice([None, None, condition(rng, "v", 1)]) if tables == "p" else None
     return (tables, conditions, keys, measures, met)
 
@@ -163,12 +175,65 @@ def write(rng: random.Random, tree: Tree, named: dict[str, str]) -> str:
     return _condition(rng, kind, rest, part)
 
 
+_TEXT_TESTS = {
+    "start": ["({x} LIKE '{t}%')", "starts_with({x}, '{t}')", "(left({x}, {n}) = '{t}')", "({x} LIKE '{t}%%')",
+              "(substr({x}, 1, {n}) IN ('{t}'))", "(NOT {x} NOT LIKE '{t}%')"],
+    "end": ["({x} LIKE '%{t}')", "ends_with({x}, '{t}')", "suffix({x}, '{t}')"],
+    "inside": ["({x} LIKE '%{t}%')", "contains({x}, '{t}')", "(strpos({x}, '{t}') > 0)", "(0 <> position('{t}' IN {x}))"],
+    "whole": ["({x} LIKE '{t}')", "({x} = '{t}')", "({x} IN ('{t}'))", "(NOT {x} <> '{t}')"],
+}  # fmt: skip
+
+
+def _period(rng: random.Random, type_: str, unit: str, moment: str, inside: date) -> str:
+    """Return one spelling of the condition that a day or moment lies in the same year, month, ... as `inside`."""
+    month = (inside.month - 1) // PERIODS.get(unit, 1) * PERIODS.get(unit, 1)
+    back = {"week": inside.weekday(), "day": 0}.get(unit)
+    start = date(inside.year, month + 1, 1) if back is None else inside - timedelta(days=back)
+    at = f"({moment} >= DATE '{start}'"
+    ways = [
+        f"(date_trunc('{unit}', {moment}) = DATE '{start}')",
+        f"(DATE '{start}' IN (date_trunc('{unit}', {moment})))",
+    ]
+    ways += (
+        [f"(year({moment}) = {start.year})", f"(extract(year FROM {moment}) IN ({start.year}))"]
+        if unit == "year"
+        else []
+    )
+    ways += [f"(CAST({moment} AS DATE) = '{start}')"] if unit == "day" else []
+    try:
+        after = (
+            start + timedelta(days=7 if unit == "week" else 1)
+            if back is not None
+            else date(start.year + (month + PERIODS[unit]) // 12, (month + PERIODS[unit]) % 12 + 1, 1)
+        )
+    except ValueError:  # the last period of the calendar
+        return rng.choice([*ways, f"{at})"])
+    last = after - timedelta(days=1)
+    ways += [f"{at} AND {moment} < DATE '{after}')", f"(NOT ({moment} < DATE '{start}' OR {moment} >= DATE '{after}'))"]
+    ways += [
+        f"({moment} BETWEEN '{start}' AND '{last}')"
+        if type_ == "date"
+        else f"(CAST({moment} AS DATE) BETWEEN '{start}' AND '{last}')"
+    ]
+    return rng.choice(ways)
+
+
 def _condition(rng: random.Random, kind: str, rest: list[Any], part: Callable[[Tree], str]) -> str:
     if kind == "compare":
         word, a, b = rest
         if rng.random() < 0.5:
             word, a, b = MIRRORED[word], b, a
         return f"({part(a)} {word} {part(b)})" if rng.random() < 0.6 else f"(NOT {part(a)} {OPPOSITE[word]} {part(b)})"
+    if kind in ("start", "end", "inside", "whole"):
+        return rng.choice(_TEXT_TESTS[kind]).format(x=part(rest[0]), t=rest[1], n=len(rest[1]))
+    if kind == "period":
+        return _period(rng, rest[0], rest[1], part(rest[2]), rest[3])
+    if kind == "span":
+        a, low, high = part(rest[0]), rest[1], rest[2]
+        listed = ", ".join(map(str, rng.sample(range(low, high + 1), high + 1 - low)))
+        return rng.choice(
+            [f"({a} BETWEEN {low} AND {high})", f"({a} IN ({listed}))", f"({a} > {low - 1} AND NOT {a} > {high})"]
+        )
     if kind == "between":
         a, low, high = (lambda: part(rest[0])), part(rest[1]), part(rest[2])
         return rng.choice([
@@ -252,7 +317,8 @@ def text(rng: random.Random, tree: Tree) -> tuple[str, list[int]]:
     places = [order.index(place) for place in range(len(items))]
     prefix = rng.choice(["a", "out", "n_"])
     listed = ", ".join(f"{items[place]} AS {prefix}{place}" for place in order)
-    group = "".join(f" GROUP BY {rng.choice([str(places[n] + 1), f'{prefix}{n}'])}" for n, _ in enumerate(keys))
+    grouped = [rng.choice([str(places[n] + 1), f"{prefix}{n}"]) for n in rng.sample(range(len(keys)), len(keys))]
+    group = f" GROUP BY {', '.join(grouped)}" if grouped else ""
     rng.shuffle(outside)
     where = f" WHERE {' AND '.join(outside)}" if outside else ""
     return f"{'WITH ' + ', '.join(common) + ' ' if common else ''}SELECT {listed} FROM {source}{where}{group}", places

@@ -191,6 +191,16 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Grouping)
 
 
+def in_aggregate(node: exp.Expr, select: exp.Select) -> bool:
+    """Return whether a part of a SELECT is inside an argument of an aggregate, or inside a subquery."""
+    around = node.parent
+    while around is not None and around is not select:
+        if is_aggregate(around) or isinstance(around, exp.Query):
+            return True
+        around = around.parent
+    return False
+
+
 def counts_rows(node: exp.Expr) -> bool:
     """Return whether an aggregate call is 0 over no rows; every other aggregate is NULL there."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):

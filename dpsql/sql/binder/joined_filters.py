@@ -10,9 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dpsql.functions.canonical_conditions import in_canonical_form
+from dpsql.functions.canonical_measures import with_canonical_conditions
+from dpsql.functions.kept_rows import name_of
+from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
-from dpsql.plan.canonical_text import canonical_text, compared_fields
+from dpsql.plan.canonical_text import canonical_text, compared_fields, fingerprint
+from dpsql.plan.origins import without_projections
 from dpsql.plan.plan import (
+    OTHER,
     Block,
     Column,
     Expr,
@@ -24,12 +30,13 @@ from dpsql.plan.plan import (
     Scan,
     SemiJoin,
     Union_,
+    UnitAggregate,
     UnitWindow,
     filled,
     names_read,
     types_of,
 )
-from dpsql.plan.stability import conjuncts, rows_per_unit
+from dpsql.plan.stability import conjuncts, rows_per_unit, without_unread_results
 from dpsql.policy import Policy
 
 Names = Mapping[str, str]
@@ -37,10 +44,22 @@ Owners = Callable[[str], object]
 """Whether a table, by its name, has a condition of the policy's owner."""
 
 
+def canonical_block(block: Block, policy: Policy) -> Block:
+    """Return the block in the form that all texts of one question have. Keys are marked as narrowed only if their expression has
+    other values: a subquery's name has no domain."""
+    block = with_canonical_conditions(with_joined_filters(without_unread_results(without_projections(block)), policy))
+    keys = tuple(
+        replace(key, left="") if key.left and key.left == fingerprint(domain_of(key.expression)) else key
+        for key in block.keys
+    )
+    return block if keys == block.keys else replace(block, keys=keys)
+
+
 def with_joined_filters(block: Block, policy: Policy) -> Block:
     """Return the block with one filter for several on the same rows: the condition of a subquery and that of the query around it
-    are those of one WHERE, also where the subquery is a side of a join. Semi-joins of the same rows are in one order, and a side
-    that joins tables is joined table by table. The owner's condition on a table stays at the table."""
+    are those of one WHERE, also where the subquery is a side of a join. Semi-joins of the same rows are in one order, and so are
+    the results of one unit's rows; a side that joins tables is joined table by table. The owner's condition on a table stays at
+    the table."""
     source, names = _table_by_table(_with_one_filter(block.source, policy.row_filter), policy)
     if source is block.source:
         return block
@@ -53,11 +72,18 @@ def _table_by_table(relation: Relation, policy: Policy) -> tuple[Relation, Names
         rows, names = _table_by_table(relation.source, policy)
         return (relation, {}) if rows is relation.source else (Filter(rows, _named(relation.predicate, names)), names)
     if isinstance(relation, SemiJoin):
-        left, names = _table_by_table(relation.left, policy)
-        if left is relation.left:
+        (left, names), (right, of_right) = (_table_by_table(side, policy) for side in (relation.left, relation.right))
+        if left is relation.left and right is relation.right:
             return relation, {}
-        keys = tuple((_named(key, names), other) for key, other in relation.keys)
-        return replace(relation, left=left, keys=keys, condition=_named(relation.condition, names)), names
+        keys = tuple((_named(key, names), _named(other, of_right)) for key, other in relation.keys)
+        of_both = {**names, **{OTHER + old: OTHER + new for old, new in of_right.items()}}
+        condition = _named(relation.condition, of_both)
+        return replace(relation, left=left, right=right, keys=keys, condition=condition), names
+    if isinstance(relation, UnitAggregate):
+        return _results_in_order(relation, policy)
+    if isinstance(relation, Project):
+        rows, names = _table_by_table(relation.source, policy)
+        return (relation if rows is relation.source else Project(rows, _named(relation.columns, names))), {}
     if not isinstance(relation, Join):
         return relation, {}
     (left, of_left), (right, of_right) = (_table_by_table(side, policy) for side in (relation.left, relation.right))
@@ -80,6 +106,20 @@ def _table_by_table(relation: Relation, policy: Policy) -> tuple[Relation, Names
         return joined, names
     moved = {old: again.get(new, new) for old, new in moved.items()}
     return turned, moved | {old: moved.get(new, new) for old, new in names.items()}
+
+
+def _results_in_order(relation: UnitAggregate, policy: Policy) -> tuple[Relation, Names]:
+    """Return the keys and the results of a unit's rows in the order of their texts, and their new names."""
+    rows, below = _table_by_table(relation.source, policy)
+    keys, columns = (_named(in_canonical_form(part), below) for part in (relation.keys, relation.columns))
+    keys = sorted(keys, key=lambda key: name_of(key[1]))
+    columns = sorted(columns, key=lambda column: name_of(UnitAggregate(rows, (), (("", *column[1:]),))))
+    names = {key[0]: f"g{number}" for number, key in enumerate(keys)}
+    names |= {column[0]: f"a{number}" for number, column in enumerate(columns)}
+    if rows is relation.source and all(old == new for old, new in names.items()):
+        return relation, {}
+    named_keys = tuple((names[name], value) for name, value in keys)
+    return UnitAggregate(rows, named_keys, tuple((names[name], *rest) for name, *rest in columns)), names
 
 
 def _all_with(prefix: str, names: Iterable[str]) -> bool:

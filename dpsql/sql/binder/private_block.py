@@ -11,6 +11,7 @@ from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.canonical_conditions import in_canonical_form
 from dpsql.functions.canonical_measures import canonical_measure
+from dpsql.functions.kept_rows import name_of
 from dpsql.functions.key_columns import labelled
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, may_hold, remaining
 from dpsql.functions.key_questions import is_result
@@ -35,11 +36,19 @@ from dpsql.plan.plan import (
 )
 from dpsql.policy import Policy
 from dpsql.sql.binder import result_facts as results
-from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate, of_units, with_unit_count
+from dpsql.sql.binder.aggregates import (
+    bind_measure,
+    has_aggregate,
+    in_aggregate,
+    is_aggregate,
+    of_units,
+    with_unit_count,
+)
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.combined_rows import UNLISTED, groups_of
 from dpsql.sql.binder.correlated_subqueries import only_with_rows, over_groups
 from dpsql.sql.binder.equal_keys import kind, named_table, naming_unit
+from dpsql.sql.binder.joined_filters import canonical_block
 from dpsql.sql.binder.per_unit_aggregation import per_unit, stacked
 from dpsql.sql.binder.quantiles import single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
@@ -109,15 +118,6 @@ def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], 
     return BlockKeys(tuple(narrowed_keys), combinations(left.numbers, _count(left) == _count(within)), tuple(whole))
 
 
-def as_read(block: Block) -> Block:
-    """Return a block with keys marked as narrowed only if their expression has other values: a subquery's name has no domain."""
-    keys = tuple(
-        replace(key, left="") if key.left and key.left == fingerprint(domain_of(key.expression)) else key
-        for key in block.keys
-    )
-    return block if keys == block.keys else replace(block, keys=keys)
-
-
 def _count(narrowed: RemainingKeys) -> int:
     return group_count(narrowed.values, None) if narrowed.numbers is None else len(narrowed.numbers)
 
@@ -127,8 +127,7 @@ def noted(
 ) -> dict[str, tuple[str, ...]]:
     """Return, for each key whose groups may not cover all rows, the columns it is computed from. `keys`: with all values that
     rows may have by the policy; `named`: the columns of each key."""
-    rows = public_rows(context.policy)
-    public = [key for key in keys if key.values is not None]
+    rows, public = public_rows(context.policy), [key for key in keys if key.values is not None]
     return {
         key.name: _base_columns(source, key.expression, context.policy) or named[key.name]
         for key in public
@@ -210,6 +209,7 @@ def bound_block(
             for part, keys in work.unit_sets(units, group_keys)
         ]
         return sides[0] if len(sides) == 1 else stacked(node, sides)
+    work.order_keys(source)
     work.narrow(with_unpaired_rows(source, scope.unpaired))
     copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
     for clause, target in (("having", "where"), ("qualify", "qualify")):
@@ -293,16 +293,6 @@ def _reads_columns(item: exp.Expr) -> bool:
     )
 
 
-def _in_aggregate(node: exp.Expr, select: exp.Select) -> bool:
-    """Return whether a part of a SELECT is inside an argument of an aggregate, or inside a subquery."""
-    around = node.parent
-    while around is not None and around is not select:
-        if is_aggregate(around) or isinstance(around, exp.Query):
-            return True
-        around = around.parent
-    return False
-
-
 def _over(expression: Expr, keys: list[Expr]) -> bool:
     """Return whether an expression is made of keys and constants alone."""
     if expression in keys:
@@ -317,8 +307,7 @@ _AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
 
 
 def _is_grouping(node: exp.Expr) -> bool:
-    named = isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping"
-    return named or isinstance(node, exp.Grouping)
+    return isinstance(node, exp.Grouping) or (isinstance(node, exp.Anonymous) and str(node.this).lower() == "grouping")
 
 
 class _BlockRewriter:
@@ -378,7 +367,7 @@ class _BlockRewriter:
         parts = [*self.node.expressions, self.node.args.get("having"), *(order.expressions if order else ())]
         columns = [column for part in parts if part is not None for column in part.find_all(exp.Column)]
         for column in columns:
-            if not _in_aggregate(column, self.node) and self.scope.has(column) and self.key_of(column) is None:
+            if not in_aggregate(column, self.node) and self.scope.has(column) and self.key_of(column) is None:
                 identifying = self._identifying(column)
                 if identifying and all(map(self.key_of, identifying)):
                     self.sets[0].add(self._add_key(column))
@@ -393,6 +382,19 @@ class _BlockRewriter:
             if table is not None:
                 return [exp.column(name, table=item.alias_or_name, quoted=True) for name in table.primary_key]
         return []
+
+    def order_keys(self, source: Relation) -> None:
+        """Name the keys in the order of their canonical texts: that of GROUP BY is no other question."""
+        if len(self.keys) < 2:
+            return
+        canonical = canonical_block(Block("", source, tuple(self.keys), ()), self.context.policy).keys
+        texts = {key.name: name_of(key.expression) for key in canonical}
+        names = {name: f"k{number}" for number, name in enumerate(sorted(texts, key=lambda name: texts[name]))}
+        self.keys = sorted((replace(key, name=names[key.name]) for key in self.keys), key=lambda key: int(key.name[1:]))
+        self.sets = [set(map(names.__getitem__, chosen)) for chosen in self.sets]
+        self.outputs = {index: names[name] for index, name in self.outputs.items()}
+        self.named = {names[name]: columns for name, columns in self.named.items()}
+        self.results = {names[name]: result for name, result in self.results.items()}
 
     def narrow(self, source: Relation) -> None:
         """Remove the public key values that the query's conditions exclude, before the number of groups is checked."""

@@ -14,12 +14,10 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_measures import with_canonical_conditions
 from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.origins import without_projections
 from dpsql.plan.plan import (
     Block,
     Column,
@@ -51,9 +49,9 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.combined_rows import InnerQueries, check_shown, combined_rows, united_rows
 from dpsql.sql.binder.correlated_subqueries import without_laterals
 from dpsql.sql.binder.equal_keys import base_table, named_table, naming_unit, project
-from dpsql.sql.binder.joined_filters import with_joined_filters
+from dpsql.sql.binder.joined_filters import canonical_block
 from dpsql.sql.binder.per_unit_aggregation import WindowScalars, protected_sets
-from dpsql.sql.binder.private_block import as_read, measures
+from dpsql.sql.binder.private_block import measures
 from dpsql.sql.binder.scope import (
     HIDDEN,
     Bound,
@@ -186,8 +184,7 @@ class QueryBinder:
 
     def add_block(self, block: Block) -> str:
         """Add a private block and return its name; equal blocks are one release."""
-        block = with_joined_filters(without_projections(block), self.policy)
-        block = as_read(with_canonical_conditions(block))
+        block = canonical_block(block, self.policy)
         if len(self.blocks) == 1:  # the text of a query's first block is needed from the second on
             self._texts = {
                 canonical_text(replace(block_before, name="")): name for name, block_before in self.blocks.items()
