@@ -266,6 +266,8 @@ WHOLE = [
     ["SELECT WITH DIFFERENTIAL_PRIVACY AVG(cost), VAR_POP(clamp(cost, 1, 9)), PERCENTILE_CONT(clamp(nights, 0, 7), 0.5) FROM visits",
      "SELECT WITH ANONYMIZATION ANON_AVG(cost), ANON_VAR_POP(cost CLAMPED BETWEEN 1 AND 9), "
      "ANON_PERCENTILE_CONT(nights, 0.5 CLAMPED BETWEEN 0 AND 7) FROM visits"],
+    ["SELECT COUNT(*) FROM visits WHERE NOT ((nights, cost) >= (1, 2) AND (nights, cost) <= (3, 9))",
+     "SELECT COUNT(*) FROM visits WHERE (nights, cost) NOT BETWEEN (1, 2) AND (3, 9)"],
     ["SELECT AVG(cost) FROM visits", "SELECT AVG(cost, report_format => 'JSON') FROM visits",
      "SELECT ANON_AVG(cost WITH REPORT (FORMAT = JSON)) FROM visits"],
     ["SELECT COUNT(*), SUM(cost) FROM visits AS v FULL JOIN patients AS p ON v.patient_id = p.patient_id WHERE p.patient_id > 3",

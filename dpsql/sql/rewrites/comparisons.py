@@ -129,6 +129,11 @@ _KEEPING = (exp.And, exp.Or, exp.Paren)
 
 def with_plain_comparisons(tree: exp.Query) -> exp.Query:
     """Return the tree with comparisons of rows and of lists of patterns replaced by plain comparisons."""
+    for between in list(tree.find_all(exp.Between)):
+        if _row(between.this) is not None and between.args.get("symmetric") is None:
+            ends: list[exp.Expr] = [exp.GTE(this=between.this.copy(), expression=between.args["low"])]
+            ends.append(exp.LTE(this=between.this, expression=between.args["high"]))
+            between.replace(exp.Paren(this=joined(exp.And, ends)))
     for node in list(tree.find_all(exp.In, exp.EQ, exp.NEQ, *_ORDERS, *_Pattern)):
         if isinstance(node, _Pattern):
             _replace_patterns(node)
