@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from dpsql.errors.exceptions import Error
 from dpsql.functions.key_columns import labels_used
 from dpsql.plan.expression_text import column_texts, expression_text
+from dpsql.plan.intervals import Type
 from dpsql.plan.origins import UnknownOrigin, branches
 from dpsql.plan.plan import (
     Call,
@@ -219,18 +220,18 @@ def listed_notice(question: NoticedQuestion) -> tuple[str, ...]:
 
 def drop_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return notices on rows that may belong to no group, because of values that the policy does not list (policy key `outside`).
-    Where a label stands for those, only a missing value that the policy excludes is left."""
+    Where a label stands for those, or there are none, only a missing value that the policy excludes is left."""
     keys = [key for block in question.planned.plan.blocks for key in block.keys if key.values is not None]
-    labelled = {
+    complete = {
         _plain(column.name)
         for key in keys
-        for column in columns_read(key.expression)
-        if column.facts.outside is not None
+        for column, facts in ((column, column.facts) for column in columns_read(key.expression))
+        if facts.outside is not None or facts.type is Type.BOOLEAN or (facts.values is None and not facts.bounded)
     }
     names = dict.fromkeys(name for key in keys for name in key.drops)
     texts = (
-        ([name for name in names if name not in labelled], "rows with other values of {} than the policy names"),
-        ([name for name in names if name in labelled], "rows without {}, which the policy excludes,"),
+        ([name for name in names if name not in complete], "rows with other values of {} than the policy names"),
+        ([name for name in names if name in complete], "rows without {}, which the policy excludes,"),
     )
     return tuple(
         f"{text.format(_either(columns))} belong to no group and are left out" for columns, text in texts if columns
