@@ -440,14 +440,13 @@ class _Search:
 
     def _beyond(self, column: Column) -> Candidates | None:
         """Return candidates of a column that the policy does not name, one in each cell of what conditions distinguish."""
+        if column.facts.values is None and not column.facts.bounded:  # the policy names all values
+            return Candidates((column.name,), () if column.facts.nullable else ((None,),))
         uses = Uses(column)
         for part in self.keys:
             uses.read(part, lambda column_read: column_read)
         where = [uses.read(part, _made_unknown) for part in self.where]
         facts, type_ = column.facts, column.facts.type
-        if facts.values is None and not facts.bounded and type_ is not Type.BOOLEAN:  # the policy names every value
-            self.where = where
-            return Candidates((column.name,), () if facts.nullable else ((None,),))
         ends = [facts.lower, facts.upper] if facts.values is None and facts.bounded else []
         if type_.numeric or type_.temporal:
             for value in [*ends, *(value for value in facts.values or () if value is not None)]:

@@ -12,7 +12,6 @@ from functools import cached_property, partial
 from dpsql.errors.exceptions import Error
 from dpsql.functions.key_columns import labels_used
 from dpsql.plan.expression_text import column_texts, expression_text
-from dpsql.plan.intervals import Type
 from dpsql.plan.origins import UnknownOrigin, branches
 from dpsql.plan.plan import (
     Call,
@@ -225,8 +224,8 @@ def drop_notices(question: NoticedQuestion) -> tuple[str, ...]:
     complete = {
         _plain(column.name)
         for key in keys
-        for column, facts in ((column, column.facts) for column in columns_read(key.expression))
-        if facts.outside is not None or facts.type is Type.BOOLEAN or (facts.values is None and not facts.bounded)
+        for column in columns_read(key.expression)
+        if column.facts.outside is not None or (column.facts.values is None and not column.facts.bounded)
     }
     names = dict.fromkeys(name for key in keys for name in key.drops)
     texts = (
