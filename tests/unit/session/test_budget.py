@@ -1,6 +1,5 @@
 """Budgets of a session: the accounts that a charge must fit, and the remaining budget in numbers and words."""
 
-from collections.abc import Mapping
 from fractions import Fraction
 
 import pytest
@@ -14,7 +13,6 @@ from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.session.budget import Budget, BudgetScope, percent, scopes_of
 
 UNIT = 10**18
-MONTH = "window:2026-11-01"
 
 
 def pure(epsilon: str, delta: str = "0") -> Accountant:
@@ -34,52 +32,10 @@ def budget(*spent: tuple[BudgetScope, str, str], in_a_year: str = "") -> Budget:
     return Budget(tuple(scope for scope, *_ in spent), accounts, in_a_year)
 
 
-DATASET = BudgetScope("dataset", TEN)
-RESEARCH = BudgetScope("analyst:research", pure("4", "0.001"))
-BOTH = budget((DATASET, "7.5", "0.0001"), (RESEARCH, "1", "0.00075"))
-
-
 # --- spent and remaining budget ---------------------------------------------------------------------------------------
 
 
-def test_amounts_are_exact_decimals_by_scope_and_dimension() -> None:
-    assert BOTH.spent == {
-        "dataset": {"epsilon": "7.5", "delta": "0.0001"},
-        "analyst:research": {"epsilon": "1", "delta": "0.00075"},
-    }
-    assert BOTH.remaining == {
-        "dataset": {"epsilon": "2.5", "delta": "0.0009"},
-        "analyst:research": {"epsilon": "3", "delta": "0.00025"},
-    }
-    assert BOTH.epsilon == {"dataset": (7.5, 10.0), "analyst:research": (1.0, 4.0)}
-
-
-def test_the_part_that_is_left_is_that_of_the_scarcest_dimension() -> None:
-    """A quarter of the data set's epsilon remains, and a quarter of the analyst's delta."""
-    assert (BOTH.share_left("dataset"), BOTH.share_left("analyst:research")) == (Fraction(1, 4), Fraction(1, 4))
-    assert budget((BudgetScope("dataset", pure("2")), "1.5", "0")).share_left("dataset") == Fraction(1, 4)
-    overdrawn = budget((DATASET, "11", "0"))
-    assert overdrawn.share_left("dataset") == 0 and overdrawn.remaining["dataset"]["epsilon"] == "0"
-
-
 # --- prices -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("charge", "price"),
-    [
-        ({"epsilon": UNIT, "delta": 0}, ("dataset", Fraction(1, 10), 2)),
-        ({"epsilon": 5 * UNIT // 2, "delta": 0}, ("analyst:research", Fraction(5, 8), 1)),  # once in both
-        ({"epsilon": 0, "delta": UNIT // 10**4}, ("analyst:research", Fraction(1, 10), 2)),
-        ({"epsilon": 9 * UNIT, "delta": 0}, ("analyst:research", Fraction(9, 4), 0)),
-    ],
-    ids=str,
-)
-def test_a_charge_is_priced_in_the_scope_that_allows_the_fewest(
-    charge: Mapping[str, int], price: tuple[str, Fraction, int]
-) -> None:
-    share = BOTH.price(charge)
-    assert share is not None and (share.scope, share.part, share.times) == price
 
 
 @pytest.mark.parametrize(
@@ -141,18 +97,6 @@ def test_strangers_have_no_scopes(analyst: str | None, project: str | None, slug
     with pytest.raises(Error) as error:
         scopes(policy(), analyst, project)
     assert error.value.slug == slug
-
-
-def test_in_a_window_every_limit_but_the_sessions_begins_anew() -> None:
-    every = scopes(policy(MONTHLY), "bi", "open", "2026-11-01")
-    assert [(scope.name, scope.every, scope.is_limited) for scope in every] == [
-        ("dataset", None, False),
-        (MONTH, "month", True),
-        (f"{MONTH}:analyst:bi", "month", True),
-        (f"{MONTH}:project:open", "month", True),
-        ("session:s1", None, True),
-    ]
-    assert every[0].accountant is TEN and every[1].accountant is TEN
 
 
 def test_a_limit_of_all_windows_is_that_of_the_data_set() -> None:

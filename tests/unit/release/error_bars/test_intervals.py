@@ -19,8 +19,6 @@ from dpsql.release.error_bars.intervals import (
     Interval,
     ReleasedGroups,
     intervals,
-    measured_interval,
-    measured_name,
     percentiles,
 )
 from dpsql.release.remainder import ReleasedBlock
@@ -113,40 +111,7 @@ def test_a_number_that_chose_the_groups_has_another_law_in_them(scratch: Scratch
 # --- laws that are not known ----------------------------------------------------------------------------------------
 
 
-def test_noise_of_an_unknown_law_gives_no_bar_to_any_expression(scratch: Scratch) -> None:
-    class Other:
-        mechanism, shift, normal = "other", 0, False
-
-        def standard_deviation(self) -> float:
-            return 1.0
-
-    unknown = replace(TERMS[1], noise=Other())  # type: ignore[arg-type]
-    released = replace(BLOCK, terms=(TERMS[0], unknown, TERMS[2]), formulas=BLOCK.formulas[:2])
-    for found in intervals(lambda: scratch, groups(released), [tree("m0"), tree("k1")]):
-        assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
-
-
 # --- estimates ------------------------------------------------------------------------------------------------------
-
-
-def test_an_estimate_is_shown_and_its_bar_is_that_of_the_plain_formula_widened_to_hold_it(scratch: Scratch) -> None:
-    shown, plain = bar(scratch, "m3"), bar(scratch, "m2")
-    assert shown.value.tolist() == numbers(*((a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
-    assert shown.low.tolist() == numbers(*np.minimum(plain.low, shown.value))
-    assert shown.high.tolist() == numbers(*np.maximum(plain.high, shown.value))
-    far = block(KEYS, TERMS, [(Estimate(T1 / T0, T1 / T0 + 1000), Type.REAL)])
-    outside = bar(scratch, "m0 * 2", groups(far))
-    assert (outside.high == outside.value).all() and (outside.value > 1000).all() and (outside.low < 100).all()
-
-
-def test_only_expressions_over_estimates_show_other_numbers(scratch: Scratch) -> None:
-    both = intervals(lambda: scratch, groups(), [tree("m2 * 10"), tree("m3 * 10"), tree("m0")])
-    plain = [10 * a / n for a, n in zip(SUMS, COUNTS, strict=True)]
-    assert both[0].value.tolist() == numbers(*plain)
-    assert both[1].value.tolist() == numbers(*(10 * (a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
-    assert both[2].value.tolist() == numbers(*COUNTS)
-    mixed = bar(scratch, "m0 + m3").value
-    assert mixed.tolist() == numbers(*(n + (a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
 
 
 # --- measured ends and chosen values --------------------------------------------------------------------------------
@@ -166,23 +131,6 @@ def test_measured_ends_are_the_bar_up_to_the_confidence_that_they_were_measured_
         assert not found.unknown.any()
     found = bar(scratch, "m4", groups(CHOSEN, 0.950001))
     assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
-
-
-def test_a_measure_has_measured_ends_as_it_stands_alone() -> None:
-    for sql, name in (("m4", "m4"), ("(m4)", "m4"), ("m4 + 0", None), ("abs(m4)", None), ("m1", None), ("k1", None)):
-        assert measured_name(tree(sql), CHOSEN) == name
-        assert (measured_interval(tree(sql), groups(CHOSEN)) is None) is (name is None)
-    assert measured_name(None, CHOSEN) is None and measured_name(tree("m4"), BLOCK) is None
-
-
-def test_what_reads_a_chosen_value_has_no_bar_and_what_does_not_keeps_its_own(scratch: Scratch) -> None:
-    chosen, computed, ends, plain = intervals(
-        lambda: scratch, groups(CHOSEN), [tree("m1"), tree("m0 + 2 * m4"), tree("m4"), tree("m0")]
-    )
-    for found in (chosen, computed):
-        assert np.isnan([found.value, found.low, found.high]).all()
-    assert ends.low.tolist() == [a - n for a, n in zip(OTHERS, COUNTS, strict=True)]
-    assert plain.low.tolist() == bar(scratch, "m0").low.tolist()
 
 
 @pytest.mark.parametrize(("confidence", "rank"), [(0.95, 10), (0.9, 20), (0.5, 100), (0.999, 1)])
