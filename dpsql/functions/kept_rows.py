@@ -95,8 +95,8 @@ def _in_cases(value: Expr) -> Expr:
     arguments = list(map(_in_cases, value.arguments))
     if value.function in ("case", "is_true"):
         conditions = range(0, len(arguments) - (value.function == "case"), 2)
-        for place in conditions:
-            arguments[place] = _row_condition(arguments[place])
+        for number in conditions:
+            arguments[number] = _row_condition(arguments[number])
     same = all(map(is_, arguments, value.arguments))
     return value if same else replace(value, arguments=tuple(arguments))
 
