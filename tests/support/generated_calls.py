@@ -22,7 +22,7 @@ _LITERALS = {
     "jsonb": ("""'{"a": [1, 2], "bb": "x"}'::jsonb""", "'[1,\"x\"]'::jsonb", "'3'::jsonb"), "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid",),
     "inet": ("inet '192.168.1.5/24'", "inet '10.0.0.1'"), "cidr": ("cidr '10.1.0.0/16'",), "bit": ("B'10110'", "B'00011'"), "varbit": ("B'101'::varbit",),
     "macaddr": ("macaddr '08:00:2b:01:02:03'",), "macaddr8": ("macaddr8 '08:00:2b:01:02:03:04:05'",), "record": ("row(1, 'a')",),
-    "_text": ("array['a','b']", "'{}'::text[]"), "_int4": ("array[1,2]",), "char": ("'x'::\"char\"",),
+    "_float8": ("'{0.25,0.5}'::float8[]",), "_text": ("array['a','b']", "'{}'::text[]"), "_int4": ("array[1,2]",), "char": ("'x'::\"char\"",),
     "oid": ("5::oid",), "bpchar": ("'ab '::char(4)",), "any": ("1", "'x'", "null"), "anyelement": ("2",), "anynonarray": ("4",), "anycompatible": ("3",),
     "anyarray": ("array[3,1,2]", "array[1,null]"), "anycompatiblearray": ("array[3,1,2]",), "anyrange": ("int4range(1,5)", "int4range(3,9)", "'empty'::int4range"),
     "anymultirange": ("int4multirange(int4range(1,3), int4range(5,8))",), "int4range": ("int4range(1,5)",), "int8range": ("int8range(1,5)",),
@@ -40,7 +40,7 @@ _PRESENT = {
     "localtimestamp", "localtime", "current_time", "random", "gen_random_uuid", "pg_backend_pid", "version", "pg_postmaster_start_time",
     "pg_conf_load_time", "age", "inet_client_addr", "inet_server_addr", "inet_client_port", "inet_server_port", "current_database",
     "generate_series", "to_date", "to_timestamp", "to_number", "regexp_instr", "regexp_substr", "regexp_replace", "set_bit", "set_config", "pg_notify", "pg_show_all_settings", "pg_timezone_names",
-    "pg_relation_filenode", "pg_blocking_pids", "txid_current", "pg_current_xact_id_if_assigned", "_pg_truetypmod",
+    "pg_relation_filenode", "pg_blocking_pids", "txid_current", "pg_current_xact_id_if_assigned", "_pg_truetypmod", "_pg_truetypid", "_pg_char_max_length",
     "to_regtype", "pg_get_serial_sequence", "pg_column_is_updatable", "pg_relation_is_updatable", "pg_column_size", "pg_jit_available", "overlaps",
 }  # fmt: skip
 """Functions whose results differ from one server and moment to another, and what is no function in the text."""

@@ -19,7 +19,7 @@ from dpsql.engine.memory_account import Held
 from dpsql.errors.custodian_log import registered, registering
 from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
-from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
+from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local, without_options
 from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.frontends.pgwire.parameters import declared_types, values_in
@@ -221,7 +221,7 @@ class Backend:
         if not piece.sql:
             return PreparedStatement(piece, "empty")
         if command is None or (command.kind == "show" and command.is_option):
-            return self._questions.prepare(piece, oids)
+            return self._questions.prepare(without_options(piece), oids)
         if command.kind in ("set", "reset") and command.is_option:
             session_piece = without_local(piece) if command.local else piece
             return replace(self._questions.prepare(session_piece, oids), command=command)
@@ -442,7 +442,7 @@ class Backend:
             if named.command is not None:
                 raise refuse("wire_prepare", word=f"EXECUTE of {named.command.tag}")
             return self._inner(
-                Portal(named, values_in(command.query or Piece(""), named.oids, named.kind == "catalog"))
+                Portal(named, values_in(command.name, command.query or Piece(""), named.oids, named.kind == "catalog"))
             )
         if command.kind == "close":
             return self._closed(command)

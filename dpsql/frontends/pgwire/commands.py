@@ -5,6 +5,7 @@ Every other statement is a query for the session or the catalog.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,6 +52,18 @@ _COMMANDS = {
     "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD",
     "DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN", "DECLARE", "FETCH", "MOVE", "COPY", "PREPARE", "EXECUTE", "NOTIFY",
 }  # fmt: skip
+_EXPLAINED = {
+    "analyze",
+    "verbose",
+    "costs",
+    "settings",
+    "generic_plan",
+    "buffers",
+    "wal",
+    "timing",
+    "summary",
+    "format",
+}
 _CURSOR_WORDS = {"BINARY", "ASENSITIVE", "INSENSITIVE", "SCROLL"}
 
 
@@ -71,6 +84,11 @@ def read_command(piece: Piece) -> Command | None:
         words = words_of(piece, tokens[2 : _closing(tokens, 1)][:MOST_COMMAND])
         if "FORMAT" in map(str.upper, words) and words[-1].upper() != "TEXT":
             raise refuse("explain_format", format=words[-1].upper())
+        for name in (option.split()[0].lower() for option in " ".join(words).split(",") if option.strip()):
+            if name not in _EXPLAINED:
+                raise said("42601", f'unrecognized EXPLAIN option "{name}"')
+    if first == "LOCK" and (names := _shared(words_of(piece, tokens[1:][:MOST_COMMAND]))):
+        return Command("lock", "LOCK TABLE", words=names)
     if first in _WRITES:
         raise refuse("read_only", word=_write_words(words_of(piece, tokens[:_MOST_HEAD])))
     if first not in _COMMANDS:
@@ -91,11 +109,21 @@ def read_command(piece: Piece) -> Command | None:
         raise refuse("syntax", detail=f"{first} is not finished", position=len(piece.sql) + 1) from None
 
 
+def _shared(words: list[str]) -> tuple[str, ...]:
+    """Return the tables that LOCK ... IN ACCESS SHARE MODE names, the mode of readers; nothing for another mode."""
+    upper = [word.upper() for word in words]
+    stop = len(words) - (upper[-1:] == ["NOWAIT"])
+    if upper[stop - 4 : stop] != ["IN", "ACCESS", "SHARE", "MODE"]:
+        return ()
+    listed = [word for word in words[: stop - 4] if word.upper() not in ("TABLE", "ONLY", "*")]
+    return tuple("".join(listed).split(","))
+
+
 def _write_words(words: list[str]) -> str:
     """Return the name of a write command as PostgreSQL's message has it, such as CREATE TABLE."""
     first, *more = [upper for word in words if (upper := word.upper()) not in _MODIFIERS]
     if first not in _NAMING:
-        return first
+        return f"{first} TABLE" if first in ("LOCK", "TRUNCATE") else first
     size = 2 if " ".join(more[:2]) in _OF_TWO_WORDS else 1
     named = " ".join([first, *more[:size]]) if more and more[0].isalpha() else first
     return f"{named} AS" if named == "CREATE TABLE" and "AS" in more else named
@@ -144,7 +172,8 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
 def _ending(first: str, words: list[str], upper: list[str]) -> Command:
     tag = "COMMIT" if first in ("COMMIT", "END") else "ROLLBACK"
     if upper[:1] == ["PREPARED"]:
-        raise refuse("wire_prepare", word=f"{first} PREPARED")
+        name = unquoted(words[-1])
+        raise said("42704", f'prepared transaction with identifier "{name}" does not exist')
     if "CHAIN" in upper and "NO" not in upper:
         return Command(tag.lower(), tag, words=("CHAIN",))
     if tag == "ROLLBACK" and "TO" in upper:
@@ -157,7 +186,7 @@ def _set(words: list[str], upper: list[str]) -> Command:
     if scope:
         words, upper = words[1:], upper[1:]
     if upper[0] in ("CHARACTERISTICS", "TRANSACTION", "CONSTRAINTS"):
-        if "WRITE" in upper:
+        if "WRITE" in upper and upper[0] != "CHARACTERISTICS":
             raise refuse("read_write")
         tag = "SET CONSTRAINTS" if upper[0] == "CONSTRAINTS" else "SET"
         return Command("characteristics", tag, words=tuple(upper))
@@ -247,7 +276,8 @@ def _prepared(piece: Piece, first: str) -> Command:
     """Parse PREPARE name [(types)] AS query, and EXECUTE name [(values)]; the command's `query` is the query, or the values."""
     tokens = piece.tokens()
     if len(tokens) > 1 and piece.source(tokens[1]).upper() == "TRANSACTION":
-        raise refuse("wire_prepare", word="PREPARE TRANSACTION")
+        hint = "Set max_prepared_transactions to a nonzero value."
+        raise said("55000", "prepared transactions are disabled", hint=hint)
     listed = len(tokens) > 2 and tokens[2].token_type is TokenType.L_PAREN
     end = _closing(tokens, 2) + 1 if listed else 2
     name = unquoted(piece.source(tokens[1])) if len(tokens) > 1 else ""
@@ -255,7 +285,7 @@ def _prepared(piece: Piece, first: str) -> Command:
         return Command("execute", first, name, query=piece.part(3, end - 1) if end > 4 else None)
     if not name or end + 1 >= len(tokens) or piece.source(tokens[end]).upper() != "AS":
         raise refuse("wire_syntax", word=first)
-    types = " ".join(words_of(piece, tokens[3 : end - 1]) if listed else ()).split(" , ")
+    types = " ".join(words_of(piece, tokens[3 : end - 1]) if listed else ()).replace(" . ", ".").split(" , ")
     return Command("prepare", first, name, query=piece.part(end + 1, len(tokens)), words=tuple(filter(None, types)))
 
 
@@ -317,6 +347,18 @@ def without_local(piece: Piece) -> Piece:
     token = piece.tokens()[1]
     blank = " " * (token.end + 1 - token.start)
     return Piece(f"{piece.sql[: token.start]}{blank}{piece.sql[token.end + 1 :]}", piece.offset)
+
+
+def without_options(piece: Piece) -> Piece:
+    """Return EXPLAIN (...) with spaces in place of its options but ANALYZE, so that positions stay: the others change nothing."""
+    tokens = piece.tokens()
+    if piece.source(tokens[0]).upper() != "EXPLAIN" or len(tokens) < 3 or tokens[1].token_type is not TokenType.L_PAREN:
+        return piece
+    start, stop = tokens[1].start, tokens[_closing(tokens, 1)].end + 1
+    options = re.sub(
+        r"(?i)\b(analyze\b(?!\s+(?:off|false|0)\b))|\S", lambda match: match[1] or " ", piece.sql[start:stop]
+    )
+    return Piece(f"{piece.sql[:start]}{options}{piece.sql[stop:]}", piece.offset)
 
 
 def moved(error: Error, offset: int) -> Error:

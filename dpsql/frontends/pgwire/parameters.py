@@ -15,6 +15,7 @@ from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
 from dpsql.frontends.pgwire.catalog.shape import type_names
 from dpsql.frontends.pgwire.constants.syntax import MOST_PARAMETERS
+from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.policy import Policy
 from dpsql.sql.lexer import POSTGRESQL, Piece, place
@@ -198,14 +199,13 @@ def declared_types(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(map(_named, types))
 
 
-def values_in(text: Piece, oids: Sequence[int], as_texts: bool = False) -> tuple[Any, ...]:
+def values_in(name: str, text: Piece, oids: Sequence[int], as_texts: bool = False) -> tuple[Any, ...]:
     """Return the values of EXECUTE: literals, each read as a value of the type of its parameter, or left a text. Raises
-    wire_syntax,
-    wire_arguments, and refusals of values that do not fit."""
+    wire_syntax, PostgreSQL's refusal of another number of values, and refusals of values that do not fit."""
     tree = read_postgres(Piece("SELECT " + text.sql))
     outputs = tree.selects if isinstance(tree, exp.Select) else []
     if len(outputs) != len(oids):
-        raise refuse("wire_arguments", got=len(outputs), want=len(oids))
+        raise said("42601", f'wrong number of parameters for prepared statement "{name}"')
     read = parameter_text if as_texts else read_parameter
     return tuple(
         read(oid, 0, _text(output), number) for number, (oid, output) in enumerate(zip(oids, outputs, strict=True), 1)

@@ -129,6 +129,10 @@ class Questions:
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity
 
+    def require_relation(self, name: str) -> None:
+        """Raise PostgreSQL's refusal of a table that does not exist."""
+        self._place.names.oid("regclass", name, self._place.path)
+
     def _changed(self, name: str, value: str, local: bool) -> None:
         self.change(name, value, local)
 

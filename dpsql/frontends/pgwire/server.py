@@ -523,6 +523,7 @@ class ClientConnection:
                 raise
             await self._send(answer)
         self._server.enter(login.user)
+        login.settings.encrypted = self._encrypted
         audit("login", user=login.user, address=self.address, connection=self._number, encrypted=self._encrypted)
         return login
 

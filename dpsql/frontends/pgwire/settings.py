@@ -93,8 +93,7 @@ _FIXED = {
 }  # fmt: skip
 """What cannot be done with a setting of each context."""
 _ONLY = {
-    "client_encoding": "UTF8", "default_transaction_read_only": "on", "transaction_read_only": "on",
-    "standard_conforming_strings": "on",
+    "client_encoding": "UTF8", "transaction_read_only": "on", "standard_conforming_strings": "on",
 }  # fmt: skip
 """Settings that accept this value only: another would require different behaviour, so it is refused rather than ignored."""
 
@@ -118,6 +117,9 @@ class Settings:
 
     A mapping that was handed out never changes, so savepoints without a SET between them share one.
     """
+
+    encrypted = False
+    """Whether the connection is."""
 
     def __init__(self, user: str) -> None:
         self._first = {"session_authorization": user}
@@ -201,6 +203,7 @@ def _in_force(key: str, value: str) -> str:
     setting = SETTINGS.get(key)
     if setting is None:
         return value
+    written = value
     if key == "client_encoding":
         value = re.sub(r"[^A-Za-z0-9]", "", value).upper()
         value = "UTF8" if value == "UNICODE" else value
@@ -211,7 +214,7 @@ def _in_force(key: str, value: str) -> str:
     elif setting.enumvals is not None:
         value = _listed(setting, value)
     if _ONLY.get(key, value) != value:
-        raise refuse("setting_value", name=setting.name, value=value)
+        raise refuse("setting_value", name=setting.name, value=written)
     if key == "datestyle":
         words = [_DATE_ORDERS.get(word, word) for word in re.split(r"[\s,]+", value.upper().strip())]
         orders = [word for word in words if word in _DATE_ORDERS.values()]

@@ -82,6 +82,8 @@ class Transaction:
             notices = self._end(command, back=True)
         elif kind in ("savepoint", "release", "rollback_to"):
             self._savepoint(command)
+        elif kind == "lock":
+            self._lock(command)
         elif kind == "role":
             self._check_role(command.name)
         elif kind == "characteristics":
@@ -108,6 +110,9 @@ class Transaction:
         self.status, self._before = "T", self._snapshot()
         level = _level(command.words) or self._questions.settings.get("default_transaction_isolation")
         self._set_local("transaction_isolation", level)
+        words = " ".join(command.words)
+        if "DEFERRABLE" in words:
+            self._set_local("transaction_deferrable", "off" if "NOT DEFERRABLE" in words else "on")
         return ()
 
     def _set_local(self, name: str, value: str) -> None:
@@ -117,11 +122,21 @@ class Transaction:
 
     def _characterise(self, command: Command) -> None:
         """Execute SET TRANSACTION and SET SESSION CHARACTERISTICS: the level that is shown, as nothing here is written."""
-        level = _level(command.words)
-        if level and command.words[0] == "CHARACTERISTICS":
-            self._questions.settings.set("default_transaction_isolation", level)
+        level, settings = _level(command.words), self._questions.settings
+        if command.words[0] == "CHARACTERISTICS":
+            if level:
+                settings.set("default_transaction_isolation", level)
+            if "READ" in command.words and not {"ONLY", "WRITE"}.isdisjoint(command.words):
+                settings.set("default_transaction_read_only", "off" if "WRITE" in command.words else "on")
         elif level and self.status == "T":
             self._set_local("transaction_isolation", level)
+
+    def _lock(self, command: Command) -> None:
+        """Execute LOCK in the mode of readers, whom nothing keeps waiting here: the tables must exist."""
+        if self.status == "I":
+            raise refuse("transaction_none", what=command.tag)
+        for name in command.words:
+            self._questions.require_relation(name)
 
     def _check_role(self, name: str) -> None:
         """Refuse SET ROLE of another role than the asker's own."""

@@ -305,9 +305,12 @@ public class Steps {
                 }
             });
             other.start();
-            failsWith("57014", () -> statement.executeQuery(ENDLESS));
-            other.interrupt();
-            other.join();
+            try {
+                failsWith("57014", () -> statement.executeQuery(ENDLESS));
+            } finally {
+                other.interrupt();
+                other.join();
+            }
         }
     }
 

@@ -220,7 +220,6 @@ SET SESSION AUTHORIZATION nosuch
 SET ROLE nosuch
 SET ROLE 'ann'
 SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE; SHOW default_transaction_isolation
--- differs: nothing can be written
 SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE
 -- differs: nothing can be written
 BEGIN READ WRITE; COMMIT
@@ -239,7 +238,6 @@ RELEASE x
 COMMIT
 ROLLBACK
 ROLLBACK WORK
--- differs: nothing can be written
 COMMIT PREPARED 'x'
 -- differs: nothing can be written
 PREPARE TRANSACTION 'x'
@@ -269,9 +267,7 @@ BEGIN; DECLARE c CURSOR FOR SELECT 1; DECLARE c CURSOR FOR SELECT 2; ROLLBACK
 BEGIN; MOVE FORWARD 1 FROM nosuch; ROLLBACK
 LISTEN channel; UNLISTEN channel; NOTIFY channel
 NOTIFY a, 'payload'
--- differs: nothing can be written
 LOCK TABLE orders IN ACCESS SHARE MODE
--- differs: nothing can be written
 BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE; COMMIT
 DISCARD NOSUCH
 RESET nosuch.x
@@ -347,3 +343,15 @@ SELECT 1 order
 END; ABORT
 -- libpqxx
 BEGIN; DECLARE cur NO SCROLL CURSOR FOR SELECT relname FROM pg_class WHERE relname = 'orders' FOR READ ONLY; FETCH 3 FROM cur; COMMIT
+-- pg_dump, EXPLAIN and transactions
+BEGIN; LOCK TABLE public.users, ONLY orders IN ACCESS SHARE MODE; LOCK nosuch IN ACCESS SHARE MODE NOWAIT; COMMIT
+PREPARE dump(pg_catalog.oid) AS SELECT proname FROM pg_catalog.pg_proc WHERE oid = $1; EXECUTE dump('2')
+PREPARE two(int, text) AS SELECT $1, $2; EXECUTE two(1)
+BEGIN; PREPARE TRANSACTION 'x'
+COMMIT PREPARED 'x'
+ROLLBACK PREPARED 'x'
+BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE; SHOW transaction_deferrable; COMMIT; SHOW transaction_deferrable
+SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE; SHOW default_transaction_read_only; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SHOW default_transaction_read_only
+-- differs: EXPLAIN shows prices
+EXPLAIN (COSTS OFF, VERBOSE) SELECT 1
+SET client_encoding = 'NoSuch'

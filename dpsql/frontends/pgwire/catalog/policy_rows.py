@@ -89,13 +89,16 @@ class PolicyRows:
             yield from self._table(table)
 
     def definitions(self) -> Iterator[tuple[int, int, str, str, str, list[str]]]:
-        """Yield for each constraint its OID, that of its index, the two as SQL, the index without its schema, and its columns."""
+        """Yield for each constraint its OID, that of its index, the two as SQL, the index without its schema, and its columns.
+        Without an index there stands a foreign key with the schema that it refers to, and this schema."""
         for table in self._policy.visible.values():
             for key in self._keys(table):
                 listed = ", ".join(map(quoted, key.columns))
                 if key.refers is not None:
+                    schema = self._policy.visible[key.refers[0]].shown_schema
                     parent = f"{quoted(key.refers[0])}({', '.join(map(quoted, key.refers[1]))})"
-                    yield key.oid, 0, f"FOREIGN KEY ({listed}) REFERENCES {parent}", "", "", list(key.columns)
+                    text = f"FOREIGN KEY ({listed}) REFERENCES"
+                    yield key.oid, 0, f"{text} {parent}", f"{text} {quoted(schema)}.{parent}", schema, list(key.columns)
                     continue
                 word = "PRIMARY KEY" if key.kind == "p" else "UNIQUE"
                 index, rest = (

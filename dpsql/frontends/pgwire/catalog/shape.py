@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -104,6 +104,8 @@ def _expanded(values: list[Any] | dict[str, list[Any]]) -> list[Any]:
 
 def static_rows(name: str, schema: str, database: str) -> list[tuple[Any, ...]]:
     """Return the rows that a relation has in every database, in the order of its columns."""
+    if name == "pg_init_privs":
+        return list(_first_rights())
     if f"{schema}.{name}" not in _data()["rows"]:
         return []
     columns = static(name, schema)
@@ -117,6 +119,23 @@ def static_rows(name: str, schema: str, database: str) -> list[tuple[Any, ...]]:
         for column in relations()[schema, name].columns
     ]
     return list(zip(*listed, strict=True))
+
+
+def _first_rights() -> Iterator[tuple[Any, ...]]:
+    """Yield rows of pg_init_privs: the rights that the objects of pg_catalog have in every database."""
+    for name, schema, rights in (
+        ("class", "relnamespace", "relacl"),
+        ("proc", "pronamespace", "proacl"),
+        ("namespace", "oid", "nspacl"),
+    ):
+        rows = static(f"pg_{name}")
+        for oid, space, granted in zip(rows["oid"], rows[schema], rows[rights], strict=True):
+            if granted and space != namespaces()[INFORMATION_SCHEMA]:
+                yield oid, relation(f"pg_{name}").oid, 0, "i", granted
+    rows = static("pg_attribute")
+    for oid, number, granted in zip(rows["attrelid"], rows["attnum"], rows["attacl"], strict=True):
+        if granted:
+            yield oid, relation("pg_class").oid, number, "i", granted
 
 
 DOMAINS = {
@@ -135,6 +154,7 @@ def namespaces() -> dict[str, int]:
 _VIEWS = {
     (PG_CATALOG, "pg_indexes"), (INFORMATION_SCHEMA, "collations"), (INFORMATION_SCHEMA, "role_table_grants"),
     (INFORMATION_SCHEMA, "constraint_table_usage"), (INFORMATION_SCHEMA, "collation_character_set_applicability"),
+    (PG_CATALOG, "pg_stat_activity"), (PG_CATALOG, "pg_stat_ssl"), (PG_CATALOG, "pg_stat_gssapi"),
 }  # fmt: skip
 
 
@@ -142,7 +162,11 @@ _VIEWS = {
 def views() -> dict[tuple[str, str], str]:
     """Return PostgreSQL's definitions of the views that are computed from other relations, by (schema, name)."""
     listed = zip(*(static("pg_views")[name] for name in ("schemaname", "viewname", "definition")), strict=True)
-    return {(schema, name): text.rstrip().rstrip(";") for schema, name, text in listed if (schema, name) in _VIEWS}
+    return {
+        (schema, name): text.rstrip().rstrip(";").replace("pg_authid", "pg_roles")  # which a view of theirs may read
+        for schema, name, text in listed
+        if (schema, name) in _VIEWS
+    }
 
 
 @cache

@@ -110,9 +110,13 @@ class CatalogTables:
         return comments
 
     @cached_property
-    def constraints(self) -> Mapping[int, str]:
-        """The definition of each constraint."""
-        return {oid: text for oid, _, text, *_ in (*definitions(), *self._constraints) if oid}
+    def constraints(self) -> Mapping[int, tuple[str, str, str]]:
+        """The definition of each constraint; that of a foreign key also with the schema that it refers to, and this schema."""
+        return {
+            oid: (text, full if schema and not index else text, "" if index else schema or "")
+            for oid, index, text, full, schema, _ in (*definitions(), *self._constraints)
+            if oid
+        }
 
     @cached_property
     def indexes(self) -> Mapping[int, tuple[str, str, list[str]]]:

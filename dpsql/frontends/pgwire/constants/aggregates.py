@@ -143,6 +143,8 @@ _PAIRS: dict[str, Callable[[int, float, float, float, float, float], Any]] = {
     "regr_slope": lambda n, mx, my, xx, yy, xy: _quotient(xy, xx),
     "regr_intercept": lambda n, mx, my, xx, yy, xy: my - mx * xy / xx if xx else None,
     "regr_r2": lambda n, mx, my, xx, yy, xy: None if not xx else 1.0 if not yy else xy * xy / (xx * yy),
+    "regr_sxx": lambda n, mx, my, xx, yy, xy: xx, "regr_syy": lambda n, mx, my, xx, yy, xy: yy,
+    "regr_sxy": lambda n, mx, my, xx, yy, xy: xy,
     "regr_avgx": lambda n, mx, my, xx, yy, xy: mx, "regr_avgy": lambda n, mx, my, xx, yy, xy: my,
 }  # fmt: skip
 for _name, _pair in _PAIRS.items():
@@ -150,25 +152,37 @@ for _name, _pair in _PAIRS.items():
         lambda context, types, rows, pair=_pair: pair(len(rows), *_moments(rows))
     )
 
-
-@function("percentile_disc(float8, anyelement) anyelement", kind="aggregate", within=True)
-def _discrete(context: t.Context, types: tuple[str, ...], rows: Values) -> Any:
-    share = _share(rows)
-    return rows[max(math.ceil(share * len(rows)) - 1, 0)][1]
+function("regr_count(float8, float8) int8", kind="aggregate", strict=False)(
+    lambda context, types, rows: sum(None not in row for row in rows)
+)
 
 
-@function("percentile_cont(float8, float8) float8", kind="aggregate", within=True)
-def _continuous(context: t.Context, types: tuple[str, ...], rows: Values) -> float:
-    index = _share(rows) * (len(rows) - 1)
-    low, high = rows[math.floor(index)][1], rows[math.ceil(index)][1]
+def _discrete(share: float, values: list[Any]) -> Any:
+    return values[max(math.ceil(share * len(values)) - 1, 0)]
+
+
+def _continuous(share: float, values: list[Any]) -> float:
+    index = share * (len(values) - 1)
+    low, high = values[math.floor(index)], values[math.ceil(index)]
     return float(low + (high - low) * (index - math.floor(index)))
 
 
-def _share(rows: Values) -> float:
-    share = float(rows[0][0])
-    if not 0 <= share <= 1:
-        raise said("22003", f"percentile value {share:g} is not between 0 and 1")
-    return share
+def _percentile(signatures: str, at: Callable[[float, list[Any]], Any]) -> None:
+    """Register an aggregate that is called with a share, or with an array of them, and sorted values."""
+
+    @function(signatures, kind="aggregate", within=True)
+    def percentile(context: t.Context, types: tuple[str, ...], rows: Values) -> Any:
+        shares, values = rows[0][0], [row[1] for row in rows]
+        for share in shares if isinstance(shares, list) else [shares]:
+            if share is not None and not 0 <= share <= 1:
+                raise said("22003", f"percentile value {share:g} is not between 0 and 1")
+        if not isinstance(shares, list):
+            return at(shares, values)
+        return [None if share is None else at(share, values) for share in shares]
+
+
+_percentile("percentile_disc(float8, anyelement) anyelement; percentile_disc(_float8, anyelement) anyarray", _discrete)
+_percentile("percentile_cont(float8, float8) float8; percentile_cont(_float8, float8) _float8", _continuous)
 
 
 @function("mode(anyelement) anyelement", kind="aggregate", within=True)
@@ -243,3 +257,16 @@ def _tiles(rows: Values, peers: list[Any]) -> list[Any]:
 
 
 _window("ntile(int4) int4", _tiles)
+
+
+def _nth_values(rows: Values, peers: list[Any]) -> list[Any]:
+    if any(row[1] is not None and row[1] <= 0 for row in rows):
+        raise said("22016", "argument of nth_value must be greater than zero")
+    lasts = {peer: k for k, peer in enumerate(peers, 1)}
+    return [
+        rows[row[1] - 1][0] if row[1] is not None and row[1] <= lasts[peer] else None
+        for row, peer in zip(rows, peers, strict=True)
+    ]
+
+
+_window("nth_value(anyelement, int4) anyelement", _nth_values)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, check_listed
+from dpsql.frontends.pgwire.catalog.policy_rows import DATABASE
 from dpsql.frontends.pgwire.catalog.shape import (
     INFORMATION_SCHEMA,
     keywords,
@@ -91,9 +92,11 @@ def _user(context: Context, oid: int) -> str:
 
 # --- definitions and comments -----------------------------------------------------------------------------------------
 
-function("pg_get_constraintdef(oid) text; pg_get_constraintdef(oid, bool) text", context=True)(
-    lambda context, oid, pretty=False: context.catalog.tables.constraints.get(oid)
-)
+
+@function("pg_get_constraintdef(oid) text; pg_get_constraintdef(oid, bool) text", context=True)
+def _constraint(context: Context, oid: int, pretty: bool = False) -> str | None:
+    text, full, schema = context.catalog.tables.constraints.get(oid, (None, None, ""))
+    return text if schema in ("", *context.catalog.path) else full
 
 
 @function("pg_get_indexdef(oid) text; pg_get_indexdef(oid, int4, bool) text", context=True)
@@ -300,6 +303,26 @@ _constant("pg_blocking_pids(int4) _int4", [])
 function("pg_relation_filenode(regclass) oid")(lambda oid: oid)
 _constant("age(xid) int4", 2147483647)
 _constant("_pg_truetypmod(record, record) int4", -1)
+_constant("pg_last_wal_receive_lsn() pg_lsn; pg_last_wal_replay_lsn() pg_lsn; pg_last_xact_replay_timestamp() timestamptz; "
+          "_pg_char_max_length(oid, int4) int4; pg_get_function_arg_default(oid, int4) text", None)  # fmt: skip
+
+
+@function("_pg_truetypid(record, record) oid")
+def _true_type(column: t.Record, type_: t.Record) -> int:
+    row = dict(zip(type_.names, type_.values, strict=True))
+    own: int = dict(zip(column.names, column.values, strict=True))["atttypid"]
+    return row["typbasetype"] if row["typtype"] == "d" else own
+
+
+@function("nextval(regclass) int8; currval(regclass) int8; setval(regclass, int8, bool?) int8", context=True)
+def _no_sequence(context: Context, oid: int, *values: Any) -> int:
+    raise said("42809", f'"{context.catalog.names.text("regclass", oid, context.catalog.path)}" is not a sequence')
+
+
+@function("lastval() int8")
+def _no_last_value() -> int:
+    raise said("55000", "lastval is not yet defined in this session")
+
 
 # --- sets of rows -----------------------------------------------------------------------------------------------------
 
@@ -320,6 +343,29 @@ def _relation_rows(name: str, rows: Callable[[Context], list[tuple[Any, ...]]], 
     _rows_of(f"{called or name}()", shape, rows, context=True)
 
 
+def _shape_of(name: str) -> _Shape:
+    """Return the columns that PostgreSQL says of a function."""
+    rows = static("pg_proc")
+    index = rows["proname"].index(name)
+    facts = zip(*(rows[f"pro{fact}"][index] for fact in ("argnames", "allargtypes", "argmodes")), strict=True)
+    return tuple((label, t.named(oid)) for label, oid, mode in facts if mode != "i")
+
+
+_ACTIVITY = _shape_of("pg_stat_get_activity")
+
+
+def _activity(context: Context, process: int | None) -> list[tuple[Any, ...]]:
+    """Return the connection itself: an analyst sees no other, and its statement is the one that asks."""
+    catalog = context.catalog
+    row = {"datid": DATABASE, "pid": catalog.process, "usesysid": catalog.names.oid("regrole", quoted(catalog.user), ()),
+           "application_name": catalog.settings.get("application_name"), "state": "active", "query": "", "client_port": -1,
+           **dict.fromkeys(("xact_start", "query_start", "backend_start", "state_change"), context.now),
+           "backend_type": "client backend", "ssl": catalog.settings.encrypted,
+           **dict.fromkeys(("gss_auth", "gss_enc", "gss_delegation"), False)}  # fmt: skip
+    return [tuple(row.get(name) for name, _ in _ACTIVITY)] * (process in (None, catalog.process))
+
+
+_rows_of("pg_stat_get_activity(int4)", _ACTIVITY, _activity, context=True, strict=False)
 _relation_rows("pg_timezone_names", lambda context: zone_rows())
 _relation_rows("pg_timezone_abbrevs", lambda context: context.catalog.tables.rows("pg_timezone_abbrevs"))
 _relation_rows("pg_settings", lambda context: context.catalog.tables.rows("pg_settings"), "pg_show_all_settings")
@@ -351,6 +397,18 @@ def _exploded(context: Context, items: list[str]) -> list[tuple[Any, ...]]:
         for letter, star in re.findall(r"(\w)(\*?)", match[2]):
             rows.append((grantor, grantee, _LETTERS.get(letter, letter), bool(star)))
     return rows
+
+
+_DEFAULT_RIGHTS = {"r": ("", "arwdDxt"), "s": ("", "rwU"), "d": ("Tc", "CTc"), "f": ("X", "X"), "l": ("U", "U"), "n": ("", "UC"),
+                   "t": ("", "C"), "F": ("", "U"), "S": ("", "U"), "T": ("U", "U"), "p": ("", "sA"), "L": ("", "rw")}  # fmt: skip
+"""The rights that everybody and the owner have to an object of each kind."""
+
+
+@function("acldefault(char, oid) _aclitem", context=True)
+def _default_rights(context: Context, kind: str, owner: int) -> list[str]:
+    everybody, own = _DEFAULT_RIGHTS.get(kind, ("", ""))
+    name = quoted(_user(context, owner))
+    return [f"={everybody}/{name}"] * bool(everybody) + [f"{name}={own}/{name}"] * bool(own)
 
 
 _rows_of("aclexplode(_aclitem)", (("grantor", "oid"), ("grantee", "oid"), ("privilege_type", "text"),

@@ -321,7 +321,9 @@ class Compiler:
             return Compiled(
                 "bool",
                 lambda row: (
-                    _all(test(row) for test in equal) if name == "=" else _not(_all(test(row) for test in equal))
+                    all_true(test(row) for test in equal)
+                    if name == "="
+                    else _not(all_true(test(row) for test in equal))
                 ),
                 node.position,
             )
@@ -340,28 +342,40 @@ class Compiler:
 
     def _quantified(self, node: Node) -> Compiled:
         (operator, word), (left, right) = node.value, node.items
-        operator = "<>" if operator == "!=" else operator
-        value, array = self.value(left), self.value(right)
-        if array.type == "unknown":
-            array = self.coerced(array, "_" + ("text" if value.type == "unknown" else value.type))
-        if not t.element(array.type):
-            raise said("42809", "op ANY/ALL (array) requires array on right side", node.position)
-        element: list[Any] = [None]
-        test = self._operated(
-            operator, [value, Compiled(t.element(array.type), lambda row: element[0], right.position)], node.position
-        )
+        operator, element = "<>" if operator == "!=" else operator, list[Any]([None])
+        if left.kind == "row" and right.kind == "gathered" and (operator, word) == ("=", "any"):
+            listed, test = self._row_tests(node, element)
+        else:
+            listed, test = self._element_tests(operator, node, element)
 
         def run(row: Row) -> Any:
-            items = array.run(row)
+            items = listed(row)
             if items is None:
                 return None
             results = list[Any]()
             for item in self.context.spent(_flat(items)):
                 element[0] = item
-                results.append(test.run(row))
-            return _all(results) if word == "all" else _not(_all(map(_not, results)))
+                results.append(test(row))
+            return all_true(results) if word == "all" else _not(all_true(map(_not, results)))
 
         return Compiled("bool", run, node.position)
+
+    def _row_tests(self, node: Node, element: list[Any]) -> tuple[Callable[[Row], Any], Callable[[Row], Any]]:
+        """Return the rows of a question, and whether the one in `element` has the values of the row on the left."""
+        raise Elsewhere
+
+    def _element_tests(
+        self, operator: str, node: Node, element: list[Any]
+    ) -> tuple[Callable[[Row], Any], Callable[[Row], Any]]:
+        """Return the elements of an array, and whether the comparison with the one in `element` is true."""
+        left, right = node.items
+        value, array = self.value(left), self.value(right)
+        if array.type == "unknown":
+            array = self.coerced(array, "_" + ("text" if value.type == "unknown" else value.type))
+        if not t.element(array.type):
+            raise said("42809", "op ANY/ALL (array) requires array on right side", node.position)
+        item = Compiled(t.element(array.type), lambda row: element[0], right.position)
+        return array.run, self._operated(operator, [value, item], node.position).run
 
     # --- conditions ---------------------------------------------------------------------------------------------------
 
@@ -371,11 +385,11 @@ class Compiler:
 
     def _and(self, node: Node) -> Compiled:
         tests = [self.truth(item, "AND").run for item in node.items]
-        return Compiled("bool", lambda row: _all(test(row) for test in tests), node.position)
+        return Compiled("bool", lambda row: all_true(test(row) for test in tests), node.position)
 
     def _or(self, node: Node) -> Compiled:
         tests = [self.truth(item, "OR").run for item in node.items]
-        return Compiled("bool", lambda row: _not(_all(_not(test(row)) for test in tests)), node.position)
+        return Compiled("bool", lambda row: _not(all_true(_not(test(row)) for test in tests)), node.position)
 
     def _is(self, node: Node) -> Compiled:
         word, negated = node.value
@@ -413,11 +427,11 @@ class Compiler:
         def inside(first: Compiled, second: Compiled) -> Callable[[Row], Any]:
             above = self._operated(">=", [value, first], node.position).run
             below = self._operated("<=", [value, second], node.position).run
-            return lambda row: _all((above(row), below(row)))
+            return lambda row: all_true((above(row), below(row)))
 
         tests = [inside(low, high)] + ([inside(high, low)] if symmetric else [])
         return Compiled(
-            "bool", lambda row: _signed(_not(_all(_not(test(row)) for test in tests)), negated), node.position
+            "bool", lambda row: _signed(_not(all_true(_not(test(row)) for test in tests)), negated), node.position
         )
 
     def _in(self, node: Node) -> Compiled:
@@ -435,7 +449,7 @@ class Compiler:
                     return self._in_values(value, items, expected, node)
             tests = [self._operated("=", [value, item], node.position).run for item in items]
         return Compiled(
-            "bool", lambda row: _signed(_not(_all(_not(test(row)) for test in tests)), node.value), node.position
+            "bool", lambda row: _signed(_not(all_true(_not(test(row)) for test in tests)), node.value), node.position
         )
 
     def _in_values(self, value: Compiled, items: list[Compiled], expected: Sequence[str], node: Node) -> Compiled:
@@ -589,9 +603,9 @@ class Compiler:
 
     def _field(self, node: Node) -> Compiled:
         inner, name = node.items[0], node.value
-        if inner.kind in ("call", "column"):
+        if inner.kind != "row":
             return self._of_record(self.compile(inner), name, node.position)
-        items = inner.items if inner.kind == "row" else []
+        items = inner.items
         if not (name[:1] == "f" and name[1:].isdecimal() and 0 < int(name[1:4]) <= len(items)):
             raise Elsewhere
         return self.value(items[int(name[1:4]) - 1])
@@ -600,6 +614,14 @@ class Compiler:
     def _of_record(item: Compiled, name: str, position: int) -> Compiled:
         """Return a column of a row, or of the rows that a function returns."""
         labels, run = [label for label, _ in item.shape], item.run
+        if item.type == "record" and not labels:
+            raise Elsewhere
+        if item.type != "record":
+            raise said(
+                "42809",
+                f"column notation .{name} applied to type {t.sql_name(item.type)}, which is not a composite type",
+                position,
+            )
         if name not in labels:
             raise said("42703", f'column "{name}" not found in data type {t.sql_name(item.type)}', position)
         index = labels.index(name)
@@ -645,7 +667,8 @@ def constant(value: Any, type_: str, position: int) -> Compiled:
     return Compiled(type_, lambda row: value, position)
 
 
-def _all(values: Any) -> Any:
+def all_true(values: Any) -> Any:
+    """Return whether all values are true; None if that is unknown."""
     unknown = False
     for value in values:
         if value is False:

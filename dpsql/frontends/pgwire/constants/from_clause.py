@@ -163,7 +163,18 @@ class SourceCompiler(Compiler):
         words = f"column {names[-2]}.{names[-1]}" if len(names) > 1 else f'column "{names[0]}"'
         raise said("42703", f"{words} does not exist", node.position)
 
+    def _star(self, node: Node) -> Compiled:
+        """Return a row that is written `source.*` as the argument of a function."""
+        return self._whole_row([node.value], node) if isinstance(node.value, str) else super()._star(node)
+
     def _stars(self, node: Node) -> list[tuple[str, Compiled]]:
+        if isinstance(node.value, Node):
+            item = self.compile(node.value)
+            if item.type != "record":
+                raise said("42809", f"type {t.sql_name(item.type)} is not composite", node.position)
+            if not item.shape:
+                raise Elsewhere
+            return [(name, self._of_record(item, name, node.position)) for name, _ in item.shape]
         if node.value is None and not self.columns:
             raise said("42601", "SELECT * with no tables specified is not valid", node.position)
         of_source = [k for k, column in enumerate(self.columns) if column.source == node.value]

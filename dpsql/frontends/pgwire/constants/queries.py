@@ -17,7 +17,7 @@ from typing import Any
 
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.compile import Compiled, Row, constant
+from dpsql.frontends.pgwire.constants.compile import Compiled, Row, all_true, constant
 from dpsql.frontends.pgwire.constants.from_clause import SourceCompiler, around, kind_of, within
 from dpsql.frontends.pgwire.constants.query_syntax import (
     Key,
@@ -107,6 +107,18 @@ class QueryCompiler(SourceCompiler):
             raise Elsewhere
         return Compiled("_" + type_, lambda row: [tail[0] for tail in rows(row)], node.position)
 
+    def _row_tests(self, node: Node, element: list[Any]) -> tuple[Callable[[Row], Any], Callable[[Row], Any]]:
+        left, right = node.items
+        part, rows = self._inside(right)
+        if len(part.columns) != len(left.items):
+            count = "few" if len(part.columns) < len(left.items) else "many"
+            raise said("42601", f"subquery has too {count} columns", node.position)
+        tests = list[Callable[[Row], Any]]()
+        for k, (item, (_, column)) in enumerate(zip(left.items, part.columns, strict=True)):
+            other = Compiled(column.type, lambda row, k=k: element[0][k], right.position)  # type: ignore[misc]
+            tests.append(self._operated("=", [self.value(item), other], node.position).run)
+        return rows, lambda row: all_true(test(row) for test in tests)
+
     def _exists(self, node: Node) -> Compiled:
         _, rows = self._inside(node)
         return Compiled("bool", lambda row: bool(rows(row)), node.position)
@@ -139,6 +151,8 @@ class QueryCompiler(SourceCompiler):
         test = None if condition is None else self.truth(condition, "FILTER").run
         keys = self.ordering(order or within)
         self.clause = before
+        if within and kind_of(name) == "window":
+            raise Elsewhere  # the rank of a row that is not there
         signature, expected, result = choose(name, [item.type for item in items], node.position, is_operator=False)
         if bool(within) != signature.within or signature.kind != kind:
             words = (

@@ -96,6 +96,8 @@ class QueryParser(Parser):
                 self.index += 2
                 read.limit = Node("number", self.token.start, "1") if self.word() in ("row", "rows") else self.primary()
                 self.index += 1
+                if self.take("with", "ties"):
+                    raise Elsewhere
                 self.expect("only")
         self.depth -= 1
         return read

@@ -55,7 +55,12 @@ _UNREAD = {"for", "escape", "returning", "uescape", "tablesample", "variadic"}
 """Words of PostgreSQL that are not read here."""
 _CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
               "session_user", "user", "current_role", "current_catalog", "current_schema", "system_user"}  # fmt: skip
-_MOMENTS = ("current_time", "current_timestamp", "localtime", "localtimestamp")
+_MOMENTS = {
+    "current_time": "timetz",
+    "current_timestamp": "timestamptz",
+    "localtime": "time",
+    "localtimestamp": "timestamp",
+}
 _FIELDS = ("year", "month", "day", "hour", "minute", "second")
 _COMPARISONS = {"<", ">", "=", "<=", ">=", "<>", "!="}
 _LEVELS = {"^": 10, "*": 9, "/": 9, "%": 9, "+": 8, "-": 8}
@@ -246,7 +251,9 @@ class Parser:
     def _matching(self, left: Node) -> Node | None:
         token, negated = self.token, self.word() == "not"
         word = self.word(int(negated))
-        if word not in ("between", "in", "like", "ilike", "similar"):
+        if word not in ("between", "in", "like", "ilike", "similar") or (
+            word == "similar" and self.word(negated + 1) != "to"
+        ):
             return None
         self.index += 1 + negated
         if word == "between":
@@ -327,6 +334,8 @@ class Parser:
             raise self.problem()
         if len(items) > 1:
             return Node("row", token.start, None, items)
+        if self.take(".", "*"):
+            return Node("star", token.start, items[0])
         if self.take("."):
             return Node("field", token.start, self.name(any_word=True), items)
         return Node("bracket", token.start, None, items) if items[0].kind in ("number", "row") else items[0]
@@ -491,9 +500,12 @@ class Parser:
         if token.text.lower() == "current_schema" and self.signs() == "(" and self.signs(1) == ")":
             self.index += 2
             return Node("call", token.start, token.text.lower())
+        read = Node("constant", token.start, token.text.lower())
         if self.signs() == "(":
-            raise Elsewhere if token.text.lower() in _MOMENTS else self.problem()
-        return Node("constant", token.start, token.text.lower())
+            if read.value not in _MOMENTS:
+                raise self.problem()
+            return Node("cast", token.start, TypeName(_MOMENTS[read.value], token.start, tuple(self._sizes())), [read])
+        return read
 
     def _exists(self) -> Node:
         start = self.token.start

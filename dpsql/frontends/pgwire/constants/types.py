@@ -183,6 +183,8 @@ def element(type_: str) -> str:
 
 def implicit(source: str, target: str) -> bool:
     """Return whether a value of a type may stand where another type is wanted."""
+    if source.startswith("_") and target.startswith("_"):
+        source, target = source[1:], target[1:]
     return source in (target, "unknown") or casts().get((source, target)) == "i" or target == "any"
 
 
@@ -415,7 +417,8 @@ def read_bits(text: str) -> str:
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
-    "int2": _whole(16), "int4": _whole(32), "int8": _whole(64), "oid": _whole(32, -(1 << 31)), "float8": _read_float,
+    "int2": _whole(16), "int4": _whole(32), "int8": _whole(64), "oid": _whole(32, -(1 << 31)), "xid": _whole(32, 0),
+    "float8": _read_float,
     "float4": lambda text: single(_read_float(text)), "numeric": read_numeric, "bool": _read_bool, "bytea": _read_bytes,
     "json": _read_json_text, "jsonb": lambda text: Json(read_json(text)), "uuid": _read_uuid, "inet": _read_inet,
     "cidr": _read_cidr, "macaddr": _read_mac(6), "macaddr8": _read_mac(8), "bit": read_bits, "varbit": read_bits,

@@ -46,7 +46,7 @@ def test_questions_inside_of_commands_are_found(sql: str, query: str, words: tup
         ("DECLARE c FOR SELECT 1", "wire_syntax"), ("DECLARE c CURSOR FOR", "wire_syntax"), ("SET", "syntax"),
         ("DECLARE c CURSOR WITH FOR SELECT 1", "wire_syntax"), ("DECLARE c NO CURSOR FOR SELECT 1", "wire_syntax"),
         ("DECLARE 1 CURSOR FOR SELECT 1", "wire_syntax"), ("CREATE -- a\n TABLE x (a int)", "read_only"),
-        ("EXECUTE p p", "wire_syntax"), ("PREPARE TRANSACTION 'x'", "wire_prepare"), ("FETCH BACKWARD FROM c", "cursor_forward"),
+        ("EXECUTE p p", "wire_syntax"), ("FETCH BACKWARD FROM c", "cursor_forward"),
     ],
 )  # fmt: skip
 def test_commands_that_are_refused(sql: str, slug: str) -> None:
