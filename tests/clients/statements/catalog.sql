@@ -1320,3 +1320,14 @@ SELECT percentile_cont(ARRAY[2]) WITHIN GROUP (ORDER BY x) FROM generate_series(
 SELECT regr_count(y, x), regr_sxx(y, x), regr_syy(y, x), regr_sxy(y, x) FROM (VALUES (1, 2), (3, NULL), (4, 6)) t(x, y)
 SELECT localtime(0) IS NOT NULL, current_timestamp(3) = now()::timestamptz(3), localtimestamp(0)::text !~ '[.]', pg_typeof(current_time(2))
 SELECT pg_last_wal_receive_lsn(), pg_last_xact_replay_timestamp()
+-- PostGraphile, pg-structure
+SELECT '{a,b}'::"char"[], ARRAY['x'::"char"], attrelid = ANY ('{1259}'::oid[]) FROM pg_attribute WHERE attrelid = 1259 AND attnum = 1
+SELECT (tgtype::int::bit(7) & b'0000100')::int FROM pg_trigger WHERE false
+SELECT 5::bit(4) & B'0110', 5::bit(4) | B'0110', 5::bit(4) # B'0110', ~5::bit(4), 5::bit(4) << 2, 5::bit(4) >> 1, 5::bit(4) << -1, 5::bit(4) >> 9, bit_count(B'0101'), octet_length(B'101010101')
+SELECT B'101' & B'11'
+SELECT (28::bit(8) & B'00010000') = B'00010000', (13::int::bit(7) & b'0000100')::int
+SELECT proname, coalesce(proallargtypes, proargtypes), coalesce(proargtypes, proallargtypes), pg_typeof(coalesce(indkey, '{1}'::int2[])) FROM pg_proc, pg_index WHERE proname IN ('json_each', 'sum') AND indexrelid = 2662
+SELECT sinh(1e10::float8), cosh(-1e10::float8), sinh(-1e10::float8)
+SELECT 'Hello World'::regclass
+SELECT ' pg_class '::regclass, 'pg_catalog . pg_class'::regclass, '"pg_class"'::regclass
+SELECT acldefault('x', 10)

@@ -24,6 +24,8 @@ KINDS = ("regclass", "regtype", "regnamespace", "regproc", "regprocedure", "regr
 NAMING = ("pg_class", "pg_namespace", "pg_roles", "pg_type")
 """The relations with rows of the policy that are named by values of these kinds."""
 _PIECE = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".\s]+(?: [^".]+)*))\s*')
+_NAME = re.compile(r'\s*("([^"]|"")+"|[^".\s]+)\s*(\.\s*("([^"]|"")+"|[^".\s]+)\s*)*')
+"""A name, with what it is in before it."""
 _SIZES = re.compile(r"\s*\([\d\s,]*\)")
 """The sizes behind a type, which its name does not have."""
 _SEVERAL = 0
@@ -157,6 +159,8 @@ class ObjectNames:
         elif kind == "regtype":
             oid = self._type(text, path)
         else:
+            if kind != "regoper" and not _NAME.fullmatch(text):
+                raise said("42602", "invalid name syntax")
             spelt = text.strip() if kind == "regoper" else _spelling(text)
             candidates = (*(f"{quoted(schema)}.{spelt}" for schema in path), spelt)
             oid = next((oid for name in candidates if (oid := self._oid_of(kind, name)) is not None), None)

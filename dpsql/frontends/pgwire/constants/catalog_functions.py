@@ -406,6 +406,8 @@ _DEFAULT_RIGHTS = {"r": ("", "arwdDxt"), "s": ("", "rwU"), "d": ("Tc", "CTc"), "
 
 @function("acldefault(char, oid) _aclitem", context=True)
 def _default_rights(context: Context, kind: str, owner: int) -> list[str]:
+    if kind != "c" and kind not in _DEFAULT_RIGHTS:
+        raise said("XX000", f"unrecognized object type abbreviation: {kind}")
     everybody, own = _DEFAULT_RIGHTS.get(kind, ("", ""))
     name = quoted(_user(context, owner))
     return [f"={everybody}/{name}"] * bool(everybody) + [f"{name}={own}/{name}"] * bool(own)

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 from dpsql.frontends.pgwire.catalog.shape import DOMAINS, static
@@ -14,7 +13,14 @@ from dpsql.frontends.pgwire.catalog.tables import Vector
 from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.moments import read_interval
-from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose, common_type, first_misfit
+from dpsql.frontends.pgwire.constants.resolve import (
+    REGISTER,
+    choose,
+    common_type,
+    denied_functions,
+    first_misfit,
+    known_functions,
+)
 from dpsql.frontends.pgwire.constants.syntax import Node, TypeName
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
@@ -223,14 +229,14 @@ class Compiler:
                        f'schema "{arguments[-1].value}" does not exist' if arguments[-1].value not in ("public",
                        "information_schema")
                        else self._missing(f"{arguments[-1].value}.{name}", arguments[:-1]), node.position)  # fmt: skip
-        if name in _denied():
+        if name in denied_functions():
             raise said("42501", f"permission denied for function {name}")
         if name == "grouping":
             return self._grouping(node)
         if name not in REGISTER:
             if len(arguments) == 1 and t.exists(name) and arguments[0].kind != "argument":
                 return self._cast(Node("cast", node.position, TypeName(name, node.position), arguments))
-            if name in _functions():
+            if name in known_functions():
                 raise Elsewhere(f"{name} is not computed here")
             choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
         if REGISTER[name][0].kind == "aggregate":
@@ -343,15 +349,28 @@ class Compiler:
     def _quantified(self, node: Node) -> Compiled:
         (operator, word), (left, right) = node.value, node.items
         operator, element = "<>" if operator == "!=" else operator, list[Any]([None])
+        by_value: Callable[[Row], Any] | None = None
         if left.kind == "row" and right.kind == "gathered" and (operator, word) == ("=", "any"):
             listed, test = self._row_tests(node, element)
         else:
-            listed, test = self._element_tests(operator, node, element)
+            value, array = self._value_and_array(node)
+            item = Compiled(t.element(array.type), lambda row: element[0], right.position)
+            listed, test = array.run, self._operated(operator, [value, item], node.position).run
+            by_value = value.run if (operator, word) == ("=", "any") and {value.type, item.type} <= HASHED else None
+        known: tuple[Any, set[Any]] = (None, set())
 
         def run(row: Row) -> Any:
+            nonlocal known
             items = listed(row)
             if items is None:
                 return None
+            if by_value is not None:
+                if items is not known[0]:
+                    known = items, set(self.context.spent(_flat(items)))
+                bounds.step()
+                if (found := by_value(row)) is None or found not in known[1]:
+                    return None if None in known[1] or (found is None and known[1]) else False
+                return True
             results = list[Any]()
             for item in self.context.spent(_flat(items)):
                 element[0] = item
@@ -364,18 +383,13 @@ class Compiler:
         """Return the rows of a question, and whether the one in `element` has the values of the row on the left."""
         raise Elsewhere
 
-    def _element_tests(
-        self, operator: str, node: Node, element: list[Any]
-    ) -> tuple[Callable[[Row], Any], Callable[[Row], Any]]:
-        """Return the elements of an array, and whether the comparison with the one in `element` is true."""
-        left, right = node.items
-        value, array = self.value(left), self.value(right)
+    def _value_and_array(self, node: Node) -> tuple[Compiled, Compiled]:
+        value, array = map(self.value, node.items)
         if array.type == "unknown":
             array = self.coerced(array, "_" + ("text" if value.type == "unknown" else value.type))
         if not t.element(array.type):
             raise said("42809", "op ANY/ALL (array) requires array on right side", node.position)
-        item = Compiled(t.element(array.type), lambda row: element[0], right.position)
-        return array.run, self._operated(operator, [value, item], node.position).run
+        return value, array
 
     # --- conditions ---------------------------------------------------------------------------------------------------
 
@@ -633,14 +647,10 @@ class Compiler:
     def _aggregate(self, node: Node) -> Compiled:
         raise Elsewhere
 
-    def _grouping(self, node: Node) -> Compiled:
-        raise Elsewhere
-
     def _star(self, node: Node) -> Compiled:
         raise Elsewhere
 
-    def _argument(self, node: Node) -> Compiled:
-        raise Elsewhere
+    _grouping = _argument = _star
 
 
 def _of_each(run: Callable[[Row], Any], makers: list[tuple[Compiled, list[Any]]]) -> Callable[[Row], list[Any]]:
@@ -687,19 +697,3 @@ def _signed(value: Any, negated: bool) -> Any:
 
 def _flat(values: list[Any]) -> list[Any]:
     return [inner for value in values for inner in (_flat(value) if isinstance(value, list) else [value])]
-
-
-@cache
-def _functions() -> frozenset[str]:
-    """Return the names of PostgreSQL's functions, and of those that its grammar reads otherwise."""
-    return frozenset(
-        {*static("pg_proc")["proname"], "_pg_expandarray", "xmlelement", "xmlparse", "grouping", "normalize"}
-    )
-
-
-@cache
-def _denied() -> frozenset[str]:
-    """Return the names of the functions that only superusers call."""
-    rows = static("pg_proc")
-    named = zip(rows["proname"], rows["proacl"], strict=True)
-    return frozenset(name for name, rights in named if rights is not None and not str(rights).startswith("{=X"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from decimal import Context as DecimalContext
 from decimal import Decimal, localcontext
@@ -200,6 +201,8 @@ def _of_float(name: str, compute: Callable[[float], float]) -> None:
         except ValueError:
             raise said("22003", "input is out of range") from None
         except OverflowError:
+            if name in ("sinh", "cosh"):
+                return math.copysign(math.inf, value if name == "sinh" else 1)
             raise said("22003", "value out of range: overflow") from None
 
     function(f"{name}(float8) float8")(call)
@@ -403,3 +406,22 @@ for _sign, _compare in _COMPARED.items():
 
 function("||(varbit, varbit) varbit")(lambda a, b: a + b)
 function("length(bit) int4; bit_length(bit) int4")(len)
+function("octet_length(bit) int4")(lambda v: (len(v) + 7) // 8)
+function("bit_count(bit) int8")(lambda v: v.count("1"))
+function("~(bit) bit")(lambda v: v.translate(str.maketrans("01", "10")))
+function(">>(bit, int4) bit")(lambda v, count: _shifted(v, -count))
+
+
+@function("<<(bit, int4) bit")
+def _shifted(bits: str, count: int) -> str:
+    """Return bits moved to the left."""
+    return bits[count:].ljust(len(bits), "0") if count >= 0 else bits[:count].rjust(len(bits), "0")
+
+
+for _name, _word, _joined in (("&", "AND", operator.and_), ("|", "OR", operator.or_), ("#", "XOR", operator.xor)):
+
+    @function(f"{_name}(bit, bit) bit")
+    def _of_bits(a: str, b: str, word: str = _word, joined: Callable[[int, int], int] = _joined) -> str:
+        if len(a) != len(b):
+            raise said("22026", f"cannot {word} bit strings of different sizes")
+        return f"{joined(int(a, 2), int(b, 2)):0{len(a)}b}" if a else ""

@@ -105,7 +105,15 @@ class QueryCompiler(SourceCompiler):
         type_, rows = self._one_column(node)
         if not t.exists("_" + type_):
             raise Elsewhere
-        return Compiled("_" + type_, lambda row: [tail[0] for tail in rows(row)], node.position)
+        last: tuple[Any, list[Any]] = (None, [])
+
+        def run(row: Row) -> list[Any]:
+            nonlocal last
+            if (found := rows(row)) is not last[0]:
+                last = found, [tail[0] for tail in found]
+            return last[1]
+
+        return Compiled("_" + type_, run, node.position)
 
     def _row_tests(self, node: Node, element: list[Any]) -> tuple[Callable[[Row], Any], Callable[[Row], Any]]:
         left, right = node.items

@@ -288,3 +288,19 @@ def first_misfit(types: Sequence[str]) -> int:
     """Return the index of the first type that has no common type with those before it."""
     firsts = {type_: index for index, type_ in reversed(list(enumerate(types)))}  # where each type stands first
     return next(index for index in sorted(firsts.values()) if common_type(types[: index + 1]) is None)
+
+
+@cache
+def known_functions() -> frozenset[str]:
+    """Return the names of PostgreSQL's functions, and of those that its grammar reads otherwise."""
+    return frozenset(
+        {*static("pg_proc")["proname"], "_pg_expandarray", "xmlelement", "xmlparse", "grouping", "normalize"}
+    )
+
+
+@cache
+def denied_functions() -> frozenset[str]:
+    """Return the names of the functions that only superusers call."""
+    rows = static("pg_proc")
+    named = zip(rows["proname"], rows["proacl"], strict=True)
+    return frozenset(name for name, rights in named if rights is not None and not str(rights).startswith("{=X"))

@@ -55,12 +55,9 @@ _UNREAD = {"for", "escape", "returning", "uescape", "tablesample", "variadic"}
 """Words of PostgreSQL that are not read here."""
 _CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
               "session_user", "user", "current_role", "current_catalog", "current_schema", "system_user"}  # fmt: skip
-_MOMENTS = {
-    "current_time": "timetz",
-    "current_timestamp": "timestamptz",
-    "localtime": "time",
-    "localtimestamp": "timestamp",
-}
+_MOMENTS = {"current_time": "timetz", "current_timestamp": "timestamptz", "localtime": "time",
+            "localtimestamp": "timestamp"}  # fmt: skip
+_BEHIND_TYPES = {"with", "without", "time", "zone", "precision", "varying"}
 _FIELDS = ("year", "month", "day", "hour", "minute", "second")
 _COMPARISONS = {"<", ">", "=", "<=", ">=", "<>", "!="}
 _LEVELS = {"^": 10, "*": 9, "/": 9, "%": 9, "+": 8, "-": 8}
@@ -453,16 +450,15 @@ class Parser:
         for word, function in (("both", "btrim"), ("leading", "ltrim"), ("trailing", "rtrim")):
             if self.take(word):
                 name = function
-        items = list[Node]()
-        if not self.take("from"):
-            items = [self.expression()]
-            if self.take("from"):
-                return Node("call", start, name, [*self._list(")"), *items])
-            if self.take(","):
-                return Node("call", start, name, items + self._list(")"))
-            self.expect(")")
-            return Node("call", start, name, items)
-        return Node("call", start, name, self._list(")"))
+        if self.take("from"):
+            return Node("call", start, name, self._list(")"))
+        items = [self.expression()]
+        if self.take("from"):
+            return Node("call", start, name, [*self._list(")"), *items])
+        if self.take(","):
+            return Node("call", start, name, items + self._list(")"))
+        self.expect(")")
+        return Node("call", start, name, items)
 
     def _interval(self) -> Node:
         start = self.token.start
@@ -636,20 +632,13 @@ class Parser:
     def _is_typed(self) -> bool:
         """Return whether a string stands behind the name of a type here."""
         ahead = self.index + 1
-        while self.tokens[ahead].kind == "word" and self.tokens[ahead].text.lower() in (
-            "with",
-            "without",
-            "time",
-            "zone",
-            "precision",
-            "varying",
-        ):
+        while self.tokens[ahead].kind == "word" and self.tokens[ahead].text.lower() in _BEHIND_TYPES:
             ahead += 1
         if self.tokens[ahead].text == "(" and self.tokens[ahead].kind == "sign":
             while ahead + 1 < len(self.tokens) and self.tokens[ahead].text != ")":
                 ahead += 1
             ahead += 1
-            while self.tokens[min(ahead, len(self.tokens) - 1)].text.lower() in ("with", "without", "time", "zone"):
+            while self.tokens[min(ahead, len(self.tokens) - 1)].text.lower() in _BEHIND_TYPES:
                 ahead += 1
         return self.tokens[min(ahead, len(self.tokens) - 1)].kind == "string"
 
@@ -676,7 +665,7 @@ class Parser:
                 if self.token.kind == "number":
                     self.index += 1
                 self.expect("]")
-            name = name if name.startswith("_") else "_" + name
+            name = name if name.startswith("_") else "_" + name.strip('"')
         if name in ("bpchar", "bit") and not sizes and token.text.lower() in ("char", "character", "nchar", "bit"):
             sizes = [1]
         return TypeName(name, token.start, tuple(sizes), fields, schema)

@@ -183,8 +183,8 @@ def element(type_: str) -> str:
 
 def implicit(source: str, target: str) -> bool:
     """Return whether a value of a type may stand where another type is wanted."""
-    if source.startswith("_") and target.startswith("_"):
-        source, target = source[1:], target[1:]
+    if source != target and element(source) and target.startswith("_"):
+        source, target = element(source), target[1:]
     return source in (target, "unknown") or casts().get((source, target)) == "i" or target == "any"
 
 
