@@ -167,7 +167,7 @@ def _continuous(share: float, values: list[Any]) -> float:
     return float(low + (high - low) * (index - math.floor(index)))
 
 
-def _percentile(signatures: str, at: Callable[[float, list[Any]], Any]) -> None:
+def _percentile(signatures: str, pick: Callable[[float, list[Any]], Any]) -> None:
     """Register an aggregate that is called with a share, or with an array of them, and sorted values."""
 
     @function(signatures, kind="aggregate", within=True)
@@ -177,8 +177,8 @@ def _percentile(signatures: str, at: Callable[[float, list[Any]], Any]) -> None:
             if share is not None and not 0 <= share <= 1:
                 raise said("22003", f"percentile value {share:g} is not between 0 and 1")
         if not isinstance(shares, list):
-            return at(shares, values)
-        return [None if share is None else at(share, values) for share in shares]
+            return pick(shares, values)
+        return [None if share is None else pick(share, values) for share in shares]
 
 
 _percentile("percentile_disc(float8, anyelement) anyelement; percentile_disc(_float8, anyelement) anyarray", _discrete)

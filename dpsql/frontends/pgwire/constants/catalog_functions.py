@@ -310,8 +310,8 @@ _constant("pg_last_wal_receive_lsn() pg_lsn; pg_last_wal_replay_lsn() pg_lsn; pg
 @function("_pg_truetypid(record, record) oid")
 def _true_type(column: t.Record, type_: t.Record) -> int:
     row = dict(zip(type_.names, type_.values, strict=True))
-    own: int = dict(zip(column.names, column.values, strict=True))["atttypid"]
-    return row["typbasetype"] if row["typtype"] == "d" else own
+    base: int = dict(zip(column.names, column.values, strict=True))["atttypid"]
+    return row["typbasetype"] if row["typtype"] == "d" else base
 
 
 @function("nextval(regclass) int8; currval(regclass) int8; setval(regclass, int8, bool?) int8", context=True)
@@ -408,9 +408,9 @@ _DEFAULT_RIGHTS = {"r": ("", "arwdDxt"), "s": ("", "rwU"), "d": ("Tc", "CTc"), "
 def _default_rights(context: Context, kind: str, owner: int) -> list[str]:
     if kind != "c" and kind not in _DEFAULT_RIGHTS:
         raise said("XX000", f"unrecognized object type abbreviation: {kind}")
-    everybody, own = _DEFAULT_RIGHTS.get(kind, ("", ""))
+    everybody, owners = _DEFAULT_RIGHTS.get(kind, ("", ""))
     name = quoted(_user(context, owner))
-    return [f"={everybody}/{name}"] * bool(everybody) + [f"{name}={own}/{name}"] * bool(own)
+    return [f"={everybody}/{name}"] * bool(everybody) + [f"{name}={owners}/{name}"] * bool(owners)
 
 
 _rows_of("aclexplode(_aclitem)", (("grantor", "oid"), ("grantee", "oid"), ("privilege_type", "text"),

@@ -357,19 +357,19 @@ class Compiler:
             item = Compiled(t.element(array.type), lambda row: element[0], right.position)
             listed, test = array.run, self._operated(operator, [value, item], node.position).run
             by_value = value.run if (operator, word) == ("=", "any") and {value.type, item.type} <= HASHED else None
-        known: tuple[Any, set[Any]] = (None, set())
+        members: tuple[Any, set[Any]] = (None, set())
 
         def run(row: Row) -> Any:
-            nonlocal known
+            nonlocal members
             items = listed(row)
             if items is None:
                 return None
             if by_value is not None:
-                if items is not known[0]:
-                    known = items, set(self.context.spent(_flat(items)))
+                if items is not members[0]:
+                    members = items, set(self.context.spent(_flat(items)))
                 bounds.step()
-                if (found := by_value(row)) is None or found not in known[1]:
-                    return None if None in known[1] or (found is None and known[1]) else False
+                if (sought := by_value(row)) is None or sought not in members[1]:
+                    return None if None in members[1] or (sought is None and members[1]) else False
                 return True
             results = list[Any]()
             for item in self.context.spent(_flat(items)):

@@ -109,8 +109,8 @@ class QueryCompiler(SourceCompiler):
 
         def run(row: Row) -> list[Any]:
             nonlocal last
-            if (found := rows(row)) is not last[0]:
-                last = found, [tail[0] for tail in found]
+            if (tails := rows(row)) is not last[0]:
+                last = tails, [tail[0] for tail in tails]
             return last[1]
 
         return Compiled("_" + type_, run, node.position)
