@@ -131,7 +131,7 @@ class Questions:
 
     def require_relation(self, name: str) -> None:
         """Raise PostgreSQL's refusal of a table that does not exist."""
-        self._place.names.oid("regclass", name, self._place.path)
+        self._catalog.tables.names.oid("regclass", name, ())
 
     def _changed(self, name: str, value: str, local: bool) -> None:
         self.change(name, value, local)
