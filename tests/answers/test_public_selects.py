@@ -16,6 +16,8 @@ PUBLIC = (
     "SELECT a.code, COUNT(*) FROM a JOIN (SELECT code FROM a GROUP BY code ORDER BY COUNT(*) DESC, code LIMIT 1) t ON t.code = a.code GROUP BY 1",
     "SELECT code, COUNT(*) FROM a JOIN (SELECT code FROM a GROUP BY code ORDER BY COUNT(*) DESC, code LIMIT 2) t USING (code) GROUP BY code",
     "WITH t AS (SELECT code AS k, COUNT(*) FROM a GROUP BY code ORDER BY 2 DESC, 1 LIMIT 1) SELECT k, COUNT(*) FROM t, a WHERE k = a.code GROUP BY k",
+    "SELECT COUNT(*) FROM a WHERE y > (SELECT AVG(z) / 10 FROM b WHERE town = 't1' GROUP BY town)",
+    "SELECT COUNT(*) FROM a WHERE x > (SELECT COUNT(*) / 9 FROM b WHERE size = 's' AND town = 't1' GROUP BY town, size HAVING COUNT(*) > 0)",
     "SELECT l, w, SUM(x) FROM a JOIN (SELECT code, label, weight * 2 FROM codes) c(c, l, w) ON c.c = a.code GROUP BY ALL",
 )
 STARS = (

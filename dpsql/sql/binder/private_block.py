@@ -228,7 +228,7 @@ def bound_block(
     names = tuple(str(item.alias) for item in copy.expressions)
     blocks = (context.blocks.get(table.name) for table in tree.find_all(exp.Table))
     groups = sum(groups_of(block) for block in blocks if block is not None)
-    facts = results.over_block(copy, node, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED))
+    facts = results.over_block(copy, node, scope, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED))
     return results.limited(node, replace(facts, tree=tree, columns=names, most_rows=groups))
 
 

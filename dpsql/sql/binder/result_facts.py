@@ -213,11 +213,17 @@ def null_safe_items(index: int, type_: Type) -> list[exp.Expr]:
 
 
 def over_block(
-    select: exp.Select, written: exp.Select, keys: Sequence[Key], measures: Sequence[Measure], sets: int, alike: int
+    select: exp.Select,
+    written: exp.Select,
+    rows: Scope,
+    keys: Sequence[Key],
+    measures: Sequence[Measure],
+    sets: int,
+    alike: int,
 ) -> Released:
     """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several), which
-    stands for the one that was `written`. `alike`: the number of groups that are assumed to share a value of a private key.
-    Refuses (not_boolean) its conditions that are no truth values.
+    stands for the one that was `written` over `rows`. `alike`: the number of groups that are assumed to share a value of a
+    private key. Refuses (not_boolean) its conditions that are no truth values.
 
     A block has one row for each group, the groups of its keys are disjoint (equal reals are one group, and so is NaN), and
     HAVING, QUALIFY, ORDER BY and LIMIT above it only remove rows.
@@ -234,9 +240,15 @@ def over_block(
     for item, original_item in zip(select.expressions, written.expressions, strict=True):
         _check_parts(item, scope, original_item)
     outputs = [output(item.unalias(), scope) for item in select.expressions]
-    told_apart = (
-        {frozenset(key.name for key in keys if key.values is None or len(key.values) != 1)} if sets == 1 else set()
+    fixed, where = frozenset[str](), written.args.get("where")
+    if where is not None and where.find(exp.EQ) is not None:
+        fixed = _fixed(written, rows)
+    open_keys = frozenset(
+        key.name
+        for key in keys
+        if not (len(key.values) == 1 if key.values is not None else fixed and _is_of(key.expression, fixed))
     )
+    told_apart = {open_keys} if sets == 1 else set()
     unique = _output_positions(told_apart, outputs)
     if select.find(exp.Window) is not None:
         unique |= _numbered(select, select.expressions, outputs, scope, told_apart)
@@ -342,6 +354,10 @@ def _numbered(
         if all(_told_apart(part) and part.origin in index for part in parts):
             keys.add(frozenset([index[part.origin] for part in parts] + ([] if position is None else [position])))
     return frozenset(keys)
+
+
+def _is_of(expression: Expr, names: Collection[str]) -> bool:
+    return isinstance(expression, Column) and expression.name in names
 
 
 def _fixed(node: exp.Select, scope: Scope) -> frozenset[str]:

@@ -177,11 +177,11 @@ def _of_list(node: exp.ArraySize | exp.Bracket) -> exp.Expr | None:
     number = index.expressions[0] if first is not None and len(index.expressions) == 1 else None
     if not isinstance(number, exp.Literal) or not number.is_int:
         return None
-    place_ = int(number.name) + 1 - (first or 0)
-    if (quantiles := equal_parts(node.this)) and 1 <= place_ <= len(quantiles):
-        return quantiles[place_ - 1]
+    index_from_one = int(number.name) + 1 - (first or 0)
+    if (quantiles := equal_parts(node.this)) and 1 <= index_from_one <= len(quantiles):
+        return quantiles[index_from_one - 1]
     copy = node.copy()
-    copy.set("expressions", [exp.Literal.number(place_)])
+    copy.set("expressions", [exp.Literal.number(index_from_one)])
     return copy
 
 

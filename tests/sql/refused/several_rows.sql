@@ -43,3 +43,8 @@ SELECT (SELECT population FROM regions), COUNT(*) FROM patients
 -- sqlstate: 21000
 -- at: population
 SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > (SELECT population FROM regions)
+
+-- query: grouped_by_a_private_key_that_where_leaves_open
+-- sqlstate: 21000
+-- at: COUNT
+SELECT COUNT(*) FROM visits WHERE nights > (SELECT COUNT(*) FROM patients WHERE city = 'Oslo' OR age > 3 GROUP BY city)
