@@ -74,7 +74,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
         problems.add(("tables",), "there is no table")
     for table in policy.tables.values():
         _check_links(policy, table, names, problems)
-        _check_table(table, names, problems)
+        _check_table(policy, table, names, problems)
     if not problems.within(("privacy_unit",)):
         _check_contributions(policy, problems)
         if policy.privacy_unit is not None:
@@ -257,7 +257,7 @@ def _check_owner(names: Iterable[str], problems: Problems) -> None:
             problems.add(("analysts", name), why)
 
 
-def _check_table(table: Table, names: Names, problems: Problems) -> None:
+def _check_table(policy: Policy, table: Table, names: Names, problems: Problems) -> None:
     place: Place = ("tables", table.name)
     if not table.columns and not names.below("tables", table.name, "columns"):
         problems.add((*place, "columns"), "the table has no columns; declare those that analysts may use")
@@ -265,9 +265,10 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
     _check_case((*place, "columns"), declared, problems)
     for name, column in table.columns.items():
         _check_column(column, (*place, "columns", name), problems)
-        if column.source is not None and table.csv is None:
+        if column.source is not None and source_kind(policy.source).is_server:
             problems.add(
-                (*place, "columns", name, "from"), "names a column of CSV files; other sources rename columns in a view"
+                (*place, "columns", name, "from"),
+                "names a column of files or of DuckDB; servers rename columns in a view",
             )
         if table.public and column.outside is not None:
             problems.add(

@@ -300,7 +300,7 @@ class PolicyColumn:
         None, values.OUTSIDE, "of a group key: values that are no public key are dropped, or form one more group"
     )
     source: str | None = option(
-        None, values.PROSE, "its name in the header of CSV files, where that is another one", name="from", left_out=True
+        None, values.PROSE, "its name in files or in DuckDB, where that is another one", name="from", left_out=True
     )
     timezone: str | None = option(
         None,
@@ -621,7 +621,15 @@ class Policy:
 
     def over_memory(self) -> Policy:
         """Return the policy with its tables read from memory under their own names: every question keeps its meaning."""
-        tables = {name: replace(table, source=None, csv=None) for name, table in self.tables.items()}
+        tables = {
+            name: replace(
+                table,
+                source=None,
+                csv=None,
+                columns={column: replace(about, source=None) for column, about in table.columns.items()},
+            )
+            for name, table in self.tables.items()
+        }
         return replace(self, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="memory")
 
     def copies_folder(self) -> str | None:

@@ -23,6 +23,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from dpsql.errors.exceptions import refuse
+from dpsql.policy.types import PolicyColumn
 
 # --- Arrow columns ----------------------------------------------------------------------------------------------------
 
@@ -240,9 +241,11 @@ class FileGroup:
         return TotalParquet(self.paths, {stored.name: _MEANINGS.get(stored.kind) for stored in self.stored}, self.keys)
 
 
-def grouped(table: str, paths: Sequence[Path], columns: Mapping[str, str], *, total: bool = False) -> list[FileGroup]:
-    """Return the files of a table in groups, in the order of their first files. `columns`: the policy's columns with their
-    types; `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
+def grouped(
+    table: str, paths: Sequence[Path], columns: Collection[PolicyColumn], *, total: bool = False
+) -> list[FileGroup]:
+    """Return the files of a table in groups, in the order of their first files. `total`: pyarrow reads every file, so that texts
+    that are not UTF-8 are NULL.
 
     Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError, UnicodeDecodeError
     and pyarrow.ArrowException if a footer cannot be read.
@@ -256,11 +259,11 @@ def grouped(table: str, paths: Sequence[Path], columns: Mapping[str, str], *, to
             column = min(absent)
             _log.error("column %s of table %s is not in %s", column, table, path)
             raise refuse("source_files_differ", table=table, what=f"column {column}, which is not in all of them")
-    keys = _keys(table, paths, [column for column in columns if column not in in_files])
+    keys = _keys(table, paths, [column for column in columns if column.name not in in_files])
     groups: dict[Any, list[Path]] = {}
     for path, columns_of_file in files.items():
         by_arrow = total or any(stored.kind in _TOTAL_IN_ARROW for stored in columns_of_file)
-        by_arrow = by_arrow or _is_misnamed(metadata[path], columns)
+        by_arrow = by_arrow or _is_misnamed(metadata[path], [column.source_name for column in columns])
         # How pyarrow reads a type depends on more than the type.
         types = tuple((s.name, s.kind, s.details, s.arrow if by_arrow else None) for s in columns_of_file)
         groups.setdefault((by_arrow, types), []).append(path)
@@ -275,25 +278,25 @@ def _is_misnamed(metadata: Any, columns: Iterable[str]) -> bool:
     return any(column.lower().startswith(repeated) for column in columns)
 
 
-def _stored(table: str, path: Path, columns: Mapping[str, str], metadata: Any) -> tuple[StoredColumn, ...]:
+def _stored(table: str, path: Path, columns: Collection[PolicyColumn], metadata: Any) -> tuple[StoredColumn, ...]:
     """Return the columns of the policy that are in a file."""
     fields, leaf = metadata.schema.to_arrow_schema(), 0
-    geometries, folded = _geometries(metadata), {column.lower(): column for column in columns}
+    geometries, folded = _geometries(metadata), {column.source_name.lower(): column for column in columns}
     in_file: dict[str, StoredColumn] = {}
     for field in fields:
         column = folded.get(field.name.lower())
-        if column in in_file:
-            raise refuse("source_column_twice", table=table, column=column)
         if column is not None:
+            if column.name in in_file:
+                raise refuse("source_column_twice", table=table, column=column.name)
             kind, details = _kind(metadata.schema.column(leaf), field.type)
             if field.name in geometries:
                 kind = "geometry"
             if kind not in _TOTAL_IN_DUCKDB | _TOTAL_IN_ARROW:
-                _log.error("column %s of table %s is %s in %s", column, table, field.type, path)
-                raise refuse("source_column_type", table=table, column=column, given=kind, wanted=columns[column])
-            in_file[column] = StoredColumn(column, field.name, kind, details, field.type)
+                _log.error("column %s of table %s is %s in %s", column.name, table, field.type, path)
+                raise refuse("source_column_type", table=table, column=column.name, given=kind, wanted=column.type)
+            in_file[column.name] = StoredColumn(column.name, field.name, kind, details, field.type)
         leaf += _leaves(field.type)
-    return tuple(in_file[column] for column in columns if column in in_file)
+    return tuple(in_file[column.name] for column in columns if column.name in in_file)
 
 
 def _kind(leaf: Any, type_: pa.DataType) -> tuple[str, str]:
@@ -343,11 +346,11 @@ def _geometries(metadata: Any) -> Iterable[str]:
 _KEY = re.compile(r"(?<=/)([^/=]+)=[^/=]*(?=/)")
 
 
-def _keys(table: str, paths: Sequence[Path], columns: Sequence[str]) -> tuple[str, ...]:
+def _keys(table: str, paths: Sequence[Path], columns: Sequence[PolicyColumn]) -> tuple[str, ...]:
     """Return the spellings of `columns`, which are in no file, as keys in the paths of all files."""
     spelled = [tuple(_KEY.findall(path.as_posix())) for path in paths]
     keys = {key.lower(): key for key in spelled[0]} if len(set(spelled)) == 1 else {}
     for column in columns:
-        if column.lower() not in keys:
-            raise refuse("source_column_missing", table=table, column=column)
-    return tuple(keys[column.lower()] for column in columns)
+        if column.source_name.lower() not in keys:
+            raise refuse("source_column_missing", table=table, column=column.name)
+    return tuple(keys[column.source_name.lower()] for column in columns)

@@ -156,11 +156,11 @@ class Sources:
             if objects and table in objects:
                 from dpsql.engine.duckdb.parquet_files import total_table
 
-                self._objects[table] = total_table(objects[table], about.columns)
+                self._objects[table] = total_table(objects[table], self._source_names(table).values())
             if about.csv is not None:
                 from dpsql.engine.csv_files import CsvFiles
 
-                names = {name: column.source_name for name, column in about.columns.items()}
+                names = self._source_names(table)
                 self._csv[table] = CsvFiles(table, partial(self._files, table), about.csv, names, about.public)
         self._base_tables: dict[str, TableStorage | None] = {}
         self._sources: dict[str, Source] = {}
@@ -366,16 +366,30 @@ class Sources:
         if present is None:
             raise refuse("source_table_missing", table=table)
         folded = {column.lower(): type_ for column, type_ in present.items()}
-        for column in self._policy.tables[table].columns:
-            if column.lower() not in folded:
+        names = self._source_names(table)
+        for column, in_source in names.items():
+            if in_source.lower() not in folded:
                 raise refuse("source_column_missing", table=table, column=column)
-        types = self._readable(table, folded)
+        types = self._readable(table, {column.lower(): folded[names[column].lower()] for column in names})
+        rows = self._renamed(table, self.place(table))
         if table in self._objects:
-            return Source(self.place(table), types, is_snapshot=True)
+            return Source(rows, types, is_snapshot=True)
         stored = self.stored(table)
         # The blocks of a file are read when they are needed, and another process may write over them.
         is_snapshot = self._file is None and stored is TableStorage.SNAPSHOT
-        return Source(self.place(table), types, is_snapshot, stored is not TableStorage.SNAPSHOT)
+        return Source(rows, types, is_snapshot, stored is not TableStorage.SNAPSHOT)
+
+    def _source_names(self, table: str) -> dict[str, str]:
+        """Return the names that the columns of a policy table have in its source (policy key `from`), by their own names."""
+        return {column.name: column.source_name for column in self._policy.tables[table].columns.values()}
+
+    def _renamed(self, table: str, scan: str) -> str:
+        """Return a FROM item in which the columns of a policy table have their own names."""
+        names = self._source_names(table)
+        if all(column == in_source for column, in_source in names.items()):
+            return scan
+        items = (f"{name(in_source)} AS {name(column)}" for column, in_source in names.items())
+        return f"(SELECT {', '.join(items)} FROM {scan})"
 
     def _readable(self, table: str, present: Mapping[str, str]) -> dict[str, str]:
         """Return the DuckDB types of the policy's columns from those by lower-case name. Raises Fault source_column_type."""
@@ -422,9 +436,11 @@ class Sources:
             raise refuse("source_table_missing", table=table)
         try:
             check_openable(paths)
-            policy_types = {column.name: column.type for column in columns.values()}
-            groups = grouped(table, paths, policy_types, total=table in self._whatever)
-            scans = [self._scan(table, group, number, len(groups)) for number, group in enumerate(groups)]
+            groups = grouped(table, paths, columns.values(), total=table in self._whatever)
+            scans = [
+                self._renamed(table, self._scan(table, group, number, len(groups)))
+                for number, group in enumerate(groups)
+            ]
             names = ", ".join(map(name, columns))
             described = [self._described(scan, names) for scan in scans]
         except (OSError, UnicodeDecodeError, pa.ArrowException, duckdb.Error) as error:

@@ -321,7 +321,7 @@ def _starter_table(
 
 def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> dict[str, SourceTable]:
     """Return the tables of a source as a policy at `path` names them, without those of a ledger in the database of a server;
-    columns of CSV files get plain names.
+    columns of files and of DuckDB get plain names.
 
     `new`: there is no policy at `path` yet. Raises InterfaceError (init_source, init_exists).
     """
@@ -329,11 +329,12 @@ def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> di
     tables = {name: table for name, table in owned if isinstance(source, Path) or not name.startswith("dpsql_")}
     if new and path.exists():
         raise refuse("init_exists", place=str(path))
-    named = {name: _with_plain_names(_below(table, source, path)) for name, table in tables.items()}
-    for name in (source_link(source, path), *(table.source or "" for table in named.values())):
+    if not isinstance(source, str):
+        tables = _with_plain_names({name: _below(table, source, path) for name, table in tables.items()})
+    for name in (source_link(source, path), *(table.source or "" for table in tables.values())):
         if not name.isascii() and name.encode(errors="replace").decode() != name:
             raise refuse("init_source", place=repr(name), problem="its name is no text in UTF-8, as a policy is")
-    return named
+    return tables
 
 
 def unit_of(text: str, tables: Mapping[str, SourceTable]) -> Unit:
@@ -374,29 +375,43 @@ def source_link(source: Path | str, path: Path) -> str:
     return glob.escape(link) if is_file(source.name) and source.is_file() else link
 
 
-def _below(table: SourceTable, source: Path | str, path: Path) -> SourceTable:
+def _below(table: SourceTable, source: Path, path: Path) -> SourceTable:
     """Return a table of a folder with the place of its file as the policy names it."""
-    if isinstance(source, str) or not source.is_dir() or not table.source:
+    if not source.is_dir() or not table.source:
         return table
     return replace(table, source=source_link(source / table.source, path))
 
 
-def _with_plain_names(table: SourceTable) -> SourceTable:
-    """Return a table of CSV files with plain names of its columns, and their names in the header; other tables unchanged."""
-    if not table.delimiter:
-        return table
-    taken = {column.lower() for column in table.columns if plain_name(column) == column}
-    columns: dict[str, str] = {}
-    renamed: dict[str, str] = {}
-    for column, engine_type in table.columns.items():
+def _with_plain_names(tables: Mapping[str, SourceTable]) -> dict[str, SourceTable]:
+    """Return tables with plain names of their columns, and the names of these in the source."""
+    plain = {table: _plain_names(stored.columns) for table, stored in tables.items()}
+    return {
+        table: replace(
+            stored,
+            columns={plain[table][column]: engine_type for column, engine_type in stored.columns.items()},
+            primary_key=[plain[table][column] for column in stored.primary_key],
+            filled={plain[table][column] for column in stored.filled},
+            foreign_keys={
+                plain[table][column]: (parent, plain.get(parent, {}).get(key, key))
+                for column, (parent, key) in stored.foreign_keys.items()
+            },
+            renamed={name: column for column, name in plain[table].items() if name != column},
+        )
+        for table, stored in tables.items()
+    }
+
+
+def _plain_names(columns: Iterable[str]) -> dict[str, str]:
+    """Return a plain name of its own for each column; those that have one keep it."""
+    taken = {column.lower() for column in columns if plain_name(column) == column}
+    names: dict[str, str] = {}
+    for column in columns:
         name, number = plain_name(column), 2
         while name != column and name.lower() in taken:
             name, number = f"{plain_name(column)[:58]}_{number}", number + 1
         taken.add(name.lower())
-        columns[name] = engine_type
-        if name != column:
-            renamed[name] = column
-    return replace(table, columns=columns, renamed=renamed)
+        names[column] = name
+    return names
 
 
 def type_of(engine_type: str) -> str | None:

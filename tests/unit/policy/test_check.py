@@ -81,7 +81,6 @@ ONE_PROBLEM = [
     ("weight:", "Age:", "$.tables.patients.columns.Age", "case"),
     ("weight:", "gewicht_ä:", '$.tables.patients.columns["gewicht_\\u00e4"]', "plain name"),
     # bounds and domains
-    ("lower: 0, upper: 120", "lower: 0, upper: 120, from: a.b", "$.tables.patients.columns.age.from", "view"),
     ("lower: 0, upper: 120", "lower: 0, upper: 120, form: a.b", "$.tables.patients.columns.age.form", "from"),
     ("lower: 0, upper: 120", "lower: 121, upper: 120", "$.tables.patients.columns.age.lower", "greater"),
     ("lower: 0, upper: 120", "lower: 0", "$.tables.patients.columns.age.upper", "missing"),
@@ -328,6 +327,14 @@ def test_what_is_no_known_server_is_read_from_local_files() -> None:
 
 def _over(source: str | None, into: str | None) -> Policy:
     return replace(SHOP, source=source, prepare=Preparation(into=into), folder=Path("/data"))
+
+
+@pytest.mark.parametrize("source", ["duckdb:///clinic.duckdb", "postgresql://reader@host/db", "spark://host:7077"])
+def test_columns_have_other_names_in_files_and_in_duckdb_alone(source: str) -> None:
+    text = CLINIC.replace("lower: 0, upper: 120", "lower: 0, upper: 120, from: a.b")
+    problems = dict(policy_problems(text.replace("duckdb:///clinic.duckdb", source)))
+    renamed = problems.get("$.tables.patients.columns.age.from", "")
+    assert ("servers rename columns in a view" in renamed) == (not source.startswith("duckdb"))
 
 
 def test_paths_of_sources_and_copies_start_at_the_folder_of_the_policy() -> None:

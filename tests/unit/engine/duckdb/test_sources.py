@@ -443,3 +443,45 @@ def test_a_column_is_read_under_the_name_that_its_header_has(tmp_path: Path) -> 
         assert error.value.slug == slug and "alk_phos" in error.value.message, (
             "header names may be hidden from analysts"
         )
+
+
+@pytest.mark.parametrize("kind", ["one Parquet file", "files of several types", "a database", "a table in Python"])
+def test_a_column_is_read_under_the_name_that_its_source_has(tmp_path: Path, make: Make, kind: str) -> None:
+    """Errors give the policy's name: those of the source may be hidden from analysts."""
+    more = {"I Nr": [1, 2, 3, 2_000], "Größe cm": ["n", "n", "a", "b"], "n": ["a", "a", "a", "a"]}
+    rows = pa.table(more)
+    path = make("data/*.parquet")
+    path.write_text(
+        path.read_text()
+        .replace("{type: integer,", "{type: integer, from: i nr,")
+        .replace("{type: text,", "{type: text, from: Größe cm,")
+    )
+    place = tmp_path / "data" / "1.parquet"
+    place.parent.mkdir()
+    source: Any = None
+    if kind == "one Parquet file":
+        pq.write_table(rows, place)
+    elif kind == "files of several types":
+        pq.write_table(rows.slice(0, 2), place)
+        pq.write_table(
+            rows.slice(2).set_column(0, "I Nr", pa.array([3, 2_000], pa.int32())), place.with_name("2.parquet")
+        )
+    elif kind == "a database":
+        path.write_text(path.read_text().replace("data/*.parquet", "duckdb:///t.duckdb"))
+        with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+            connection.execute("CREATE TABLE t AS SELECT * FROM rows")
+    else:
+        path.write_text(path.read_text().replace("source: data/*.parquet", ""))
+        source = {"t": rows}
+    with open_session(path, source=source, create_ledger=True) as session:
+        assert counts(session) == {"n": 2, "a": 1}
+        assert session.execute("SELECT SUM(i) AS s FROM t").table.column("s")[0].as_py() == pytest.approx(
+            1 + 2 + 3 + 1_000, abs=300
+        )
+    path.write_text(path.read_text().replace("from: i nr", "from: other").replace("ledger.db", "second.db"))
+    with (
+        pytest.raises(Error, match=r"column t\.i ") as caught,
+        open_session(path, source=source, create_ledger=True) as session,
+    ):
+        session.execute(SUM)
+    assert caught.value.slug == "source_column_missing" and "other" not in caught.value.text()

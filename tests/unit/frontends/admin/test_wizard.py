@@ -122,13 +122,12 @@ def test_a_key_in_a_csv_file_has_the_type_of_the_other_end(bare_clinic: Clinic, 
         assert added.status == 0 and Path("night.yaml").read_text() == text, added.err
 
 
-def test_a_column_without_a_plain_name_is_no_way_to_the_person(bare_clinic: Clinic, dpsql: Run) -> None:
+def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic, dpsql: Run) -> None:
     Path("night").mkdir()
     duckdb.sql("COPY (SELECT 1 AS person) TO 'night/patients.parquet'")
     duckdb.sql("""COPY (SELECT 1 AS "patient no") TO 'night/visits.parquet'""")
-    Path("answers.txt").write_text("unit: patients.person\npatients.repeats: no\nvisits.link: patient no\n")
-    refused = dpsql("init", "--from", "night", "--answers", "answers.txt")
-    assert refused.status == 2 and "init_answer" in refused.err and "patient no has no plain name" in refused.err
+    written = dpsql("init", "--from", "night", "--unit", "patients.person", "--out", "night.yaml")
+    assert written.status == 0 and 'patient_no: {type: integer, from: "patient no"}' in Path("night.yaml").read_text()
 
 
 def fits(policy: str) -> str:
