@@ -160,6 +160,8 @@ def _comparison(condition: Expr) -> Expr | _Within | None:
     inner = condition.arguments[0] if isinstance(condition, Call) and negated else condition
     if isinstance(inner, Call) and inner.function in ("starts_with", "like"):
         test = _of_whole_text(inner)
+        if negated and test.function == "not":  # NOT LIKE '%' is never true: it is NULL for NULL
+            return literal(False)
         return call("not", test) if negated else test
     if not isinstance(inner, Call) or inner.function not in ("eq", "ne", "in", "lt", "le", "gt", "ge"):
         return None
@@ -253,7 +255,7 @@ def _start_of_text(part: Call, values: list[Any], negated: bool) -> Expr | None:
     return call("not", either) if negated else either
 
 
-def _of_whole_text(test: Call) -> Expr:
+def _of_whole_text(test: Call) -> Call:
     """Return a test that a long text has a start, or is any text (`LIKE '%'`), without `left`, which takes what LIKE reads."""
     text, searched = test.arguments
     if not isinstance(text, Call) or text.function != "left" or not isinstance(searched, Literal) or not searched.value:

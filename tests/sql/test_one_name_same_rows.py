@@ -1,0 +1,84 @@
+"""Conditions that name one release keep the same rows: otherwise a stored answer would be given to another question."""
+
+import math
+import random
+from collections import defaultdict
+from datetime import date, datetime, time
+from typing import Any
+
+import duckdb
+import pytest
+from support.effort import night, slow
+
+from sql.test_same_question import keys
+
+DAYS = [date(2024, 1, 1), date(2024, 1, 31), date(2024, 2, 29), date(2024, 12, 31), date(1, 1, 1), date(9999, 12, 31)]
+VALUES: dict[str, list[Any]] = {
+    "nights": [0, 1, 2, 3, 4, -1, 2**62, -(2**63), None], "cost": [0.0, 0.5, 2.0, 3.0, 2.5, math.inf, math.nan, None],
+    "ward": ["", "e", "er", "err", "E", "icu", "f%", "İ", None], "day": [*DAYS, None],
+    "seen": [None, *(datetime.combine(day, clock) for day in DAYS for clock in (time(0), time(23, 59, 59, 999_999)))],
+    "smoker": [True, False, None],
+}  # fmt: skip
+LITERALS = {
+    "nights": ["0", "1", "2", "3", "2.5", "3.0", "30"], "cost": ["0", "0.5", "2", "3", "2.5"],
+    "ward": ["''", "'e'", "'er'", "'E'", "'f%'"], "day": [f"DATE '{day}'" for day in DAYS],
+    "seen": [f"TIMESTAMP '{day} {clock}'" for day in DAYS for clock in ("00:00:00", "12:00:00")],
+}  # fmt: skip
+PATTERNS = ["'%'", "'e%'", "''", "'_'", "'%r'", "'e_'", "'%e%'", "'%%'", "'er'"]
+UNITS = ["year", "quarter", "month", "week", "day"]
+OPERATORS = ["=", "<>", "<", ">", "<=", ">="]
+
+
+def _of_one_column(rng: random.Random) -> str:
+    """Return a condition on one column; with few literals, so that many of them mean the same."""
+    column = rng.choice(list(VALUES))
+    if column == "smoker":
+        return rng.choice(["smoker", "NOT smoker", "smoker IS NOT TRUE", "smoker IS FALSE", "coalesce(smoker, TRUE)"])
+    a, b = rng.choices(LITERALS[column], k=2)
+    negation, operator = rng.choice(["", "NOT "]), rng.choice(OPERATORS)
+    ways = [f"{column} {operator} {a}"] * 2
+    ways += [
+        f"{column} {negation}IN ({a}, {b})",
+        f"{column} {negation}BETWEEN {a} AND {b}",
+        f"{column} IS {negation}NULL",
+    ]
+    ways += [f"{column} IS {negation}DISTINCT FROM {a}", f"coalesce({column}, {a}) {operator} {b}"]
+    if column == "ward":
+        ways += [
+            f"ward {negation}LIKE {rng.choice(PATTERNS)}",
+            f"{negation}starts_with(ward, {a})",
+            f"strpos(ward, {a}) > 0",
+        ]
+        ways += [f"{rng.choice(['left', 'right'])}(ward, {rng.randint(1, 3)}) {operator} {a}"]
+    if column in ("day", "seen"):
+        ways += [f"year({column}) {operator} {rng.choice(['2023', '2024', '9999', '1'])}"]
+        ways += [f"date_trunc('{rng.choice(UNITS)}', {column}) {operator} {rng.choice(LITERALS['day'])}"]
+        ways += [f"CAST({column} AS DATE) {operator} {rng.choice(LITERALS['day'])}"]
+    return rng.choice(ways)
+
+
+def _condition(rng: random.Random, depth: int) -> str:
+    if not depth or rng.random() < 0.35:
+        return _of_one_column(rng)
+    first, second = (_condition(rng, depth - 1) for _ in range(2))
+    return rng.choice([
+        f"({first} AND {second})", f"({first} OR {second})", f"NOT ({first})", f"({first}) IS NOT TRUE",
+        f"CASE WHEN {first} THEN TRUE ELSE {second} END",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [0, *map(slow, range(1, 4)), *map(night, range(4, 20))])
+def test_conditions_that_name_one_release_keep_the_same_rows(seed: int) -> None:
+    rng = random.Random(seed)
+    rows = [[rng.choice(values) for values in VALUES.values()] for _ in range(1_000)]
+    kept: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(
+            "CREATE TABLE visits (nights BIGINT, cost DOUBLE, ward TEXT, day DATE, seen TIMESTAMP, smoker BOOLEAN)"
+        )
+        connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", rows)
+        for _ in range(600):
+            text = _condition(rng, rng.choice([0, 0, 1, 2]))
+            (found,) = connection.execute(f"SELECT list(rowid ORDER BY rowid) FROM visits WHERE {text}").fetchall()
+            kept[keys(text)].setdefault(str(found), text)
+    assert [list(texts.values()) for texts in kept.values() if len(texts) > 1] == []
