@@ -236,6 +236,11 @@ def block_cost(block: Block) -> int:
     return total + sum(cost(expression, columns) for expression in expressions)
 
 
+def relation_cost(source: Relation) -> int:
+    """Return a bound on the nanoseconds of one row of a relation."""
+    return _relation(source)[0]
+
+
 def _relation(source: Relation) -> tuple[int, dict[str, int]]:
     """Return bounds on the time of one row of a relation, and of each of its columns when it is read again, in nanoseconds."""
     if isinstance(source, Union_):

@@ -19,8 +19,9 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.key_questions import EVALUATED, PublicValues
+from dpsql.functions.row_costs import relation_cost
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Block, Filter, group_count
+from dpsql.plan.plan import Block, Filter, Relation, group_count
 from dpsql.sql.binder.result_facts import MOST_UNIQUE, Sources, output, scope_of
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Bound, Released, Scope, using, using_name
@@ -36,6 +37,8 @@ UNLISTED = 1_000
 """Number of groups that private keys are assumed to have."""
 MOST_UNLISTED = 50_000
 """Number of groups that private and public keys together are assumed to have at most: enough people share each of them."""
+MOST_COUNTING = 1_000_000_000
+"""Nanoseconds that counting in public tables may take by the costs of its conditions: nobody pays for it."""
 FEW = 1_000
 """Number of rows up to which nothing is counted in public tables."""
 MOST_EXACT = 1 << 24
@@ -334,7 +337,8 @@ class _Steps:
         return min(most)
 
     def _counted(self, number: int, fixed: Collection[Position]) -> int:
-        """Return the number of rows of a source that agree on the fixed columns, counted in its public table."""
+        """Return the number of rows of a source that agree on the fixed columns, counted in its public table. Conditions on it
+        that could take longer than `MOST_COUNTING` over all of its rows are left out, which makes the number only larger."""
         alias, source = self.named[number]
         rows = labelled(source)
         if rows is None or self.public_values.agreeing is None or not all(self.inner):
@@ -344,7 +348,10 @@ class _Steps:
         for part in self.parts:
             if part.find(exp.Query) is None and self._numbers(part) == frozenset({number}):
                 with suppress(Error):
-                    relation = Filter(relation, scalars.boolean(part))
+                    narrowed = Filter(relation, scalars.boolean(part))
+                    relation = narrowed if _is_counted(narrowed, source.most_rows) else relation
+        if not _is_counted(relation, source.most_rows):
+            return source.most_rows
         names = tuple(rows.columns[position][1].name for _, position in sorted(fixed))
         return self.public_values.agreeing(relation, names)
 
@@ -488,6 +495,11 @@ def _grouping_sets(node: exp.Select) -> int:
     cubes = (len(cube.expressions) for cube in group.find_all(exp.Cube))
     rollups = (len(part.expressions) + 1 for part in group.find_all(exp.Rollup, exp.GroupingSets))
     return prod(1 << min(keys, 32) for keys in cubes) * prod(rollups)
+
+
+def _is_counted(relation: Relation, rows: int) -> bool:
+    """Return whether the engine counts so many rows of a relation before the question is charged."""
+    return relation_cost(relation) * rows <= MOST_COUNTING
 
 
 def _is_inner(join: exp.Join) -> bool:
