@@ -234,13 +234,20 @@ def _taken_around(whole: exp.Expr, fields: _Fields) -> bool:
     numbers = [(node, part) for node, part in taken if isinstance(part, exp.Expr)]
     if not taken or len(numbers) < len(taken):
         return False
+    items = inner.expressions
+    index = next(number for number, each in enumerate(items) if each is item)
+    clauses = [clause for name in ("group", "order") if (clause := inner.args.get(name)) is not None]
+    if any(literal.name == str(index + 1) for clause in clauses for literal in clause.find_all(exp.Literal)):
+        return False
+    added = []
     for number, (node, part) in enumerate(numbers):
         name = f"{item.alias}#{number}"
-        inner.append("expressions", exp.alias_(part.copy(), name, quoted=True))
+        added.append(exp.alias_(part.copy(), name, quoted=True))
         column = exp.column(name, quoted=True)
         column.meta[LABEL] = node.expression.name.lower() if isinstance(node, exp.Dot) else "double"
         node.replace(column)
-    inner.set("expressions", [each for each in inner.expressions if each is not item])
+    # The others stay at their positions, which GROUP BY and ORDER BY may name.
+    inner.set("expressions", [*items[:index], added[0], *items[index + 1 :], *added[1:]])
     return True
 
 
