@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 from support.noise_laws import Scripted
 
+from dpsql.errors.exceptions import Fault
 from dpsql.noise.weighted_runs import (
+    MOST_CELLS,
     ONE_BITS,
     Integers,
     Run,
     Runs,
+    check_shape,
     drawn,
     exp_tables,
     gaps,
     near_runs,
+    portions,
     uniform_below,
 )
 
@@ -39,6 +43,44 @@ def flat(groups: list[list[int]]) -> Integers:
 
 
 # --- gaps -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_gap_lies_before_each_cell_with_rows_and_after_the_last() -> None:
+    rows = gaps(CELLS, starts(GROUPS), flat(GROUPS))
+    expected = [
+        (group, left, right)
+        for group, cells in enumerate(GROUPS)
+        for left, right in zip([-1, *cells], [*cells, CELLS], strict=True)
+    ]
+    assert list(zip(rows.group.tolist(), rows.left.tolist(), rows.right.tolist(), strict=True)) == expected
+    assert rows.closes.tolist() == [place for place, (_, _, right) in enumerate(expected) if right == CELLS]
+
+
+@pytest.mark.parametrize(
+    ("cells", "start", "cell", "count", "holds"),
+    [
+        (10, [0, 2], [0, 9], [1, 5], True),
+        (10, [0, 0], [], [], True),
+        (MOST_CELLS, [0, 1], [MOST_CELLS - 1], [1], True),
+        (MOST_CELLS + 1, [0, 0], [], [], False),
+        (0, [0, 0], [], [], False),
+        (10, [1, 2], [0, 9], [1, 5], False),
+        (10, [0, 1], [0, 9], [1, 5], False),
+        (10, [0, 2], [0, 9], [1], False),
+        (10, [0, 2], [0, 9], [1, 0], False),
+        (10, [0, 1], [10], [1], False),
+        (10, [0, 1], [-1], [1], False),
+    ],
+)
+def test_what_is_no_histogram_raises(
+    cells: int, start: list[int], cell: list[int], count: list[int], holds: bool
+) -> None:
+    if holds:
+        check_shape(cells, integers(start), integers(cell), integers(count))
+        return
+    with pytest.raises(Fault) as caught:
+        check_shape(cells, integers(start), integers(cell), integers(count))
+    assert caught.value.slug == "noise_guard" and caught.value.charged
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------
@@ -83,6 +125,18 @@ def runs_for(groups: list[list[int]], rate: Fraction = RATE, cells: int = CELLS)
     return near, whole
 
 
+def test_near_runs_cover_all_cells_in_order_with_their_distances() -> None:
+    near, whole = runs_for(GROUPS)
+    found = list(
+        zip(near.group.tolist(), near.first.tolist(), near.width.tolist(), near.distance.tolist(), strict=True)
+    )
+    assert found == [(group, *run) for group, runs in enumerate(whole) for run in runs]
+    assert near.end.tolist() == np.cumsum([len(runs) for runs in whole]).tolist()
+    for group in range(len(GROUPS)):
+        covered = [cell for owner, first, width, _ in found if owner == group for cell in range(first, first + width)]
+        assert covered == list(range(CELLS))
+
+
 def exact_weights(runs: list[Run], rate: Fraction) -> list[Decimal]:
     return [
         Decimal(width) * (-Decimal((rate * distance).numerator) / Decimal((rate * distance).denominator)).exp()
@@ -98,6 +152,17 @@ def test_weights_are_enclosed_by_what_is_computed_and_its_error(rate: Fraction) 
         exact = [weight for runs in whole for weight in exact_weights(runs, rate)]
         for weight, computed in zip(exact, near.weight.tolist(), strict=True):
             assert computed <= weight * 2 ** (ONE_BITS - bits) < computed + near.error
+
+
+def test_runs_that_are_far_away_are_left_out() -> None:
+    rows = gaps(CELLS, integers([0, 1]), integers([4]))
+    tables = exp_tables(RATE)
+    pairs = [[tables.last, tables.last + 1], [0, 0]]
+    near = near_runs(CELLS, 1, rows, np.array(pairs, dtype=np.int64), tables)
+    assert list(zip(near.first.tolist(), near.width.tolist(), near.distance.tolist(), strict=True)) == [
+        (0, 4, tables.last),
+        (5, 5, 0),
+    ]
 
 
 # --- choices --------------------------------------------------------------------------------------------------------
@@ -197,3 +262,27 @@ def test_as_many_words_are_read_as_are_asked_for() -> None:
 
 
 # --- portions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "expected"),
+    [
+        ([1, 1, 1, 1], 2, [(0, 2), (2, 4)]),
+        ([1, 1, 1, 1], 3, [(0, 3), (3, 4)]),
+        ([1, 1, 1, 1], 4, [(0, 4)]),
+        ([5, 1, 1], 2, [(0, 1), (1, 3)]),
+        ([1, 5, 1], 2, [(0, 1), (1, 2), (2, 3)]),
+        ([0, 0, 3, 0], 3, [(0, 4)]),
+        ([2, 2], 1, [(0, 1), (1, 2)]),
+        ([], 2, []),
+    ],
+)
+def test_portions_hold_as_many_groups_as_have_no_more_parts_or_one_alone(
+    sizes: list[int], most: int, expected: list[tuple[int, int]]
+) -> None:
+    """Whether the parts are of one element of a group or of several."""
+    start = integers(list(range(len(sizes) + 1)))
+    assert [(part.start, part.stop) for part in portions(start, integers(sizes), most)] == expected
+    by_one = integers([0, *np.cumsum(sizes).astype(int).tolist()])
+    ones = integers([1] * sum(sizes))
+    assert [(part.start, part.stop) for part in portions(by_one, ones, most)] == expected

@@ -32,13 +32,18 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import (
     MOST_ROWS_PER_UNIT,
+    base_column,
+    base_rows,
+    matches,
     most_met,
+    owned,
     parts,
     promises,
     rows_in_group,
     rows_per_unit,
     tables,
     told_apart,
+    unfiltered,
 )
 from dpsql.policy import ContributionBounds, Policy, Table, parse_policy
 
@@ -157,6 +162,12 @@ def test_each_relation_has_the_rows_of_its_line_in_the_table(relation: Relation,
     assert rows_per_unit(relation, ENTITY) == rows
 
 
+@pytest.mark.parametrize(("table", "rows"), [("people", 1), ("visits", 1), ("labs", 1), ("wards", 0)])
+def test_under_row_privacy_a_unit_is_a_row(table: str, rows: int) -> None:
+    assert rows_per_unit(scan(table), ROWS) == rows
+    assert not owned(scan(table), ROWS)
+
+
 # --- the first rows of a unit ---------------------------------------------------------------------------------------
 
 
@@ -170,6 +181,39 @@ def test_a_condition_on_the_row_number_leaves_as_many_rows_as_pass_it(function: 
     rows = rows_per_unit(Filter(NUMBERED, compared(function, column("w"), bound)), ENTITY)
     # A count of 0 is never claimed, no equality is claimed to fail, and conditions from below are not used.
     assert rows == {"le": max(1, exact), "lt": max(1, exact), "eq": 1}.get(function, 7)
+
+
+FIRST_TWO = compared("le", column("w"), 2)
+
+
+@pytest.mark.parametrize(
+    ("relation", "rows"),
+    [
+        (Filter(NUMBERED, call("and", compared("gt", column("x"), 0), FIRST_TWO)), 2),
+        (Filter(NUMBERED, call("and", FIRST_TWO, call("and", TRUE, compared("lt", column("w"), 2)))), 1),
+        (Filter(NUMBERED, call("or", FIRST_TWO, TRUE)), 7),
+        (Filter(NUMBERED, call("not", FIRST_TWO)), 7),
+        (Filter(NUMBERED, TRUE), 7),
+        (Filter(NUMBERED, call("le", column("w"), column("x"))), 7),
+        (Filter(NUMBERED, call("le", Literal(2, literal_facts(2)), column("w"))), 7),
+        (Filter(NUMBERED, replace(compared("le", column("w"), 2), arguments=(column("w"), TRUE))), 7),
+        (Filter(NUMBERED, replace(FIRST_TWO, arguments=(column("w"), Literal(2.0, Facts(Type.REAL))))), 7),
+        (Filter(NUMBERED, compared("le", column("x"), 2)), 7),
+        (Filter(windowed(VISITS, "rank"), FIRST_TWO), 7),
+        (Filter(windowed(VISITS, keys=(column("x"),)), FIRST_TWO), 7),
+        (Filter(projected(NUMBERED, w=column("w")), FIRST_TWO), 2),
+        (Filter(projected(NUMBERED, w=column("x"), v=column("w")), FIRST_TWO), 7),
+        (Filter(projected(NUMBERED, w=call("neg", column("w"))), FIRST_TWO), 7),
+        (Filter(Filter(NUMBERED, TRUE), FIRST_TWO), 2),
+        (Filter(windowed(NUMBERED, "rank", "v"), FIRST_TWO), 2),
+        (Filter(windowed(NUMBERED, "rank", "v"), compared("le", column("v"), 2)), 7),
+        (Filter(Union_((NUMBERED, NUMBERED)), FIRST_TWO), 14),
+        (Filter(Distinct(NUMBERED), FIRST_TWO), 7),
+        (Filter(VISITS, FIRST_TWO), 7),
+    ],
+)
+def test_only_numbers_of_all_rows_of_a_unit_limit_them(relation: Relation, rows: int) -> None:
+    assert rows_per_unit(relation, ENTITY) == rows
 
 
 # --- joins of two protected sides -----------------------------------------------------------------------------------
@@ -368,6 +412,60 @@ def test_a_plan_that_the_binder_must_not_make_is_not_counted(relation: Relation,
 # --- owners of rows -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("relation", "is_owned"),
+    [
+        (VISITS, True),
+        (WARDS, False),
+        (RELEASED, False),
+        (Distinct(VISITS), False),
+        (Filter(VISITS, TRUE), True),
+        (projected(VISITS, x=column("x")), True),
+        (NUMBERED, True),
+        (per_unit(VISITS, "x"), True),
+        (joined(VISITS, WARDS), True),
+        (joined(VISITS, Distinct(LABS)), True),
+        (joined(Distinct(VISITS), WARDS), False),
+        (semi(VISITS, WARDS), True),
+        (semi(WARDS, VISITS), False),
+        (Union_((VISITS, LABS)), True),
+        (Union_((VISITS, WARDS)), False),
+        (Union_((Distinct(VISITS), LABS)), False),
+    ],
+)
+def test_rows_belong_to_a_unit_where_every_row_carries_its_key(relation: Relation, is_owned: bool) -> None:
+    assert owned(relation, ENTITY) is is_owned
+    assert owned(relation, ROWS) is False
+
+
+@pytest.mark.parametrize(
+    ("relation", "keys", "rows"),
+    [
+        (VISITS, ("x",), 7),
+        (per_unit(VISITS, "x", "y"), ("x", "y"), 1),
+        (per_unit(VISITS, "x", "y"), ("y", "n", "x"), 1),
+        (per_unit(VISITS, "x", "y"), ("x",), 7),
+        (per_unit(VISITS, "x"), (), 7),
+        (per_unit(VISITS), (), 1),
+        (Filter(per_unit(VISITS, "x"), TRUE), ("x",), 1),
+        (projected(per_unit(VISITS, "x"), z=column("x")), ("z",), 1),
+        (projected(per_unit(VISITS, "x"), x=column("n"), z=column("x")), ("x",), 7),
+        (projected(per_unit(VISITS, "x"), z=call("neg", column("x"))), ("z",), 7),
+        (Distinct(per_unit(VISITS, "x")), ("x",), 7),
+        (Union_((per_unit(VISITS, "x"), per_unit(LABS, "x"))), ("x",), 11),
+        (per_unit(WARDS, "x"), ("x",), 0),
+    ],
+)
+def test_a_unit_has_one_row_where_a_group_holds_all_keys_of_its_results(
+    relation: Relation, keys: tuple[str, ...], rows: int
+) -> None:
+    assert rows_in_group(relation, tuple(column(key) for key in keys), ENTITY) == rows
+
+
+def test_a_computed_key_may_be_equal_in_all_results_of_a_unit() -> None:
+    assert rows_in_group(per_unit(VISITS, "x"), (call("abs", column("x")),), ENTITY) == 7
+
+
 # --- what equal keys promise ----------------------------------------------------------------------------------------
 
 
@@ -398,6 +496,12 @@ def test_rows_with_equal_keys_are_as_few_as_any_promise_about_some_of_them(
     rows = ReleasedRows("r", (column("x"), column("y")), unique, "r", repeats)
     assert most_met(rows, pairs(*keys), "b.") == most
     assert most_met(rows, pairs(*keys, prefix="")) == most
+
+
+def test_computed_keys_and_reals_promise_nothing() -> None:
+    assert most_met(RELEASED, ((column("x"), call("neg", column("x"))),)) is None
+    assert most_met(RELEASED, ((column("x", Type.REAL), column("x")),)) is None
+    assert most_met(RELEASED, ((column("x"), column("x", Type.REAL)),)) == 1
 
 
 @pytest.mark.parametrize(
@@ -440,7 +544,34 @@ def test_every_promise_that_the_count_relies_on_is_listed(relation: Relation, ex
     assert promises(relation, ENTITY) == expected
 
 
+@pytest.mark.parametrize("count", [0, 1, 9])
+def test_a_row_that_meets_all_public_rows_relies_on_their_number(count: int) -> None:
+    crossed = Join(VISITS, WARDS, "inner", (), False)
+    most = max(1, count)
+    assert rows_per_unit(crossed, listing(count)) == 7 * most
+    assert promises(crossed, listing(count)) == {Promise("wards", (), most)}
+    assert promises(crossed, ENTITY) == set()
+
+
+@pytest.mark.parametrize(("most", "rows"), [(1, 7), (2, 14), (4, 28), (9, 28)])
+def test_a_promise_limits_the_rows_that_match(most: int, rows: int) -> None:
+    assert rows_per_unit(joined(VISITS, LABS, on_unit=True), promising(labs=most)) == rows
+    assert matches(joined(VISITS, LABS, on_unit=True), promising(labs=most, visits=3)) == (most, 3)
+    assert matches(joined(VISITS, WARDS), promising(visits=3)) == (1, None)
+
+
 # --- below filters and projections ----------------------------------------------------------------------------------
+
+
+def test_what_is_below_filters_and_projections() -> None:
+    renamed = projected(Filter(VISITS, TRUE), y=column("x"), z=call("neg", column("x")))
+    above = Filter(Filter(renamed, TRUE), TRUE)
+    assert unfiltered(above) is renamed and unfiltered(VISITS) is VISITS
+    assert base_rows(above) is VISITS and base_rows(Distinct(above)) == Distinct(above)
+    assert base_column(above, column("y")) == "x"
+    assert base_column(above, column("z")) is None
+    assert base_column(VISITS, column("x")) == "x"
+    assert base_column(VISITS, call("neg", column("x"))) is None
 
 
 def test_relations_right_below_and_the_tables_that_are_read() -> None:

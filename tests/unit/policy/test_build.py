@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from datetime import date, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from dpsql.policy import (
 )
 from dpsql.policy.fields import fingerprint
 from dpsql.policy.reach import find_cycle, joins_of, paths_to_unit
-from dpsql.policy.types import CsvDialect, ProjectLimit, TableAccess
+from dpsql.policy.types import BOUND_NAMES, UNBOUNDED, CsvDialect, ProjectLimit, TableAccess
 from dpsql.privacy.loss import Neighbours
 
 POLICY = """\
@@ -98,6 +99,43 @@ def test_a_small_budget_lowers_the_default_of_a_query() -> None:
     assert parse_policy(limited).per_query.epsilon == Fraction(4, 100)
 
 
+def test_key_columns_take_their_type_from_the_other_end(policy: Policy) -> None:
+    assert policy.tables["visits"].columns["patient"] == PolicyColumn("patient", "integer")
+    assert policy.tables["labs"].columns["visit_id"] == PolicyColumn("visit_id", "text")
+    assert policy.tables["notes"].columns["patient"] == PolicyColumn("patient", "integer")
+    implied = POLICY.replace("columns: {ward: {type: text}, ", "columns: {")
+    visits = implied.replace("{visit_id: {type: text}}", "{visit_id: {type: text}, ward: {type: date}}")
+    assert parse_policy(visits).tables["wards"].columns["ward"] == PolicyColumn("ward", "date")
+
+
+def test_every_protected_table_has_a_path_to_the_privacy_unit(policy: Policy) -> None:
+    to_patient = ("visits", "patient", "patients", "patient_id")
+    to_visit = ("labs", "visit_id", "visits", "visit_id")
+    assert policy.unit_path("patients") == policy.unit_path("wards") == ()
+    assert policy.unit_path("visits") == (to_patient,)
+    assert policy.unit_path("labs") == (to_visit, to_patient)
+    assert policy.unit_joins("visits") == ()
+    assert policy.unit_joins("labs") == (to_visit,)
+    assert policy.unit_joins("notes") == ()
+    columns = [policy.unit_column(name) for name in ("patients", "visits", "labs", "notes", "wards")]
+    assert columns == ["patient_id", "patient", "patient", "patient", None]
+    assert [name for name in policy.tables if policy.is_protected(name)] == ["patients", "visits", "labs", "notes"]
+
+
+def test_a_foreign_key_to_another_column_of_the_units_table_is_joined() -> None:
+    text = POLICY.replace("patient: patients.patient_id", "card: patients.card").replace(
+        "max_rows: 1\n", "max_rows: 1\n    unique: [card]\n"
+    )
+    text = text.replace("{patient: visits.patient}", "{card: visits.card}").replace(
+        "columns:\n      patient_id", "columns:\n      card: {type: text}\n      patient_id"
+    )
+    text = text.replace("primary_key: [visit_id]\n", "primary_key: [visit_id]\n    unique: [card]\n")
+    policy = parse_policy(text)
+    assert policy.unit_joins("visits") == (("visits", "card", "patients", "card"),)
+    assert policy.unit_column("visits") == "patient_id"
+    assert policy.unit_joins("notes") == (("notes", "card", "visits", "card"), ("visits", "card", "patients", "card"))
+
+
 def test_row_privacy_needs_no_way() -> None:
     text = POLICY.replace("{table: patients, column: patient_id}", "row")
     for rows in ("20", "100", "3"):
@@ -127,6 +165,23 @@ def test_promises_about_repetition_bound_multiplicity(policy: Policy) -> None:
     assert not policy.tables["patients"].is_unique(("age",))
 
 
+def test_addresses_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "clinic.yaml").write_text(POLICY)
+    policy = load_policy(tmp_path / "clinic.yaml")
+    assert policy.source_path() == str(tmp_path / "data/clinic.duckdb")
+    assert policy.ledger_url() == f"sqlite:///{tmp_path}/ledger.db"
+    assert policy.table_source("patients") == "patients"
+    assert policy.table_source("visits") == "raw.visits_2024"
+    assert policy.table_source("labs") == str(tmp_path / "labs/*.parquet")
+    absolute = POLICY.replace("duckdb:///data", "duckdb:////data").replace("sqlite:///ledger", "sqlite:////var/ledger")
+    policy = parse_policy(absolute, folder=tmp_path)
+    assert (policy.source_path(), policy.ledger_url()) == ("/data/clinic.duckdb", "sqlite:////var/ledger.db")
+    servers = replace(policy, source="postgresql://h/d", ledger="postgresql://h/l")
+    assert (servers.source_path(), servers.ledger_url()) == (None, "postgresql://h/l")
+    one = replace(policy, source="visits-*.csv", tables={"patients": policy.tables["patients"]})
+    assert one.table_source("patients") == one.source_path() == str(tmp_path / "visits-*.csv")
+
+
 def test_the_version_knows_every_field_of_every_part_of_the_policy(policy: Policy) -> None:
     """A new field must not be forgotten: the test changes each one."""
     more = "accountant: zcdp, every: month, lifetime: {epsilon: 20}"
@@ -142,6 +197,18 @@ def test_the_version_knows_every_field_of_every_part_of_the_policy(policy: Polic
                 part, **{field.name: ContributionBounds(*range(6)) if field.name == "bounds" else "different"}
             )
             assert (fingerprint(other) == fingerprint(part)) == (field.name in unsaid), (type(part), field.name)
+
+
+def test_paths_on_names_alone() -> None:
+    keys = {"a": {"x": ("b", "x"), "y": ("c", "y")}, "b": {"u": ("u", "k")}, "c": {"u": ("u", "k")}, "u": {}, "d": {}}
+    found = paths_to_unit(keys, "u")
+    assert found["u"] == [()]
+    assert found["d"] == []
+    assert found["b"] == [(("b", "u", "u", "k"),)]
+    assert [[hop[1] for hop in path] for path in found["a"]] == [["x", "u"], ["y", "u"]]
+    assert find_cycle(keys) is None
+    assert find_cycle(keys | {"u": {"back": ("a", "k")}}) is not None
+    assert find_cycle({"e": {"boss": ("e", "id")}}) == ["e", "e"]
 
 
 def test_a_long_chain_of_foreign_keys_is_no_recursion() -> None:
@@ -179,6 +246,31 @@ def test_budget_and_defaults_are_read_exactly(policy: Policy) -> None:
 
 
 # --- Contribution bounds: the smallest one, and the fingerprints by which stored releases are found -------------------
+
+
+@pytest.mark.parametrize("name", BOUND_NAMES)
+def test_the_smallest_of_each_bound_holds_wherever_it_is_set(name: str) -> None:
+    small, large = ContributionBounds(**{name: 3}), ContributionBounds(**{name: 8})
+    assert large.tightened(UNBOUNDED, small) == small.tightened(large) == small == UNBOUNDED.tightened(small)
+    assert small.declared() == {name: 3}
+
+
+def test_bounds_are_tightened_apart_from_each_other() -> None:
+    table = ContributionBounds(max_rows=5, max_groups=2, max_count=9)
+    asked = ContributionBounds(max_groups=3, max_rows_per_group=1, max_total=Fraction(1, 2), max_count=7)
+    assert asked.tightened(table) == ContributionBounds(5, 2, 1, Fraction(1, 2), 7)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "drops"),
+    [
+        (ContributionBounds(max_groups=1), True),
+        (ContributionBounds(max_rows_per_group=1), True),
+        (ContributionBounds(max_rows=1, max_total=Fraction(1), max_count=1), False),
+    ],
+)
+def test_bounds_by_group_alone_drop_rows_after_grouping(bounds: ContributionBounds, drops: bool) -> None:
+    assert bounds.drops_rows_by_group is drops
 
 
 def test_fingerprints_do_not_depend_on_how_bounds_are_held() -> None:

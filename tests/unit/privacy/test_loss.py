@@ -1,11 +1,12 @@
 """Losses are exact fractions that add up, and numbers are read and written without change."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 
-from dpsql.privacy.loss import MOST_DIGITS, PrivacyLoss, exact_number, positive
+from dpsql.privacy.loss import MOST_DIGITS, Neighbours, PrivacyLoss, exact_number, positive
 
 TENTH = Fraction(1, 10)
 ZERO = Fraction(0)
@@ -15,6 +16,11 @@ def loss(epsilon: int | None, delta: int, rho: int | None) -> PrivacyLoss:
     """Return a loss in integral hundredths."""
     hundredths = [None if part is None else Fraction(part, 100) for part in (epsilon, rho)]
     return PrivacyLoss(hundredths[0], Fraction(delta, 100), hundredths[1])
+
+
+def test_replacing_a_unit_is_a_removal_and_an_addition() -> None:
+    assert (Neighbours.ADD_REMOVE.factor, Neighbours.CHANGE_ONE.factor) == (1, 2)
+    assert Neighbours("change_one") is Neighbours.CHANGE_ONE
 
 
 @pytest.mark.parametrize("field", ["epsilon", "delta", "rho"])
@@ -48,6 +54,26 @@ def test_losses_add_part_by_part_and_infinite_stays_infinite(
     first: PrivacyLoss, second: PrivacyLoss, total: PrivacyLoss
 ) -> None:
     assert first + second == total == second + first
+
+
+def test_a_tenth_ten_times_is_one() -> None:
+    total = PrivacyLoss.nothing()
+    for _ in range(10):
+        total = total + PrivacyLoss(TENTH, TENTH, TENTH)
+    assert total == PrivacyLoss(Fraction(1), Fraction(1), Fraction(1)) == PrivacyLoss(TENTH, TENTH, TENTH).scaled(10)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), TENTH, Fraction(1), Fraction(7, 3), Fraction(20)])
+def test_pure_privacy_costs_epsilon_times_a_tanh_of_zcdp(epsilon: Fraction) -> None:
+    pure = PrivacyLoss.pure(epsilon)
+    assert (pure.epsilon, pure.delta) == (epsilon, 0)
+    assert float(pure.rho or 0) == pytest.approx(epsilon * math.tanh(epsilon / 2), rel=1e-14)
+    assert PrivacyLoss.pure(epsilon, TENTH) == PrivacyLoss(epsilon, TENTH, pure.rho)
+
+
+def test_concentrated_privacy_has_no_pure_epsilon() -> None:
+    assert PrivacyLoss.concentrated(TENTH) == PrivacyLoss(None, ZERO, TENTH)
+    assert PrivacyLoss.concentrated(TENTH, Fraction(1, 5)) == PrivacyLoss(None, Fraction(1, 5), TENTH)
 
 
 @pytest.mark.parametrize("epsilon", [3, 0, None])

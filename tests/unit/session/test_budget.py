@@ -32,9 +32,6 @@ def budget(*spent: tuple[BudgetScope, str, str], in_a_year: str = "") -> Budget:
     return Budget(tuple(scope for scope, *_ in spent), accounts, in_a_year)
 
 
-# --- spent and remaining budget ---------------------------------------------------------------------------------------
-
-
 # --- prices -----------------------------------------------------------------------------------------------------------
 
 

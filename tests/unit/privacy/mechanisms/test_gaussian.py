@@ -1,14 +1,16 @@
 """Gaussian noise has the least scale that its price permits, the same price in both computations, and the errors of its law."""
 
 from fractions import Fraction
+from math import pi, sqrt
 
 import numpy as np
 import pytest
 from scipy import stats
+from support.noise_laws import gaussian_cdf
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import (
     FINEST,
     MOST_SHIFT,
@@ -20,6 +22,7 @@ from dpsql.privacy.mechanisms.gaussian import (
     noise_for,
     square_moved,
 )
+from dpsql.privacy.mechanisms.weighted_sums import weighted
 
 LONE = Sensitivity(1, 1, 1, 1)
 WIDE = Sensitivity(3, 3 << 52, 3 << 104, 1 << 52)
@@ -42,6 +45,13 @@ def summed(noise: Gaussian, count: int, whole: bool = False) -> SummedGaussian:
 def test_scales_beyond_the_limits_are_refused(shift: int, sigma: int) -> None:
     with pytest.raises(ValueError, match=f"not a Gaussian scale: sigma={sigma}, shift={shift}"):
         Gaussian(LONE, shift, sigma)
+
+
+def test_what_no_unit_moves_has_no_scale() -> None:
+    still = Sensitivity(3, 0, 0, 0)
+    with pytest.raises(ValueError, match="zero sensitivity"):
+        Gaussian(still, 0, 1)
+    assert noise_for(still, Fraction(1)) == Constant(still)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +84,17 @@ def test_both_roads_have_one_rho_and_no_pure_epsilon(moved: Sensitivity, shift: 
     assert noise.loss == noise.recomputed_loss() == expected
 
 
+@pytest.mark.parametrize("moved", [LONE, Sensitivity(3, 7, 19, 4), WIDE, Sensitivity(10**6, 10**9, 10**12, 1000)])
+@pytest.mark.parametrize("rho", [Fraction(1, 10**6), Fraction(1, 200), Fraction(1), Fraction(1234, 7)], ids=str)
+def test_noise_is_the_least_on_the_finest_grid_that_holds_it(moved: Sensitivity, rho: Fraction) -> None:
+    noise = gaussian(noise_for(moved, rho))
+    least = Fraction(square_moved(moved, noise.shift)) / (2 * rho)
+    assert (noise.sigma - 1) ** 2 < least <= noise.sigma**2
+    assert noise.loss.rho is not None and noise.loss.rho <= rho
+    finer = Fraction(square_moved(moved, noise.shift - 1)) / (2 * rho)
+    assert noise.shift == FINEST or finer > MOST_SIGMA**2
+
+
 def test_no_grid_is_so_coarse_that_noise_is_any_size() -> None:
     """On a coarse grid each touched entry moves by about one step: a limit on sigma is a limit on entries."""
     crowd = Sensitivity(10**9, 10**9, 10**9, 1)
@@ -84,6 +105,41 @@ def test_no_grid_is_so_coarse_that_noise_is_any_size() -> None:
     assert gaussian(noise_for(huge, Fraction(1, 2))).shift == MOST_SHIFT
     with pytest.raises(Refusal):
         noise_for(Sensitivity(1, 1 << 147, 1 << 294, 1 << 147), Fraction(1, 2))
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 5, 30])
+def test_the_tail_is_that_of_the_normal_law_a_step_nearer_and_covers_the_exact_one(sigma: int) -> None:
+    noise, exact = Gaussian(LONE, 0, sigma), gaussian_cdf(sigma)
+    points = np.arange(1, 5 * sigma)
+    tails = np.array([float(noise.upper_tail(int(k))) for k in points])
+    np.testing.assert_allclose(tails, stats.norm.sf((points - 1) / sigma), rtol=1e-12)
+    assert (tails >= [1 - exact(int(k) - 1) - 1e-12 for k in points]).all()
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 100, MOST_SIGMA])
+@pytest.mark.parametrize("probability", [Fraction(1, 1000), Fraction(1, 20), Fraction(49, 100), Fraction(1, 10**40)])
+def test_the_tail_point_is_the_first_one_within_a_probability(sigma: int, probability: Fraction) -> None:
+    noise = Gaussian(LONE, 0, sigma)
+    point = noise.tail_point(probability)
+    assert noise.upper_tail(point) <= probability and (point == 1 or noise.upper_tail(point - 1) > probability)
+
+
+def test_errors_of_weighted_sums_grow_with_the_norm_of_the_weights() -> None:
+    noise = Gaussian(LONE, -2, 640)
+    assert noise.expected_error() == pytest.approx(sqrt(2 / pi) * 160)
+    assert weighted(noise, [4.0, 3.0]) == (noise, 5.0) and weighted(noise, [2.5]) == (noise, 2.5)
+
+
+UNIFORM = (np.arange(20_000) + 0.5) / 20_000
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 40])
+def test_quantiles_are_the_smallest_numbers_that_the_law_is_below_so_often(sigma: int) -> None:
+    exact = gaussian_cdf(sigma)
+    drawn = Gaussian(LONE, 0, sigma).quantiles(UNIFORM)
+    assert (np.diff(drawn) >= 0).all() and (drawn == np.rint(drawn)).all()
+    for number, uniform in zip(drawn[::997].astype(int).tolist(), UNIFORM[::997].tolist(), strict=True):
+        assert exact(number - 1) < uniform <= exact(number)
 
 
 def test_the_tail_of_a_sum_is_that_of_the_normal_law_from_half_a_step_nearer() -> None:

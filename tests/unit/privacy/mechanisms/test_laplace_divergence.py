@@ -11,7 +11,7 @@ from dp_accounting.pld.privacy_loss_mechanism import DiscreteLaplacePrivacyLoss
 
 from dpsql.privacy.loss import rho_of_pure
 from dpsql.privacy.mechanisms import laplace
-from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.laplace import (
     MOST_SCALE,
     Laplace,
@@ -23,6 +23,7 @@ from dpsql.privacy.mechanisms.laplace import (
     steps_moved,
     vector_rho,
 )
+from dpsql.privacy.mechanisms.registry import MECHANISMS
 from dpsql_audit.noise_laws import laplace_rho
 
 ORDERS = [1.0001, 1.01, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 40.0, 200.0]
@@ -102,7 +103,28 @@ def test_it_is_at_most_what_its_epsilon_costs_and_just_that_at_one_step(rate: Fr
     assert entry_rho(rate, 0) == recomputed_entry_rho(rate, 0) == 0
 
 
+def test_noise_that_is_never_there_costs_its_epsilon_and_no_large_numbers() -> None:
+    for rate, steps in ((Fraction(10**6, 7), 10**9), (Fraction(1, 1000), 10**15), (Fraction(2001), 1)):
+        charged = entry_rho(rate, steps)
+        assert charged == recomputed_entry_rho(rate, steps) and rate * steps - 1 <= charged <= rate * steps + GRID
+        assert charged.denominator <= 10**48 and laplace_rho(rate, steps) <= charged
+
+
+def test_over_many_steps_it_is_that_of_the_continuous_law() -> None:
+    for epsilon in (0.1, 1.0, 2.0, 8.0):
+        rate = Fraction(epsilon) / 10**6
+        assert float(entry_rho(rate, 10**6)) == pytest.approx(epsilon + math.exp(-epsilon) - 1, rel=1e-6)
+
+
 # --- several entries --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [*RATES, Fraction(1, 10**6)], ids=str)
+def test_the_price_of_an_entry_rises_with_the_rate_and_faster_with_each_step(rate: Fraction) -> None:
+    costs = [entry_rho(rate, steps) for steps in range(42)]
+    rises = np.diff(costs)
+    assert (rises > 0).all() and (np.diff(rises) >= -3 * GRID).all()
+    assert all(entry_rho(rate * Fraction(101, 100), steps) > costs[steps] for steps in STEPS)
 
 
 @pytest.mark.parametrize("shift", [0, 1, 2])
@@ -191,6 +213,33 @@ def test_noise_for_rho_spends_it_and_no_more(moved: Sensitivity, rho: Fraction) 
     for wrong in (Fraction(0), Fraction(-1), 1.0):
         with pytest.raises(ValueError):
             laplace.noise_for_rho(moved, wrong)  # type: ignore[arg-type]
+
+
+FINE = Sensitivity(1, 1 << 20, 1 << 40, 1 << 20)
+
+
+def errors(moved: Sensitivity, epsilon: str) -> dict[str, float]:
+    """Return expected errors of both mechanisms at the rho of a query with that epsilon, in units of what one row moves."""
+    rho = Fraction(epsilon) ** 2 / 2
+    noises: dict[str, Noise] = {
+        word: MECHANISMS[word].calibrated("rho", moved, rho) for word in ("laplace", "gaussian")
+    }
+    return {word: noise.expected_error() / moved.linf for word, noise in noises.items()}
+
+
+@pytest.mark.parametrize(("epsilon", "less"), [("0.1", 0.017), ("1", 0.165), ("2", 0.321), ("4", 0.556)])
+def test_noise_of_many_steps_is_smaller_than_that_of_its_epsilon(epsilon: str, less: float) -> None:
+    """The figures of docs/evidence/accuracy.md, relative to Laplace noise of scale 1 / epsilon, which is charged epsilon**2 / 2."""
+    assert 1 - errors(FINE, epsilon)["laplace"] * float(epsilon) == pytest.approx(less, abs=0.001)
+
+
+@pytest.mark.parametrize(("moved", "from_here"), [(FINE, 1.25), (Sensitivity(1, 1, 1, 1), 1.05)], ids=["sum", "count"])
+def test_laplace_noise_of_one_entry_is_the_better_one_from_some_epsilon_on(
+    moved: Sensitivity, from_here: float
+) -> None:
+    for epsilon in (0.1, 1.0, from_here - 0.05, from_here + 0.05, 2.0, 4.0):
+        both = errors(moved, str(round(epsilon, 2)))
+        assert (both["laplace"] < both["gaussian"]) == (epsilon > from_here)
 
 
 @pytest.mark.parametrize("scale", [(1, 3), (1, 1), (16, 3), (1000, 1)])

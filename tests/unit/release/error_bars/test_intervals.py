@@ -108,12 +108,6 @@ def test_a_number_that_chose_the_groups_has_another_law_in_them(scratch: Scratch
     assert quotient.low.tolist() != plain.low.tolist(), "the rule for quotients takes the law of all groups"
 
 
-# --- laws that are not known ----------------------------------------------------------------------------------------
-
-
-# --- estimates ------------------------------------------------------------------------------------------------------
-
-
 # --- measured ends and chosen values --------------------------------------------------------------------------------
 
 CHOSEN = replace(
