@@ -404,7 +404,7 @@ class _Derivation:
 
         Caps choose among the rows that pass WHERE, regardless of FILTER, so moving a condition from one to the other changes
         the rows. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps other rows.
-        Rows, and the values that a unit contributes, are ranked by hashes of all keys.
+        Rows, and the values that a unit contributes, are ranked by hashes that depend on the order of the keys.
         """
         drops_rows, terms = self.stored.bounds.drops_rows_by_group, self.priced.block.terms
         if (drops_rows or any(term.places for term in terms)) and self.retained != list(self.stored.keys):

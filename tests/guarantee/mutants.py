@@ -244,7 +244,7 @@ MUTANTS = (
     Mutant("files are read in the types of the first", "engine/duckdb/parquet_files.py", "grouped", "groups.setdefault((by_arrow, types), []).append(path)", "groups.setdefault((by_arrow, types) if not groups else next(iter(groups)), []).append(path)", FILES, 'whatever_the_other_is and few'),
     Mutant("pyarrow reads files in the types of the first", "engine/duckdb/parquet_files.py", "grouped", "s.arrow if by_arrow else None", "None", FILES, 'pyarrow_wrote_beside'),
     Mutant("DuckDB reads times beyond a day", "engine/duckdb/parquet_files.py", "grouped", "total or any((stored.kind in _TOTAL_IN_ARROW for stored in columns_of_file))", "total", FILES, 'whatever_the_others_are and few'),
-    Mutant("a column is read for another of a repeated name", "engine/duckdb/parquet_files.py", "grouped", "by_arrow or _is_misnamed(metadata[path], columns)", "by_arrow", FILES, 'beside_repeated'),
+    Mutant("a column is read for another of a repeated name", "engine/duckdb/parquet_files.py", "grouped", "by_arrow or _is_misnamed(metadata[path], [column.source_name for column in columns])", "by_arrow", FILES, 'beside_repeated'),
     Mutant("columns of any type are read from files", "engine/duckdb/parquet_files.py", "_stored", "kind not in _TOTAL_IN_DUCKDB | _TOTAL_IN_ARROW", "kind == 'geometry'", FILES, 'intervals_are_refused'),
     Mutant("columns with parts are read", "engine/duckdb/sources.py", "Sources._readable", "not is_readable(engine_type)", "False", FILES, 'column_with_parts'),
     Mutant("decimals are read beyond their digits", "engine/duckdb/literals.py", "_castable", "_DECIMAL.fullmatch(engine_type.upper())", "None", FILES, 'whatever_the_others_are and few'),

@@ -341,7 +341,7 @@ def test_results_of_one_person_are_one_question_in_any_order_and_beside_others(s
         )
         rows = f"(SELECT {', '.join(listed)} FROM visits GROUP BY {', '.join(rng.sample(['patient_id', *keys], 1 + len(keys)))}) AS q"
         outer = [f"AVG({results[text]})" for text in rng.sample(read, len(read))]
-        groups = rng.sample([f"q.{key}" for key in keys], len(keys))
+        groups = [f"q.{key}" for key in keys]
         return f"SELECT {', '.join(groups + outer)} FROM {around.format(rows)}" + (
             f" GROUP BY {', '.join(groups)}" if groups else ""
         )

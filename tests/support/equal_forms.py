@@ -317,7 +317,7 @@ def text(rng: random.Random, tree: Tree) -> tuple[str, list[int]]:
     places = [order.index(place) for place in range(len(items))]
     prefix = rng.choice(["a", "out", "n_"])
     listed = ", ".join(f"{items[place]} AS {prefix}{place}" for place in order)
-    grouped = [rng.choice([str(places[n] + 1), f"{prefix}{n}"]) for n in rng.sample(range(len(keys)), len(keys))]
+    grouped = [rng.choice([str(places[n] + 1), f"{prefix}{n}"]) for n, _ in enumerate(keys)]
     group = f" GROUP BY {', '.join(grouped)}" if grouped else ""
     rng.shuffle(outside)
     where = f" WHERE {' AND '.join(outside)}" if outside else ""

@@ -11,7 +11,6 @@ from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.canonical_conditions import in_canonical_form
 from dpsql.functions.canonical_measures import canonical_measure
-from dpsql.functions.kept_rows import name_of
 from dpsql.functions.key_columns import labelled
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, may_hold, remaining
 from dpsql.functions.key_questions import is_result
@@ -48,7 +47,6 @@ from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.combined_rows import UNLISTED, groups_of
 from dpsql.sql.binder.correlated_subqueries import only_with_rows, over_groups
 from dpsql.sql.binder.equal_keys import kind, named_table, naming_unit
-from dpsql.sql.binder.joined_filters import canonical_block
 from dpsql.sql.binder.per_unit_aggregation import per_unit, stacked
 from dpsql.sql.binder.quantiles import single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
@@ -209,7 +207,6 @@ def bound_block(
             for part, keys in work.unit_sets(units, group_keys)
         ]
         return sides[0] if len(sides) == 1 else stacked(node, sides)
-    work.order_keys(source)
     work.narrow(with_unpaired_rows(source, scope.unpaired))
     copy = exp.Select(expressions=[work.output(item) for item in node.expressions])
     for clause, target in (("having", "where"), ("qualify", "qualify")):
@@ -382,19 +379,6 @@ class _BlockRewriter:
             if table is not None:
                 return [exp.column(name, table=item.alias_or_name, quoted=True) for name in table.primary_key]
         return []
-
-    def order_keys(self, source: Relation) -> None:
-        """Name the keys in the order of their canonical texts: that of GROUP BY is no other question."""
-        if len(self.keys) < 2:
-            return
-        canonical = canonical_block(Block("", source, tuple(self.keys), ()), self.context.policy).keys
-        texts = {key.name: name_of(key.expression) for key in canonical}
-        names = {name: f"k{number}" for number, name in enumerate(sorted(texts, key=lambda name: texts[name]))}
-        self.keys = sorted((replace(key, name=names[key.name]) for key in self.keys), key=lambda key: int(key.name[1:]))
-        self.sets = [set(map(names.__getitem__, chosen)) for chosen in self.sets]
-        self.outputs = {index: names[name] for index, name in self.outputs.items()}
-        self.named = {names[name]: columns for name, columns in self.named.items()}
-        self.results = {names[name]: result for name, result in self.results.items()}
 
     def narrow(self, source: Relation) -> None:
         """Remove the public key values that the query's conditions exclude, before the number of groups is checked."""

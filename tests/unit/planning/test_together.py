@@ -114,7 +114,7 @@ def test_the_largest_relative_error_falls_and_the_mean_one_where_it_is_the_goal(
     texts = [f"dp.epsilon = 0.1; {text}" for text in TILES]
     _, (worst,) = plans(session, texts)
     _, (mean,) = plans(session, texts, Goal(Objective.ABSOLUTE))
-    cells = {"by kind, region": 24, "by region": 4, "by kind": 6, "in all": 1}
+    cells = {"by region, kind": 24, "by region": 4, "by kind": 6, "in all": 1}
     before = max(alone * cells[table] for table, (alone, _) in errors(worst).items())
     assert max(now * cells[table] for table, (_, now) in errors(worst).items()) < before / 3
     means = [sum(now for _, now in errors(plan).values()) for plan in (worst, mean)]
