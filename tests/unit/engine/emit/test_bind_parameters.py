@@ -162,6 +162,16 @@ def test_the_engine_plans_with_a_bound_value_as_with_a_constant() -> None:
         assert shown[0] == shown[1] and "7" in shown[1][0][1]
 
 
+def renumbered(plan: str) -> str:
+    """Return a plan whose subplans are numbered as they occur: with a bound value the optimizer may give them other numbers."""
+    places: dict[str, int] = {}
+    return re.sub(
+        r"( Index: |__common_subplan_)\d+ *",
+        lambda found: f"{found[1]}{places.setdefault(found[0].strip(), len(places))}",
+        plan,
+    )
+
+
 @pytest.mark.parametrize("name", by_day(["hospital"], ["hospital", "hospital_rows"]))
 @pytest.mark.slow
 def test_plans_are_those_of_the_text_that_is_shown(name: str) -> None:
@@ -174,7 +184,8 @@ def test_plans_are_those_of_the_text_that_is_shown(name: str) -> None:
                     cursor.execute(f"EXPLAIN {query.sql}", *([query.parameters] if query.parameters else [])).fetchall()
                     for query in (shown, asked)
                 ]
-                assert plans[0] == plans[1], case.id
+                first, second = (renumbered(text) for ((_, text),) in plans)
+                assert first == second, case.id
 
 
 def test_threads_share_a_text() -> None:
