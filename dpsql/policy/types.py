@@ -621,15 +621,10 @@ class Policy:
 
     def over_memory(self) -> Policy:
         """Return the policy with its tables read from memory under their own names: every question keeps its meaning."""
-        tables = {
-            name: replace(
-                table,
-                source=None,
-                csv=None,
-                columns={column: replace(about, source=None) for column, about in table.columns.items()},
-            )
-            for name, table in self.tables.items()
-        }
+        tables: dict[str, Table] = {}
+        for name, table in self.tables.items():
+            columns = {column: replace(about, source=None) for column, about in table.columns.items()}
+            tables[name] = replace(table, source=None, csv=None, columns=columns)
         return replace(self, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="memory")
 
     def copies_folder(self) -> str | None:

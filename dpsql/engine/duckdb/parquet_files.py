@@ -281,11 +281,13 @@ def _is_misnamed(metadata: Any, columns: Iterable[str]) -> bool:
 def _stored(table: str, path: Path, columns: Collection[PolicyColumn], metadata: Any) -> tuple[StoredColumn, ...]:
     """Return the columns of the policy that are in a file."""
     fields, leaf = metadata.schema.to_arrow_schema(), 0
-    geometries, folded = _geometries(metadata), {column.source_name.lower(): column for column in columns}
+    geometries = _geometries(metadata)
+    wanted: dict[str, list[PolicyColumn]] = {}
+    for column in columns:
+        wanted.setdefault(column.source_name.lower(), []).append(column)
     in_file: dict[str, StoredColumn] = {}
     for field in fields:
-        column = folded.get(field.name.lower())
-        if column is not None:
+        for column in wanted.get(field.name.lower(), ()):
             if column.name in in_file:
                 raise refuse("source_column_twice", table=table, column=column.name)
             kind, details = _kind(metadata.schema.column(leaf), field.type)

@@ -281,6 +281,7 @@ def write_starter(source: Path | str, path: Path, unit: str | None) -> int:
         is_plain = plain_name(name) == name
         chosen[name] = _starter_table(name, table, person, unit == "row", remarks) if is_plain else None
         remarks["tables", name] = _OPEN["table"] if is_plain else f"# table {quoted(name)} {_NO_PLAIN_NAME}"
+    chosen |= with_key_types({name: table for name, table in chosen.items() if table is not None}, {})
     named = "" if unit is None else unit_text(person)
     text = PolicyChoices(_STARTER, named, chosen, "1", "1e-6", "0.03", remarks=remarks).text(source, path)
     write_policy(text, path)

@@ -445,8 +445,11 @@ def test_a_column_is_read_under_the_name_that_its_header_has(tmp_path: Path) -> 
         )
 
 
+@pytest.mark.parametrize("twice", [False, True])
 @pytest.mark.parametrize("kind", ["one Parquet file", "files of several types", "a database", "a table in Python"])
-def test_a_column_is_read_under_the_name_that_its_source_has(tmp_path: Path, make: Make, kind: str) -> None:
+def test_a_column_is_read_under_the_name_that_its_source_has(
+    tmp_path: Path, make: Make, kind: str, twice: bool
+) -> None:
     """Errors give the policy's name: those of the source may be hidden from analysts."""
     more = {"I Nr": [1, 2, 3, 2_000], "Größe cm": ["n", "n", "a", "b"], "n": ["a", "a", "a", "a"]}
     rows = pa.table(more)
@@ -455,6 +458,7 @@ def test_a_column_is_read_under_the_name_that_its_source_has(tmp_path: Path, mak
         path.read_text()
         .replace("{type: integer,", "{type: integer, from: i nr,")
         .replace("{type: text,", "{type: text, from: Größe cm,")
+        .replace("      n:", "      j: {type: text, from: I NR}\n      n:" if twice else "      n:")
     )
     place = tmp_path / "data" / "1.parquet"
     place.parent.mkdir()
