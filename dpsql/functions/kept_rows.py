@@ -25,6 +25,7 @@ from dpsql.plan.plan import (
     Measure,
     SemiJoin,
     Term,
+    TermKind,
     Union_,
     UnitAggregate,
     Window,
@@ -69,6 +70,8 @@ def name_of(part: Any) -> str:
 
 
 def _named(part: Any) -> Any:
+    if isinstance(part, Term) and part.kind in (TermKind.PRODUCT_PART, TermKind.PAIR_PART):
+        return _part_of_pair(part)
     if isinstance(part, Call):
         return canonical_condition(_in_cases(part))
     if isinstance(part, Filter):
@@ -86,6 +89,13 @@ def _named(part: Any) -> Any:
     if isinstance(part, Union_):
         return Union_(tuple(sorted(map(named_rows, part.sources), key=canonical_text)))
     return part
+
+
+def _part_of_pair(term: Term) -> Term:
+    """Return the part with its factors in their order: `place` counts by it, and numbers by another order have another name."""
+    assert isinstance(term.value, Call)
+    value = replace(term.value, arguments=named_rows(term.value.arguments))
+    return replace(term, value=value, filter=term.filter and _row_condition(term.filter))
 
 
 def _in_cases(value: Expr) -> Expr:
