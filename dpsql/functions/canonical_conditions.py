@@ -515,8 +515,9 @@ def _pattern(value: Call) -> Expr:
     if starts and ends:
         if isinstance(text, Call) and text.function == "left" and (text.arguments[1].facts.lower or 0) > len(inside):
             text = text.arguments[0]  # the longest text that LIKE reads
-        return _comparison(call("eq", text, literal(inside)))
-    return call("starts_with" if starts else "ends_with" if ends else "contains", text, literal(inside))
+        return canonical_condition(call("eq", text, literal(inside)))
+    word = "starts_with" if starts else "ends_with" if ends else "contains"
+    return canonical_condition(call(word, text, literal(inside)))
 
 
 def _cast(value: Call) -> Expr:
