@@ -56,8 +56,8 @@ class _Forgetful:
     def get(self, key: str) -> None:
         return None
 
-    def nearest(self, key: str, block: str) -> list[StoredRelease]:
-        return []
+    def nearest(self, key: str, block: str) -> tuple[None, list[StoredRelease]]:
+        return None, []
 
     def of_block(self, family: str, start: bool = False) -> list[StoredRelease]:
         return []
