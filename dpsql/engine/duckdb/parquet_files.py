@@ -282,12 +282,12 @@ def _stored(table: str, path: Path, columns: Collection[PolicyColumn], metadata:
     """Return the columns of the policy that are in a file."""
     fields, leaf = metadata.schema.to_arrow_schema(), 0
     geometries = _geometries(metadata)
-    wanted: dict[str, list[PolicyColumn]] = {}
+    by_name: dict[str, list[PolicyColumn]] = {}
     for column in columns:
-        wanted.setdefault(column.source_name.lower(), []).append(column)
+        by_name.setdefault(column.source_name.lower(), []).append(column)
     in_file: dict[str, StoredColumn] = {}
     for field in fields:
-        for column in wanted.get(field.name.lower(), ()):
+        for column in by_name.get(field.name.lower(), ()):
             if column.name in in_file:
                 raise refuse("source_column_twice", table=table, column=column.name)
             kind, details = _kind(metadata.schema.column(leaf), field.type)

@@ -83,9 +83,9 @@ def read_command(piece: Piece) -> Command | None:
     if first == "EXPLAIN" and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN:
         words = words_of(piece, tokens[2 : _closing(tokens, 1)][:MOST_COMMAND])
         spelled = [word.upper() for word in words]
-        wanted = spelled[spelled.index("FORMAT") + 1 :][:1] if "FORMAT" in spelled else []
-        if wanted not in ([], ["TEXT"]):
-            raise refuse("explain_format", format=wanted[0])
+        formats = spelled[spelled.index("FORMAT") + 1 :][:1] if "FORMAT" in spelled else []
+        if formats not in ([], ["TEXT"]):
+            raise refuse("explain_format", format=formats[0])
         for name in (option.split()[0].lower() for option in " ".join(words).split(",") if option.strip()):
             if name not in _EXPLAINED:
                 raise said("42601", f'unrecognized EXPLAIN option "{name}"')
