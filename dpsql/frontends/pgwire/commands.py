@@ -117,8 +117,15 @@ def _shared(words: list[str]) -> tuple[str, ...]:
     stop = len(words) - (upper[-1:] == ["NOWAIT"])
     if upper[stop - 4 : stop] != ["IN", "ACCESS", "SHARE", "MODE"]:
         return ()
-    listed = [word for word in words[: stop - 4] if word.upper() not in ("TABLE", "ONLY", "*")]
-    return tuple("".join(listed).split(","))
+    names, name = [], ""
+    for word in (*(word for word in words[: stop - 4] if word.upper() not in ("TABLE", "ONLY", "*")), ","):
+        if word == "," and name[-1:] not in ("", "."):
+            names, name = [*names, name], ""
+        elif word != "," and not word[0].isdecimal() and (word == "." or name[-1:] in ("", ".")):
+            name += word
+        else:
+            return ()
+    return tuple(names)
 
 
 def _write_words(words: list[str]) -> str:

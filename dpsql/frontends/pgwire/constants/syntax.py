@@ -500,7 +500,10 @@ class Parser:
         if self.signs() == "(":
             if read.value not in _MOMENTS:
                 raise self.problem()
-            return Node("cast", token.start, TypeName(_MOMENTS[read.value], token.start, tuple(self._sizes())), [read])
+            sizes = tuple(self._sizes())
+            if len(sizes) != 1:
+                raise self.problem()
+            return Node("cast", token.start, TypeName(_MOMENTS[read.value], token.start, sizes), [read])
         return read
 
     def _exists(self) -> Node:

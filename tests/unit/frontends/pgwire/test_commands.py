@@ -47,12 +47,22 @@ def test_questions_inside_of_commands_are_found(sql: str, query: str, words: tup
         ("DECLARE c CURSOR WITH FOR SELECT 1", "wire_syntax"), ("DECLARE c NO CURSOR FOR SELECT 1", "wire_syntax"),
         ("DECLARE 1 CURSOR FOR SELECT 1", "wire_syntax"), ("CREATE -- a\n TABLE x (a int)", "read_only"),
         ("EXECUTE p p", "wire_syntax"), ("FETCH BACKWARD FROM c", "cursor_forward"),
+        ("LOCK a b IN ACCESS SHARE MODE", "read_only"), ("LOCK 1 IN ACCESS SHARE MODE", "read_only"),
+        ("LOCK a IN SHARE MODE", "read_only"), ("LOCK , IN ACCESS SHARE MODE", "read_only"),
+        ("EXPLAIN (FORMAT JSON, COSTS OFF) SELECT 1", "explain_format"),
+        ("EXPLAIN (COSTS OFF, FORMAT YAML) SELECT 1", "explain_format"),
     ],
 )  # fmt: skip
 def test_commands_that_are_refused(sql: str, slug: str) -> None:
     with pytest.raises(Refusal) as caught:
         command(sql)
     assert caught.value.slug == slug
+
+
+def test_tables_that_readers_lock_and_options_of_explain_are_read() -> None:
+    locked = command('LOCK TABLE ONLY p . a, "my t" IN ACCESS SHARE MODE NOWAIT')
+    assert locked is not None and locked.words == ("p.a", '"my t"')
+    assert command("EXPLAIN (FORMAT TEXT, COSTS OFF) SELECT 1") is None
 
 
 @pytest.mark.parametrize(
