@@ -208,9 +208,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 def test_exact_rows_and_risks_are_for_the_owners_command_alone() -> None:
     callers = {name for name, text in sources() if re.search(r"\.exact_rows\(", text)}
-    assert callers == {
-        "disclosure/report.py", "disclosure/scan.py", "engine/duckdb/engine.py", "engine/served_tables.py",
-    }  # fmt: skip
+    assert callers == {"disclosure/report.py", "disclosure/scan.py", "engine/served_tables.py"}
     importers = {name for name, text in sources() if "dpsql.disclosure" in text and not name.startswith("disclosure/")}
     owners = {"frontends/admin/check.py", "frontends/cli/owner.py", "testing/__init__.py"}
     assert importers == {*owners, "engine/contract.py"}, "the contract names it in a docstring"

@@ -257,7 +257,7 @@ def test_init_reads_a_folder_as_a_table_for_each_file(bare_clinic: Clinic, dpsql
     )
     assert 'alk_phos: {type: text, from: "alk.phos"}' in text and 'alk_phos_2: {type: text, from: "alk phos"}' in text
     assert 'xdp_x: {type: text, from: "dp_x"}' in text and 'data: {type: text, from: "血"}' in text
-    assert '# column "b.c" has no plain name' in text and "notes" not in text
+    assert 'b_c: {type: integer, from: "b.c"}' in text and "notes" not in text
     lines, public = [], False
     for line in text.replace("max_rows:  #?", "max_rows: 1  #").splitlines():
         public = line.startswith(("  staff:", "  wards:")) if re.match("  [^ ]", line) else public
