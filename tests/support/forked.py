@@ -126,6 +126,8 @@ def serve(place: int, imported: tuple[str, ...]) -> None:
     """Import the modules, then fork a program for each request until every sender has closed the socket."""
     for module in imported:
         importlib.import_module(module)
+    own = any(module.startswith("dpsql") for module in imported)
+    assert own or "dpsql" not in sys.modules, "a copied package would not be imported"
     requests = socket.socket(fileno=place)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

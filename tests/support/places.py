@@ -1,8 +1,10 @@
 """Folders that tests read from: the repository, its tests, and the policies that ship."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dpsql.policy import Policy, parse_policy
+if TYPE_CHECKING:
+    from dpsql.policy import Policy
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
@@ -18,8 +20,10 @@ _BY_ROW = {
 }
 
 
-def policy(name: str) -> Policy:
+def policy(name: str) -> "Policy":
     """Return the policy of this name in schemas/policies, or `hospital_rows`: the hospital where every row is somebody else."""
+    from dpsql.policy import parse_policy  # the process that tests of a copied package are forked from has no package
+
     text = (POLICIES / f"{name.removesuffix('_rows')}.yaml").read_text(encoding="utf-8")
     for old, new in _BY_ROW.items() if name == "hospital_rows" else ():
         assert text.count(old) == 1, old
