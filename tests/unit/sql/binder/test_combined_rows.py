@@ -134,6 +134,7 @@ def test_a_limit_that_is_no_whole_number_bounds_nothing(limit: str) -> None:
 
 
 CALENDAR = (
+    "SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.day < b.day WHERE a.day > 5900 AND b.day > 5900",
     "SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.week - 1 = b.week WHERE a.year = 3",
     "SELECT COUNT(*) AS n FROM calendar AS a, calendar AS b WHERE (a.week = b.week AND a.day > 1) OR (a.week = b.week AND b.day < 7)",
     "SELECT COUNT(*) AS n FROM (SELECT a.week, b.day FROM calendar AS a JOIN calendar AS b USING (day)) AS c JOIN calendar AS d"
