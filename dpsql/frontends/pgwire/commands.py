@@ -117,7 +117,7 @@ def _shared(words: list[str]) -> tuple[str, ...]:
     stop = len(words) - (upper[-1:] == ["NOWAIT"])
     if upper[stop - 4 : stop] != ["IN", "ACCESS", "SHARE", "MODE"]:
         return ()
-    names, name = [], ""
+    names, name = list[str](), ""
     for word in (*(word for word in words[: stop - 4] if word.upper() not in ("TABLE", "ONLY", "*")), ","):
         if word == "," and name[-1:] not in ("", "."):
             names, name = [*names, name], ""
