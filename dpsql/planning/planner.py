@@ -272,6 +272,8 @@ _MOST_KEPT_CHARACTERS = 200_000
 """Length in all of the texts of which statements and plans are remembered; they take up to 2 kB for each character."""
 MOST_DOMAIN = 2_000
 """Columns of public tables with more values than this are grouped by like private keys."""
+MOST_COUNTED = 100_000_000
+"""Rows of public tables that may be read to count what can match in one statement, before it is charged."""
 MOST_ROWS = 10_000
 """Public tables with more rows than this are not read row by row."""
 Value = TypeVar("Value")
@@ -424,9 +426,7 @@ class Planner:
         self.policy = policy
         self.row_filters = row_filters(policy)
         self._engine = engine
-        self._public_values = replace(
-            AskedValues(shared_sandbox()).for_engine(engine.dialect.name), agreeing=self._agreeing
-        )
+        self._public_values = AskedValues(shared_sandbox()).for_engine(engine.dialect.name)
         self._counts: RecentValues[int] = RecentValues(MOST_ANSWERS, MOST_WEIGHT)
         self._public = tuple(name for name, table in policy.tables.items() if table.public)
         self._widened: tuple[str, Policy] | None = None
@@ -503,10 +503,18 @@ class Planner:
         counted = self._engine.public_table(f"SELECT count(*) AS n FROM {self._engine.source(name).sql}")
         return int(counted.column(0)[0].as_py())
 
-    def _agreeing(self, relation: Relation, columns: tuple[str, ...]) -> int:
-        """Return the largest number of rows of a relation over public tables that agree on the columns."""
+    def _values_of(self, policy: Policy) -> PublicValues:
+        """Return what answers questions about public values while one statement is bound."""
+        return replace(self._public_values, agreeing=partial(self._agreeing, policy, [MOST_COUNTED]))
+
+    def _agreeing(self, policy: Policy, left: list[int], relation: Relation, columns: tuple[str, ...]) -> int:
+        """Return the largest number of rows of a relation over public tables that agree on the columns. `left`: one number, the
+        rows that may still be read for the statement, counted before too. Raises Unanswered if they are fewer."""
         for scan in scans(relation):
             require_public(scan, self.policy)
+            left[0] -= policy.tables[scan.table].row_count or 0
+        if left[0] < 0:
+            raise Unanswered
         rows = Emitter(self.policy, self._engine.dialect, self._engine.source).relation(relation)
         key = f"{self._engine.data_version(self._public)} {columns} {rows}"
         return self._counts.get(key, lambda: self._counted(rows, columns), 1)
@@ -525,7 +533,7 @@ class Planner:
                 in_dialect(statement, options.dialect, options.confidence),
                 policy,
                 options.min_units,
-                self._public_values,
+                self._values_of(policy),
             )
             if not options.cut_totals and not _has_total(options.bounds):
                 plan = replace(plan, blocks=tuple(self._with_counts(block) for block in plan.blocks))
@@ -540,7 +548,8 @@ class Planner:
     def without_min_units(self, planned: Planned) -> Plan:
         """Return a bound question without its count of units, for comparisons: their threshold excludes small groups already."""
         statement = in_dialect(planned.statement, planned.options.dialect, planned.options.confidence)
-        return bind(statement, self.bound_policy(statement)[0], public_values=self._public_values)
+        policy, _ = self.bound_policy(statement)
+        return bind(statement, policy, public_values=self._values_of(policy))
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
         """Return a bound question with its mechanisms, its price, and the names of its releases. Raises InternalError for a plan

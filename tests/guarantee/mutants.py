@@ -1014,7 +1014,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("any condition makes a subquery one join", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(query) <= fixed", "fixed", 'unit/sql/binder/test_combined_rows.py', 'one_join'),
     Mutant("several sources of a subquery may name columns around it", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(alone)", "False", 'unit/sql/binder/test_combined_rows.py', 'one_join'),
     Mutant("declared keys do not bound products", "sql/binder/combined_rows.py", "_Steps._keys", "source.unique | {positions for positions, _, _ in source.declared}", "source.unique", 'answers/test_queries.py', 'q02'),
-    Mutant("conditions do not bound rows of public tables", "sql/binder/combined_rows.py", "_Steps._counted", "self._numbers(part) == frozenset({number})", "False", 'unit/sql/binder/test_combined_rows.py', 'what_can_match'),
+    Mutant("conditions do not bound rows of public tables", "sql/binder/combined_rows.py", "_Steps._counted_rows", "self._numbers(part) == frozenset({number})", "False", 'unit/sql/binder/test_combined_rows.py', 'what_can_match'),
     Mutant("any rank tells rows apart", "sql/binder/result_facts.py", "_numbered", "not any((key <= {part.origin for part in by} for key in unique))", "False", 'unit/sql/binder/test_combined_rows.py', 'ranks_with_ties'),
     Mutant("no subquery is one join", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(query) <= fixed", "False", 'unit/sql/binder/test_combined_rows.py', 'one_join'),
 )  # fmt: skip

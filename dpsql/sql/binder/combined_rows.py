@@ -18,7 +18,7 @@ from math import prod
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.key_questions import EVALUATED, PublicValues
+from dpsql.functions.key_questions import EVALUATED, PublicValues, Unanswered
 from dpsql.functions.row_costs import relation_cost
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Block, Filter, Relation, group_count
@@ -80,15 +80,13 @@ def combined_rows(
         return (sources[0][1].most_rows if sources else 1), 0, ()
     if any(join.side in ("RIGHT", "FULL") for join in joins) and any(map(_is_comma, joins)):
         return *_product(sources, joins), ()  # in FROM a, b FULL JOIN c the comma is read last
-    rows, work = _Steps(node, sources, joins, public_values).joined()
+    steps = _Steps(node, sources, joins, public_values)
+    rows, work = steps.joined()
     if rows <= FEW or len(sources) == 1 or not all(map(_is_inner, joins)) or _grouping_sets(node) > 1:
         return rows, work, ()
-    agreeing = []
-    for index, item in enumerate(items):
-        steps = _Steps(node, sources, joins, public_values)
-        if (position := steps.position(item.unalias())) is not None:
-            agreeing.append((frozenset({index}), steps.from_one_value(position)))
-    return rows, work, tuple(agreeing)
+    positions = {index: steps.position(item.unalias()) for index, item in enumerate(items)}
+    agreeing = {each: steps.from_one_value(each) for each in dict.fromkeys(positions.values()) if each is not None}
+    return rows, work, tuple((frozenset({n}), agreeing[each]) for n, each in positions.items() if each is not None)
 
 
 def _counted(node: exp.Select, bound: Released, inner: Sequence[tuple[int, int | None]]) -> Released:
@@ -265,6 +263,8 @@ class _Steps:
         self.parts = [part for condition in conditions for part in implied(condition)]
         self.everywhere = [equality for condition in conditions for equality in self._equalities(condition)]
         self.of_join = [[*self._equalities(on), *self._merged(number)] for number, on in enumerate(pairing, 1)]
+        self._counts: dict[tuple[int, frozenset[Position]], int] = {}
+        self._relations: dict[int, Relation | None] = {}
         self.placed: set[int] = set()
         self.rows = self._partners(0)
         self.keys = self._keys(0)
@@ -337,12 +337,26 @@ class _Steps:
         return min(most)
 
     def _counted(self, number: int, fixed: Collection[Position]) -> int:
-        """Return the number of rows of a source that agree on the fixed columns, counted in its public table. Conditions on it
-        that could take longer than `MOST_COUNTING` over all of its rows are left out, which makes the number only larger."""
+        """Return the number of rows of a source that agree on the fixed columns, counted in its public table."""
+        key, source, count = (number, frozenset(fixed)), self.sources[number], self.public_values.agreeing
+        if key not in self._counts:
+            if number not in self._relations:
+                self._relations[number] = self._counted_rows(number)
+            relation, rows = self._relations[number], labelled(source)
+            self._counts[key] = source.most_rows
+            if relation is not None and rows is not None and count is not None:
+                names = tuple(rows.columns[position][1].name for _, position in sorted(fixed))
+                with suppress(Unanswered):
+                    self._counts[key] = count(relation, names)
+        return self._counts[key]
+
+    def _counted_rows(self, number: int) -> Relation | None:
+        """Return the rows of a source's public table that meet the conditions on it; None if they are not counted. Conditions
+        that could take longer than `MOST_COUNTING` over all rows are left out, which makes the number only larger."""
         alias, source = self.named[number]
         rows = labelled(source)
         if rows is None or self.public_values.agreeing is None or not all(self.inner):
-            return source.most_rows
+            return None
         scalars = Scalars(Scope([(alias, rows)]))
         relation = rows.relation
         for part in self.parts:
@@ -350,10 +364,7 @@ class _Steps:
                 with suppress(Error):
                     narrowed = Filter(relation, scalars.boolean(part))
                     relation = narrowed if _is_counted(narrowed, source.most_rows) else relation
-        if not _is_counted(relation, source.most_rows):
-            return source.most_rows
-        names = tuple(rows.columns[position][1].name for _, position in sorted(fixed))
-        return self.public_values.agreeing(relation, names)
+        return relation if _is_counted(relation, source.most_rows) else None
 
     def _agreeing_branch(self, number: int, side: Released, fixed: Collection[Position]) -> int:
         """Return a bound on the rows of one branch of a UNION ALL that agree on the fixed columns."""

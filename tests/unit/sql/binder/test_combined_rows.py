@@ -2,6 +2,7 @@
 permits."""
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,13 @@ from support.places import POLICIES
 from support.seeds import seeds
 
 from dpsql.errors.exceptions import Error
-from dpsql.policy import load_policy
+from dpsql.plan.canonical_text import canonical_text
+from dpsql.plan.plan import Relation
+from dpsql.planning import planner
+from dpsql.policy import Policy, load_policy
 from dpsql.release import sandbox
+from dpsql.session.session import Session
+from dpsql.sql.binder import combined_rows
 from dpsql.sql.binder.combined_rows import MOST_SHOWN
 from dpsql.sql.binder.query import QueryBinder
 from dpsql.sql.binder.scope import Environment, Released
@@ -146,9 +152,9 @@ CALENDAR = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("sql", CALENDAR)
-def test_rows_of_public_tables_are_counted_by_what_can_match(sql: str, tmp_path: Path) -> None:
-    """Products of all rows would be refused; those that meet the conditions and agree on what is compared are few."""
+@pytest.fixture
+def calendar(tmp_path: Path) -> Iterator[tuple[Session, duckdb.DuckDBPyConnection]]:
+    """Return a session over 6,000 public days, and its connection."""
     (tmp_path / "calendar.yaml").write_text(
         """
 dataset: calendar
@@ -171,10 +177,48 @@ tables:
             "CREATE TABLE calendar AS SELECT i // 365 AS year, i // 7 AS week, i AS day FROM range(6000) AS r(i)"
         )
         session = exact_session(load_policy(tmp_path / "calendar.yaml"), connection, tmp_path / "ledger.db")
-        assert rows_of(session.execute(sql)) == [(float(connection.execute(sql).fetchall()[0][0]),)]
-        with pytest.raises(Error, match="combinations, more than the 5,000,000"):
-            session.execute("SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.week < b.week")
+        yield session, connection
         session.close()
+
+
+@pytest.mark.parametrize("sql", CALENDAR)
+def test_rows_of_public_tables_are_counted_by_what_can_match(
+    sql: str, calendar: tuple[Session, duckdb.DuckDBPyConnection]
+) -> None:
+    """Products of all rows would be refused; those that meet the conditions and agree on what is compared are few."""
+    session, connection = calendar
+    assert rows_of(session.execute(sql)) == [(float(connection.execute(sql).fetchall()[0][0]),)]
+    with pytest.raises(Error, match="combinations, more than the 5,000,000"):
+        session.execute("SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.week < b.week")
+
+
+def test_counting_what_can_match_is_bounded(
+    calendar: tuple[Session, duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Costly conditions are not counted with, the rows that are read are limited, and one number is counted once."""
+    session, _ = calendar
+    counted: list[str] = []
+    count = planner.Planner._agreeing
+
+    def noted(self: planner.Planner, policy: Policy, left: list[int], rows: Relation, columns: tuple[str, ...]) -> int:
+        counted.append(f"{canonical_text(rows)} {columns}")
+        return count(self, policy, left, rows, columns)
+
+    monkeypatch.setattr(planner.Planner, "_agreeing", noted)
+    near = "SELECT COUNT(*) AS n FROM calendar AS a JOIN calendar AS b ON a.day < b.day WHERE a.day > 5900 AND b.day > 5900"
+    with monkeypatch.context() as limited:
+        limited.setattr(combined_rows, "MOST_COUNTING", 2_000_000)  # nanoseconds over 6,000 rows
+        session.explain(f"{near} AND md5(md5(CAST(a.day AS TEXT))) <> '' AND b.day <> 77777")
+    assert not any("md5" in text for text in counted)
+    assert {"77777" in text for text in counted if "5900" in text} == {True, False}
+    with monkeypatch.context() as limited, pytest.raises(Error, match="combinations, more than the 5,000,000"):
+        limited.setattr(planner, "MOST_COUNTED", 5_000)  # fewer than the table has
+        session.explain(near.replace("5900", "5901"))
+    counted.clear()
+    joined = "calendar AS c0" + "".join(f" JOIN calendar AS c{n} ON c{n}.day = c{n - 1}.day + 1" for n in range(1, 9))
+    listed = ", ".join(f"c{n % 9}.{('day', 'week', 'year')[n % 3]} AS z{n}" for n in range(200))
+    session.explain(f"SELECT COUNT(*) AS n FROM (SELECT {listed} FROM {joined}) AS t")
+    assert len(counted) < 40
 
 
 def test_ranks_with_ties_are_no_key() -> None:
