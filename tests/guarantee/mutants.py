@@ -752,6 +752,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("bars leave the range", "release/error_bars/intervals.py", "hull_of", "np.fmax(np.fmin.reduce([low for low, _ in ends]), within[0])", "np.fmin.reduce([low for low, _ in ends])", 'unit/release/error_bars/test_answers.py', 'a_mean_is_held and join'),
     Mutant("no draw is lost", "release/error_bars/intervals.py", "percentiles", "np.isnan(cells)", "np.zeros_like(cells, dtype=bool)", 'unit/release/error_bars/test_answers.py', 'said_to_be_unknown'),
     Mutant("negative counts stay", "release/remainder.py", "ReleasedBlock.with_counts_from_zero", "name in self.groups.counts", "False", 'unit/release/error_bars/test_answers.py', 'counts_from_zero'),
+    Mutant("parameters of what is not written", "engine/dialect.py", "_Constants.expression", "not isinstance(node, Call) or is_always_null(node)", "not isinstance(node, Call)", 'unit/engine/emit/test_bind_parameters.py', 'values_put_back'),
     Mutant("months outside the bounds count nowhere", "pricing/rank_histograms.py", "cell_term", "call('clamp', steps, *ends)", "steps", 'answers/test_quantiles.py', 'months'),
     Mutant("quantiles of months are seconds", "pricing/rank_histograms.py", "periods", "not value.facts.type.temporal or not isinstance(value, Call)", "True", 'answers/test_quantiles.py', 'months'),
     # expressions over results that have no value

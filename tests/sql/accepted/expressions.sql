@@ -192,3 +192,9 @@ SELECT AVG(degrees(atan2(sin(radians(age)), cos(age * pi() / 180)))) FROM patien
 -- rows: 1
 SELECT COUNT(*) FROM visits
 WHERE (CASE NULL WHEN nights THEN cost WHEN 2 THEN change ELSE 0 END) = 0 AND (cost + NULL > CASE WHEN nights = 3 THEN 1 ELSE 5 END) IS NULL
+
+-- query: a_joined_text_that_is_always_null
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits WHERE coalesce(CASE WHEN nights = 3 THEN ward ELSE 'x' END || NULL, diagnosis) = 'flu'
