@@ -40,12 +40,14 @@ def ask(
     request_id: str | None = None,
     waiting: Waiting | None = None,
     advise: Callable[[str], object] | None = None,
+    stays: bool = False,
 ) -> Release:
     """Execute one statement or answer a planned question. On Ctrl-C stop waiting and raise the error `stopped`, which says what
     was charged.
 
     `waiting` is entered if the answer takes longer than a moment. `advise` is given one line on how the next answers become
-    faster, after the first slow one of a session. Raises what `Session.execute` raises.
+    faster, after the first slow one of a session. `stays`: the program goes on after Ctrl-C, and a charged measurement with it.
+    Raises what `Session.execute` raises.
     """
     receipt = request_id or uuid.uuid4().hex
     began = time.monotonic()
@@ -61,7 +63,7 @@ def ask(
         if session.options.threshold is not None:
             # Runs of watches have their own receipts, and a comparison that was made is not returned again.
             raise question.error or refuse("stopped", charge=": the comparison counts", charged=True) from None
-        raise _stopped(session, receipt, answered=question.release is not None) from None
+        raise _stopped(session, receipt, answered=question.release is not None, stays=stays) from None
     if question.release is None:
         assert question.error is not None
         raise question.error
@@ -110,7 +112,7 @@ class _Question:
                 self.ended.wait(_NAG_SECONDS)
 
 
-def _stopped(session: Session, receipt: str, answered: bool) -> Error:
+def _stopped(session: Session, receipt: str, *, answered: bool, stays: bool) -> Error:
     entry = session.ledger.find(charge_id(session.analyst, receipt))
     if entry is None:
         return refuse("stopped", charge="")
@@ -119,7 +121,7 @@ def _stopped(session: Session, receipt: str, answered: bool) -> Error:
     hint = (
         f"its answer was ready; asking again {context.again(options)}" if answered else "asking again is charged again"
     )
-    if not answered and context.is_given_again(options):
+    if stays and not answered and context.is_given_again(options):
         hint = f"while this program runs, {context.goes_on(options)}"
     return refuse("stopped", charge=charge, hint=hint, charged=True)
 

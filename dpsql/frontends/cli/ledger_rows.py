@@ -100,12 +100,15 @@ def chosen_rows(
     the client said that it asks; `price`: as of `charge_rows`."""
     names, charges = charge_rows(ledger, price)
     texts = {question.receipt: question for question in written if question.outcome == ANSWERED}
+    # The process may have been killed after its answer and before it noted that: the text is written first.
+    answered = {question.receipt for question in written if question.outcome in (ANSWERED, FREE)}
     measured = {row[6]: row[1] for row in charges}
     rows = []
     for row in charges:
         question = texts.get(row[6])
         written_of = ("", "", ()) if question is None else (question.claimed_user, question.question, question.columns)
-        rows.append((*row, "", *written_of))
+        outcome = "answered" if row[5] == "cut short" and row[6] in answered else row[5]
+        rows.append((*row[:5], outcome, row[6], "", *written_of))
     for question in written if all or column else ():
         if question.outcome != ANSWERED:
             scopes = f"project:{question.project}" if question.project else ""

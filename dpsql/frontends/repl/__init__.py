@@ -121,7 +121,7 @@ class _Talk:
 
 
 def _ask(session: Session, sql: str | Piece) -> Release:
-    return ask(session, sql, waiting=waiting(), advise=partial(say_line, err=True, dim=True))
+    return ask(session, sql, waiting=waiting(), advise=partial(say_line, err=True, dim=True), stays=True)
 
 
 def _guarded(work: Callable[[], None]) -> int:

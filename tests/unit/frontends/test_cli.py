@@ -218,6 +218,7 @@ def test_ctrl_c_stops_the_engine_and_tells_the_charge(clinic: Clinic) -> None:
     out, err = child.communicate(timeout=240)
     assert (child.returncode, out) == (130, "")
     assert "the question was stopped: epsilon 0.1 charged, receipt " in err and "Traceback" not in err
+    assert "asking again is charged again" in err  # the measurement ends with the program
     assert clinic.charges() == 1
 
 

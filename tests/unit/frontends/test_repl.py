@@ -84,6 +84,7 @@ def test_ctrl_c_stops_the_question_and_the_prompt_goes_on(terminal: Callable[...
     child.expect("Ctrl-C stops")
     child.sendcontrol("c")
     child.expect("the question was stopped: epsilon 0.1 charged")
+    child.expect("its measurement goes on")
     child.send("SHOW TABLES;\r")
     child.expect("protected")
     child.send("\\q\r")

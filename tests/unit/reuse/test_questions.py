@@ -14,6 +14,7 @@ from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.frontends.cli.budget import budget
 from dpsql.frontends.cli.ledger_rows import account_rows, question_rows
 from dpsql.ledger import open_ledger
+from dpsql.ledger.ledger import Reservation
 from dpsql.policy import load_policy
 from dpsql.policy.types import StorePolicy
 from dpsql.reuse.questions import QuestionTexts, days_before
@@ -49,6 +50,17 @@ def asked(policy: Path) -> Path:
         connection.execute(COUNT)
         connection.execute(SUM)
     return policy
+
+
+def test_an_answer_whose_outcome_a_killed_process_did_not_note_is_answered(
+    policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Reservation, "commit", lambda reservation: None)
+    with open_session(policy, create_ledger=True) as session:
+        ask(session, SUM)
+        monkeypatch.setattr(QuestionTexts, "note", lambda *about, **facts: None)
+        ask(session, COUNT)
+    assert [row["outcome"] for row in history(policy)] == ["answered", "cut short"]
 
 
 def test_the_person_behind_a_shared_login_is_shown_as_claimed_and_trusted_in_nothing(policy: Path) -> None:
