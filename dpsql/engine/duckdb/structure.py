@@ -6,9 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.engine.csv_files import dialect_of, header_of
@@ -17,6 +20,9 @@ from dpsql.engine.query import check_openable, matching
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file
 from dpsql.policy.types import DEFAULT_SCHEMAS
+
+_VALUE = re.compile(r"[-+]?[0-9]+([.,:/-][0-9]+)*")
+"""A text that is no name of a column. In the first cell of a file it says that the first line is a row, of secret values."""
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
@@ -45,24 +51,48 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
     except OSError:
         raise refuse("init_source", place=str(first), problem="it is not a regular file") from None
     try:
-        if first.suffix.lower() == ".parquet":
-            return {name: SourceTable(_described(f"read_parquet({constant(str(first))})"))}
-        if is_file(first.name):  # types would be guessed from values: only the header is read
-            dialect = dialect_of(first)
-            # A policy cannot name a column without a name, which most often numbers the rows, nor one of two with one name.
-            times = Counter(map(str.lower, header := header_of(first, dialect)))
-            repeated = "A NAME THAT THE HEADER REPEATS"
-            columns = {column: repeated if times[column.lower()] > 1 else "VARCHAR" for column in header if column}
-            return {name: SourceTable(columns, delimiter=dialect.delimiter, encoding=dialect.encoding)}
+        if is_file(first.name):
+            return {name: _of_parquet(first) if first.suffix.lower() == ".parquet" else _of_csv(first)}
         if first.suffix.lower() in (".tsv", ".txt"):
             problem = "files of cells have names that end in .csv or .csv.gz, whatever separates the cells: rename it"
             raise refuse("init_source", place=str(first), problem=problem)
         return _database(source)
     except (OSError, UnicodeDecodeError) as error:
-        raise refuse("init_source", place=str(source), problem=f"it has no header ({error})") from None
-    except duckdb.Error as error:
+        raise refuse("init_source", place=str(first), problem=f"it has no header ({error})") from None
+    except (duckdb.Error, pa.ArrowException) as error:
         problem = f"DuckDB cannot open it ({type(error).__name__})"
+        if not is_file(first.name):
+            problem += (
+                "; of other kinds of files make Parquet files first, in DuckDB: COPY (FROM 'a.json') TO 'a.parquet'"
+            )
         raise refuse("init_source", place=str(source), problem=problem) from None
+
+
+def _of_parquet(file: Path) -> SourceTable:
+    described = _described(f"read_parquet({constant(str(file))})")
+    names = pq.read_schema(file).names  # DuckDB gives another name to one of two that differ in case alone
+    return SourceTable(_unrepeated([*names, *list(described)[len(names) :]], described.values()))
+
+
+def _of_csv(file: Path) -> SourceTable:
+    """Return the columns in the header of a file. Types would be guessed from values, which are not read."""
+    dialect = dialect_of(file)
+    header = header_of(file, dialect)
+    if _VALUE.fullmatch(header[0]):
+        problem = "its first line begins with a number or a date, as rows do: add a line with names of the columns"
+        raise refuse("init_source", place=str(file), problem=problem)
+    columns = _unrepeated(header, repeat("VARCHAR"))
+    return SourceTable(columns, delimiter=dialect.delimiter, encoding=dialect.encoding)
+
+
+def _unrepeated(names: list[str], types: Iterable[str]) -> dict[str, str]:
+    """Return types by name. A policy cannot name a column without a name, which most often numbers the rows, nor one of two whose
+    names differ at most in case."""
+    times = Counter(map(str.lower, names))
+    repeated = "A NAME THAT THE HEADER REPEATS"
+    return {
+        name: repeated if times[name.lower()] > 1 else type_ for name, type_ in zip(names, types, strict=False) if name
+    }
 
 
 def _described(scan: str) -> dict[str, str]:

@@ -422,6 +422,13 @@ def type_of(engine_type: str) -> str | None:
     return next((word for pattern, word in _TYPES if re.match(pattern, engine_type, re.DOTALL)), None)
 
 
+def key_type(table: SourceTable, column: str) -> str | None:
+    """Return the type of one end of a foreign key; None in CSV files, where it is that of the other end, and for types that dpsql
+    does not read."""
+    word = table.columns[column]  # of a policy that exists, the policy's
+    return None if table.delimiter else word if word in COLUMN_TYPES else type_of(word)
+
+
 def scale_of(engine_type: str) -> int | None:
     """Return the digits after the point of a type of decimals, None for other types and where a policy takes no such scale."""
     match = re.match(r"DECIMAL\(\d+,\s*(\d+)\)", engine_type)

@@ -28,6 +28,7 @@ from dpsql.frontends.admin.policy_text import (
     WrongAnswer,
     column_choice,
     column_of,
+    key_type,
     questions_within,
     replace_policy,
     tables_for_policy,
@@ -360,6 +361,11 @@ def _link(
             )
         if table not in tables or key not in tables[table].columns or table == name:
             raise WrongAnswer(f"write COLUMN, or COLUMN = TABLE.COLUMN of another table; {target or text} is none")
+        types = key_type(tables[name], column), key_type(tables[table], key)
+        if None not in types and types[0] != types[1]:
+            raise WrongAnswer(
+                f"{name}.{column} is {types[0]} and {table}.{key} is {types[1]}: give both one type in the source"
+            )
         return {column: (table, key)}
 
     words = (

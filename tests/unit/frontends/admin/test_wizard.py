@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.clinic_folder import Clinic, Outcome
 from support.places import ROOT
@@ -120,6 +122,9 @@ def test_a_key_in_a_csv_file_has_the_type_of_the_other_end(bare_clinic: Clinic, 
         Path("answers.txt").write_text("visits.max_rows: 2\n")
         added = dpsql("init", "--add", "visits", "night.yaml", "--answers", "answers.txt")
         assert added.status == 0 and Path("night.yaml").read_text() == text, added.err
+        duckdb.sql("COPY (SELECT 'P1' AS person) TO 'night/stays.parquet'")
+        refused = dpsql("init", "--add", "stays", "night.yaml", "--answers", "answers.txt")
+        assert "stays.person is text and patients.person is integer" in refused.err and "init_answer" in refused.err
 
 
 def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic, dpsql: Run) -> None:
@@ -128,6 +133,27 @@ def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic
     duckdb.sql("""COPY (SELECT 1 AS "patient no") TO 'night/visits.parquet'""")
     written = dpsql("init", "--from", "night", "--unit", "patients.person", "--out", "night.yaml")
     assert written.status == 0 and 'patient_no: {type: integer, from: "patient no"}' in Path("night.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.csv", "17,34.5,Secret\n", "begins with a number or a date, as rows do"),
+        ("a.csv", "2024-05-01,34.5,Secret\n", "begins with a number or a date, as rows do"),
+        ("a.json", "[]", "COPY (FROM 'a.json') TO 'a.parquet'"),
+        ("a.parquet", "", ""),
+    ],
+)
+def test_no_value_and_no_name_of_two_columns_becomes_the_name_of_one(
+    bare_clinic: Clinic, dpsql: Run, name: str, text: str, words: str
+) -> None:
+    Path(name).write_text(text)
+    if not text:
+        pq.write_table(pa.table({"ID": [1], "id": ["x"], "a": [2]}), name)
+    outcome = dpsql("init", "--from", name, "--unit", "row", "--out", "a.yaml")
+    assert words in outcome.err and "Secret" not in outcome.err
+    written = Path("a.yaml").read_text() if Path("a.yaml").exists() else ""
+    assert re.findall(r"\w+: \{type: .*?\}", written) == ([] if words else ["a: {type: integer}"])
 
 
 def fits(policy: str) -> str:
