@@ -125,7 +125,7 @@ class Answers:
         An invalid typed answer is asked for again. Raises InterfaceError init_answer for an invalid written one,
         init_unanswered if there is neither an answer nor a default, and Again if a person types `back` or `again QUESTION`.
         """
-        text = self.taken.get(question, self.written.get(question))
+        text = self.taken.get(question, self.written.get(question, default if self.ask is None else None))
         if text is not None:
             try:
                 return self._keep(question, text, meaning)
@@ -134,9 +134,7 @@ class Answers:
                     raise self._refusal(question, text, error) from None
                 self.show(f"{question}: {text}: {error}")
         if self.ask is None:
-            if default is None:
-                raise refuse("init_unanswered", question=question, words=words.strip().partition("\n")[0])
-            return self._keep(question, default, meaning)
+            raise refuse("init_unanswered", question=question, words=words.strip().partition("\n")[0])
         self.show(words)
         while True:
             text = self.ask(question, default or "").strip() or (default or "")
