@@ -27,14 +27,17 @@ from dpsql.plan.plan import (
     Expr,
     Filter,
     Join,
+    Key,
     Literal,
     Relation,
     ReleasedRows,
     Scan,
     SemiJoin,
     Union_,
+    columns_read,
     filled,
     literal,
+    results_read,
 )
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -80,6 +83,20 @@ def has_no_rows(relation: Relation) -> bool:
         conditions.append(inner.predicate)
         inner = inner.source
     return _is_excluded(conditions) or has_no_rows(inner if conditions else relation.source)
+
+
+def leave_no_value(source: Relation, keys: Iterable[Key]) -> bool:
+    """Return whether a condition on one key, with a value that was looked up in public rows, is true for none of its values."""
+    listed = {key.expression: key.values for key in keys}
+    while isinstance(source, Filter):
+        for part in _flat("and", (source.predicate,)):
+            read = set(columns_read(part))
+            column = read.pop() if len(read) == 1 and not results_read(part) else None
+            values = None if column is None else listed.get(column)
+            if column and values is not None and not any(evaluate(part, {column.name: value}) for value in values):
+                return True
+        source = source.source
+    return False
 
 
 def canonical_condition(condition: Expr) -> Expr:

@@ -21,7 +21,7 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_conditions import has_no_rows
+from dpsql.functions.canonical_conditions import has_no_rows, leave_no_value
 from dpsql.functions.canonical_measures import with_counts
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
@@ -339,7 +339,10 @@ class Planned:
             values = [key.values for key in block.keys]
             if has_no_rows(priced.named.source):
                 nothing.append("")
-            elif None not in values and not group_count(values, block.combinations):
+            elif None not in values and (
+                not group_count(values, block.combinations)
+                or (self.plan.results and leave_no_value(block.source, block.keys))
+            ):
                 columns = column_texts(block.source)
                 nothing.append(", ".join(expression_text(key.expression, columns) for key in block.keys))
         return tuple(nothing)

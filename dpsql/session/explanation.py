@@ -320,6 +320,8 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         planned = planned.without_blocks()
     lookup = context.stored_releases.find(planned, context.stages().fill, asking=False)
     planned, stored = lookup.planned, lookup.blocks
+    if None in stored:
+        planned.require_rows()
     blocks = planned.price.blocks
     missing = [priced for priced, release in zip(blocks, stored, strict=True) if release is None]
     charged = sum((priced.loss for priced in missing), PrivacyLoss.nothing())

@@ -353,6 +353,7 @@ def answer(context: SessionContext, planned: Planned, request_id: str | None, pa
     lookup = context.stored_releases.find(planned, request.stages.fill, request_id)
     if (stored := lookup.complete) is not None:
         return stored_answer(context, lookup.planned, stored, request_id)
+    lookup.planned.require_rows()
     work: Work[Release] = work_for(context, pace, partial(context.goes_on, planned.options))
     return in_background(context, work, partial(_in_turn, context, planned, lookup, request, work))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
@@ -143,13 +144,7 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
             where = "" if len(table) == 1 else f" in {rows} of {len(table)} rows"
             word = f"{table.field(position).name} is unknown{where}"
             notes.append(f"{word}: the noise is so large that the bar is all that its bounds allow")
-    nulls = {position: count for position in barred if (count := table.column(position).null_count)}
-    measured = measures_shown(answered) if nulls else ()
-    for position, count in nulls.items():
-        if measured[position]:
-            where = "" if len(table) == 1 else f" in {count} of {len(table)} rows"
-            word = f"{table.field(position).name} is NULL{where}"
-            notes.append(f"{word}: after noise, or for want of rows, what it divides by is not positive")
+    notes += _undefined(answered, barred)
     return Bars(low, high, error, tuple(dict.fromkeys(notes)), unknown, tuple(chosen))
 
 
@@ -199,6 +194,24 @@ def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:
 
 def _end(interval: Interval, word: str) -> Floats:
     return {"dp_interval_low": interval.low, "dp_interval_high": interval.high}.get(word, interval.error)
+
+
+def _undefined(answered: Answer, barred: Sequence[int]) -> Iterator[str]:
+    """Yield a remark on each column whose value is NULL, infinite or NaN in some rows."""
+    table = answered.table
+    nulls = {position: count for position in barred if (count := table.column(position).null_count)}
+    measured = measures_shown(answered) if nulls else ()
+    why = "after noise, or for want of rows, what it divides by is not positive"
+    counts = [(position, f"NULL{{}}: {why}", count) for position, count in nulls.items() if measured[position]]
+    why = "it has no finite value for these noisy numbers, as a quotient by 0 has none"
+    for position in barred:
+        if pa.types.is_floating((values := table.column(position)).type):
+            finite = pc.sum(pc.is_finite(values)).as_py() or 0
+            counts.append((position, f"infinite or NaN{{}}: {why}", len(table) - values.null_count - finite))
+    for position, words, count in counts:
+        if count:
+            where = "" if len(table) == 1 else f" in {count} of {len(table)} rows"
+            yield f"{table.field(position).name} is {words.format(where)}"
 
 
 def _nullable(values: Floats) -> pa.Array:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.canonical_conditions import in_canonical_form
+from dpsql.functions.canonical_conditions import NO_VALUE, in_canonical_form, needed
 from dpsql.functions.canonical_measures import canonical_measure
 from dpsql.functions.key_columns import labelled
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, may_hold, remaining
@@ -530,7 +530,7 @@ class _BlockRewriter:
             return name
         if len(self.keys) >= MOST_KEYS:
             raise refuse("many_keys", most=MOST_KEYS, position=place(item))
-        if expression.facts.type is Type.NULL:
+        if expression.facts.type is Type.NULL or (isinstance(expression, Call) and NO_VALUE in needed(expression)):
             raise refuse("null_key", position=place(item))
         name = f"k{len(self.keys)}"
         if is_result(expression):  # every row has the same value, which is shown once it is released

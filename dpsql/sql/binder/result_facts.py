@@ -16,13 +16,15 @@ from sqlglot import exp
 
 from dpsql.aggregates.contract import aggregate_of, spelled
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.canonical_conditions import filter_condition
 from dpsql.functions.public_domains import domain_of
+from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, hull
-from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedRows
+from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedRows, literal
 from dpsql.sql.binder.aggregates import has_aggregate, spelling
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
-from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, literal_limit
+from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, is_constantly_false, literal_limit
 from dpsql.sql.lexer import place
 
 Sources = Sequence[tuple[str, Released]]
@@ -110,6 +112,15 @@ def _check_truth(condition: exp.Expr, scope: Scope, node: exp.Expr) -> None:
     facts = output(condition, scope).facts
     if facts is not None and facts.type not in (Type.BOOLEAN, Type.NULL):
         raise refuse("not_boolean", type=facts.type.value, position=place(node))
+
+
+def _check_possible(condition: exp.Expr, scope: Scope, written: exp.Expr) -> None:
+    """Refuse (no_rows) a condition over results that is never true (n > NULL), unless the text says so outright (1 = 0)."""
+    parts = [bound for part in conjuncts(condition) if (bound := _bound(part, scope)) is not None]
+    if not parts or any(map(is_constantly_false, conjuncts(written))):
+        return
+    if filter_condition(call("and", *parts) if len(parts) > 1 else parts[0]) == literal(False):
+        raise refuse("no_rows", position=place(written))
 
 
 def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
@@ -237,6 +248,7 @@ def over_block(
         if (condition := condition_of(select, clause)) is not None and written.args.get(original) is not None:
             _check_truth(condition, scope, written.args[original].this)
             _check_parts(condition, scope, written.args[original].this)
+            _check_possible(condition, scope, written.args[original].this)
     for item, original_item in zip(select.expressions, written.expressions, strict=True):
         _check_parts(item, scope, original_item)
     outputs = [output(item.unalias(), scope) for item in select.expressions]
@@ -262,8 +274,9 @@ def over_block(
     )  # fmt: skip
 
 
-def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]) -> Released:
-    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out."""
+def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr], measured: bool) -> Released:
+    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `measured`: some
+    results are charged."""
     joins = node.args.get("joins") or []
     scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
     outputs = [output(item.unalias(), scope) for item in starred]
@@ -271,6 +284,8 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         if (condition := condition_of(node, clause)) is not None:
             _check_truth(condition, scope, condition)
             _check_parts(condition, scope, condition)
+            if measured:
+                _check_possible(condition, scope, condition)
     for item in starred:
         _check_parts(item, scope, item)
     source_keys: set[frozenset[str]] = set()

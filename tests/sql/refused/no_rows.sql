@@ -56,3 +56,17 @@ SELECT COUNT(*) FROM visits WHERE nights > 1 AND NOT ward ILIKE NULL
 -- sqlstate: ZP008
 -- at: nights
 SELECT COUNT(*) FROM visits WHERE nights + NULL > 1
+
+-- query: null_over_results
+-- sqlstate: ZP008
+-- at: COUNT(*) > NULL
+SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING COUNT(*) > NULL
+
+-- query: contradiction_over_results
+-- sqlstate: ZP008
+-- at: n > 4 AND n < 3
+SELECT ward FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t WHERE n > 4 AND n < 3
+
+-- query: no_public_row
+-- sqlstate: ZP008
+SELECT COUNT(*) FROM visits WHERE ward = (SELECT ward FROM prices WHERE item = 'none' LIMIT 1)

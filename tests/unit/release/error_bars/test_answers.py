@@ -169,6 +169,12 @@ def test_a_measure_without_information_can_be_null(sandbox: Sandbox) -> None:
         bool(one) or known is None for one, known in zip(nothing, shown.table.column(1).to_pylist(), strict=True)
     ]
     assert hidden.low.equals(shown.low)
+    divided = release(
+        sandbox, "SELECT k0, 1 / (k0 - 7) + m0 AS a, coalesce(m0, 1) / (k0 - 8) AS b FROM dp_0 WHERE k0 < 9", [made]
+    )
+    assert [note.split(":")[0] for note in divided.remarks if "quotient by 0" in note] == [
+        f"{column.name} is infinite or NaN in 1 of 9 rows" for column in divided.columns[1:]
+    ]
 
 
 @pytest.mark.parametrize(
