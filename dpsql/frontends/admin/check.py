@@ -41,10 +41,12 @@ _BROKEN = {
     "open_quote": "lines with a quote that is never closed and ends with the line (if cells hold line breaks: csv: "
     "{multiline: true})",
     "inner_return": "carriage returns that end no line (after a first line feed, only line feeds end lines)",
-    "not_text": "lines with bytes that are no UTF-8 text; such cells count as NULL",
+    "not_text": "lines with bytes that are no UTF-8 text (if it is Windows-1252: csv: {encoding: windows-1252}); "
+    "such cells count as NULL",
 }
 """What is wrong with lines of a CSV file, by the field of `Broken` that counts them."""
 _AS_READ = {
+    "boolean": "yes and no are read as true, t, yes, y, 1 and false, f, no, n, 0",
     "integer": "whole numbers are read as 1234, or as 1.234 below csv: {decimal: ','}",
     "real": "numbers are read as 1234.5, or as 1.234,5 below csv: {decimal: ','}",
     "date": "days are read as 2024-01-31",

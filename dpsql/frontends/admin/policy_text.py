@@ -40,6 +40,8 @@ _TYPES = (
     (r"(VARCHAR|UUID|ENUM.*)$", "text"),
     (r"TIME$", "integer"),  # seconds since midnight
 )
+_OF_LEDGERS = re.compile("dpsql_(format|entries|accounts|answers|releases|questions|heads)")
+"""The tables of a ledger in the database of a server."""
 _YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 _BOUND = r"[-+]?[0-9.][-+0-9.eE:T]*(?: [0-9:.]+)?"
 _BETWEEN = re.compile(rf"({_BOUND})\s+to\s+({_BOUND})")
@@ -327,7 +329,7 @@ def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> di
     `new`: there is no policy at `path` yet. Raises InterfaceError (init_source, init_exists).
     """
     owned = structure_of(source).items()
-    tables = {name: table for name, table in owned if isinstance(source, Path) or not name.startswith("dpsql_")}
+    tables = {name: table for name, table in owned if isinstance(source, Path) or not _OF_LEDGERS.fullmatch(name)}
     if new and path.exists():
         raise refuse("init_exists", place=str(path))
     if not isinstance(source, str):

@@ -97,10 +97,10 @@ def test_init_reads_the_structure_of_a_server(
             "CREATE TYPE kind AS ENUM ('secret'); CREATE DOMAIN years AS int; CREATE DOMAIN money_ AS numeric(7, 3); CREATE SCHEMA other;"
             "CREATE TABLE people (id bigint PRIMARY KEY, age years, height float8 NOT NULL, kind kind, photo bytea);"
             "CREATE TABLE visits (visit int, person bigint REFERENCES people, cost numeric(9, 2), tip money_, at timestamptz);"
-            "CREATE TABLE other.wards (ward varchar(9), beds smallint); CREATE TABLE other.people (secret text)"
+            "CREATE TABLE other.dpsql_wards (ward varchar(9), beds smallint); CREATE TABLE other.people (secret text)"
         )
     Path("answers.yaml").write_text(
-        "unit: people.id\nwards: public\nwards.key: ward\nwards.beds: 0 to 99\npeople.age: 0 to 120\nvisits.max_rows: 9\n"
+        "unit: people.id\ndpsql_wards: public\ndpsql_wards.key: ward\ndpsql_wards.beds: 0 to 99\npeople.age: 0 to 120\nvisits.max_rows: 9\n"
         "people: 500\nanalysts: ann 0.5\n"
     )
     assert status_of(["init", url, "--out", "p.yaml", "--answers", "answers.yaml"]) == 0, capsys.readouterr().err
@@ -112,11 +112,13 @@ def test_init_reads_the_structure_of_a_server(
     assert types == {
         "people": {"id": "integer", "age": "integer", "height": "real", "kind": "text"},
         "visits": {"visit": "integer", "person": "integer", "cost": "real", "tip": "real", "at": "timestamp"},
-        "wards": {"ward": "text", "beds": "integer"},
+        "dpsql_wards": {"ward": "text", "beds": "integer"},
     }
     assert policy.tables["visits"].foreign_keys == {"person": ("people", "id")}
     assert [policy.tables["visits"].columns[name].scale for name in ("cost", "tip", "at")] == [2, 3, None]
-    assert not policy.tables["people"].columns["height"].nullable and policy.tables["wards"].primary_key == ("ward",)
+    assert not policy.tables["people"].columns["height"].nullable and policy.tables["dpsql_wards"].primary_key == (
+        "ward",
+    )
     assert status_of(["check", "p.yaml", "--create-ledger"]) == 0, capsys.readouterr().err
     assert status_of(["init", url, "--out", "s.yaml", "--starter", "--unit", "people.id"]) == 0
     assert "foreign_keys: {person: people.id}" in Path("s.yaml").read_text()
@@ -285,7 +287,7 @@ BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
     "a comma too many": ({"p.csv": _csv("p{0},{1},1,5,2000-01-02\n")}, Exit.REFUSAL, "people has lines with more or fewer cells than the header, which are dropped: 20 in {}/p.csv"),
     "quotes that stay open": ({"p.csv": _csv('"p{0},{1},1.5,2000-01-02\n')}, Exit.REFUSAL, "which are dropped: 20 in {}/p.csv"),
     "line breaks in cells": ({"p.csv": _csv('"p{0}\nx",{1},1.5,2000-01-02\n')}, Exit.REFUSAL, "(if cells hold line breaks: csv: {multiline: true}): 20 in {}/p.csv"),
-    "names in Latin-1": ({"p.csv": _csv("p\xf6{0},{1},1.5,2000-01-02\n").encode("latin-1")}, Exit.REFUSAL, "bytes that are no UTF-8 text; such cells count as NULL: 20 in {}/p.csv"),
+    "names in Latin-1": ({"p.csv": _csv("p\xf6{0},{1},1.5,2000-01-02\n").encode("latin-1")}, Exit.REFUSAL, "no UTF-8 text (if it is Windows-1252: csv: {encoding: windows-1252}); such cells count as NULL: 20 in {}/p.csv"),
     "another delimiter": ({"p.csv": GOOD.replace(",", ";")}, Exit.FAULT, "the header line of people is one cell: if another character than ',' parts its cells"),
     "carriage returns alone": ({"p.csv": GOOD.replace("\n", "\r")}, Exit.FAULT, UNREADABLE.format("p.csv", "its lines end with carriage returns alone")),
     "UTF-16": ({"p.csv": GOOD.encode("utf-16")}, Exit.FAULT, UNREADABLE.format("p.csv", "it is no UTF-8 text: UTF-16")),
