@@ -86,10 +86,10 @@ def value_ladder(column: PolicyColumn) -> Ladder | None:
 
 def proposed_ends(
     ladder: Ladder, column: PolicyColumn, about: str, counts: Sequence[float], few: Fraction, unit: str,
-    shares: Mapping[str, float],
+    shares: Mapping[str, float], hidden: float,
 ) -> Iterator[tuple[str, Value, str]]:  # fmt: skip
     """Yield (`lower` or `upper`, its proposed value, why) for the persons in each bin of a ladder, by their highest or lowest
-    value. `shares`: of the persons beyond each end, as they are shown.
+    value. `shares`: of the persons beyond each end, as they are shown; `hidden`: how many noise may hide in one bin.
 
     An end moves outwards until at most the share `few` of the persons is beyond it, and inwards if a half of the bounds or more
     is empty. Ends of columns without bounds are those of the bins that are not empty.
@@ -106,7 +106,7 @@ def proposed_ends(
             yield (
                 "lower",
                 value_at(ladder.steps[bottom - 1][0], ladder.type),
-                _why(beyond > few, shares.get("lower", 0.0), "below", open_ends, unit),
+                _why(beyond > few, shares.get("lower", 0.0), "below", open_ends, unit, hidden),
             )
     if about != "lowest":
         top = next(index for index in range(last + 1) if sum(counts[index + 1 :]) <= few * everybody)
@@ -115,16 +115,19 @@ def proposed_ends(
             yield (
                 "upper",
                 value_at(ladder.steps[top][0], ladder.type),
-                _why(beyond > few, shares.get("upper", 0.0), "above", open_ends, unit),
+                _why(beyond > few, shares.get("upper", 0.0), "above", open_ends, unit, hidden),
             )
 
 
-def _why(cuts: bool, share: float, side: str, open_ends: bool, unit: str) -> str:
+def _why(cuts: bool, share: float, side: str, open_ends: bool, unit: str, hidden: float) -> str:
     if open_ends:
         return "the column has no bounds; nearly all values are inside these"
     if cuts:
         return f"{share:.1%} of the {unit} have a value {side} the bound"
-    return f"no {unit} in half of the bounds or more; tighter bounds mean less noise"
+    return (
+        f"half of the bounds or more look empty, though noise hides up to about {hidden:,.0f} {unit} in one place; tighter "
+        "bounds mean less noise"
+    )
 
 
 def _is_wide(ladder: Ladder, index: int, *, upper: bool) -> bool:
@@ -672,7 +675,9 @@ class _Fitted:
         if histogram.about != "lowest" and column.upper is not None:
             shares["upper"] = self._find(index, "above", range(ladder.high + 2, len(ladder.steps) + 2))
         counts = self._clear(index)[1:]
-        for name, value, why in proposed_ends(ladder, column, histogram.about, counts, FEW, self.unit, shares):
+        for name, value, why in proposed_ends(
+            ladder, column, histogram.about, counts, FEW, self.unit, shares, self._least(index)
+        ):
             self._propose(histogram, name, value, why)
 
     @property

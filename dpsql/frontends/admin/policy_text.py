@@ -341,16 +341,22 @@ def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> di
 
 
 def unit_of(text: str, tables: Mapping[str, SourceTable]) -> Unit:
-    """Return the privacy unit that a text TABLE.COLUMN, SCHEMA.TABLE.COLUMN or `row` means. Raises WrongAnswer."""
+    """Return the privacy unit that a text TABLE.COLUMN, SCHEMA.TABLE.COLUMN, the COLUMN of one table, or `row` means. Raises
+    WrongAnswer, also for a column that dpsql does not read."""
     if text == "row":
         return None
     name, _, column = text.partition(".")
+    holders = [table for table, stored in tables.items() if text in stored.columns]
+    if len(holders) == 1:
+        name, column = holders[0], text
     for table, stored in tables.items():
         if stored.schema is not None and text.startswith(f"{stored.schema}.{table}."):
             name, column = table, text.removeprefix(f"{stored.schema}.{table}.")
     if name in tables:
         column = {old: new for new, old in tables[name].renamed.items()}.get(column, column)
         if column in tables[name].columns and plain_name(column) == column:
+            if type_of(engine_type := tables[name].columns[column]) is None:
+                raise WrongAnswer(f"{name}.{column} is {type_in_words(engine_type)}, which dpsql does not read")
             return name, column
     columns = [f"{table}.{column}" for table, stored in tables.items() for column in stored.columns]
     raise WrongAnswer(f"write TABLE.COLUMN of the source, or row{did_you_mean(text, columns)}")

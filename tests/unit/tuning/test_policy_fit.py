@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
@@ -175,6 +176,8 @@ def test_a_reason_has_the_share_that_is_shown(place: Path, exactly: Measured) ->
     shares = {finding.kind: finding.share for finding in fitted.findings if finding.column == "age"}
     reason = next(change.why for change in fitted.proposals if change.place[-2:] == ("age", "upper"))
     assert reason.startswith(f"{shares['above']:.1%} of the persons")
+    narrowed = [change.why for change in fitted.proposals if "look empty" in change.why]
+    assert narrowed and all(re.search(r"hides up to about [1-9]\d* persons", reason) for reason in narrowed)
 
 
 def test_what_is_planted_is_found_on_postgresql(server: Server, place: Path, exactly: Measured) -> None:
