@@ -302,7 +302,15 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
             for keys in (table.primary_key, *table.unique)
             if keys and set(keys) <= set(names)
         )
-        return Released(named_table(entry.name), names, facts, rows=rows, most_rows=most_rows, declared=declared)
+        return Released(
+            named_table(entry.name),
+            names,
+            facts,
+            rows=rows,
+            most_rows=most_rows,
+            declared=declared,
+            exact=frozenset(range(len(names))),
+        )
     unit_column = None if policy.unit_joins(name) else policy.unit_column(name)
     return _protected(policy.tables[name], tuple(table.columns), policy.row_filter(name), unit_column)
 

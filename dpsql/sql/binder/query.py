@@ -488,6 +488,8 @@ class QueryBinder:
             check_names(node, [(alias, source.columns) for alias, source in bound if isinstance(source, Released)])
             check_public_groups(node)
         trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
+        sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+        scope = results.scope_over(node, sources)
         copy = exp.Select()
         for name, value in node.args.items():
             if name in ("with_", "windows") or value is None:
@@ -495,10 +497,9 @@ class QueryBinder:
             if name == "from_":
                 copy.set("from_", exp.From(this=next(trees)))
             elif name == "joins":
-                copy.set("joins", [self._released_join(join, next(trees), environment) for join in value])
+                copy.set("joins", [self._released_join(join, next(trees), environment, scope) for join in value])
             else:
-                copy.set(name, self.released_part(value, environment))
-        sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+                copy.set(name, self.released_part(value, environment, scope))
         check_written(node, sources)
         written = [
             part for item in node.expressions for part in written_out(item, sources, node.args.get("joins") or ())
@@ -506,7 +507,7 @@ class QueryBinder:
         merging = any(join.args.get("using") or join.args.get("method") for join in node.args.get("joins") or ())
         hidden = any(alias.startswith(HIDDEN) for alias, _ in sources)
         if merging or hidden or any(map(is_changed, node.expressions)):
-            copy.set("expressions", [self.released_part(item, environment) for item in written])
+            copy.set("expressions", [self.released_part(item, environment, scope) for item in written])
         measured = any(self._reads_blocks(source.tree) for _, source in sources)
         facts = results.over_results(node, sources, written, measured)
         columns = tuple(output_name(item) for item in written)
@@ -518,17 +519,22 @@ class QueryBinder:
             agreeing=(*facts.agreeing, *agreeing),
         )  # fmt: skip
 
-    def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment) -> exp.Join:
+    def _released_join(self, join: exp.Join, tree: exp.Expr, environment: Environment, scope: Scope) -> exp.Join:
         only(join, "this", "side", "kind", "on", "using", "method")
         copy = exp.Join(this=tree)
         for name in ("side", "kind", "on", "using", "method"):
             if join.args.get(name) is not None:
-                copy.set(name, self.released_part(join.args[name], environment))
+                copy.set(name, self.released_part(join.args[name], environment, scope))
         return copy
 
-    def released_part(self, value: object, environment: Environment) -> object:
-        """Return a part of the remainder: only nodes on the allow-list, with each subquery bound as a query."""
-        return rebuild(value, lambda node: self.subquery(node, environment))
+    def released_part(self, value: object, environment: Environment, scope: Scope | None = None) -> object:
+        """Return a part of the remainder: only nodes on the allow-list, with each subquery bound as a query. `scope`: of it."""
+
+        def special(node: exp.Expr) -> exp.Expr | None:
+            whole = None if scope is None else results.whole_quotient(node, scope, special)
+            return whole or self.subquery(node, environment)
+
+        return rebuild(value, special)
 
     def subquery(self, node: exp.Expr, environment: Environment) -> exp.Expr | None:
         """Return the released form of a subquery inside an expression, None for any other node."""

@@ -6,7 +6,7 @@ released numbers. Only a join can multiply rows in the remainder, and its nodes 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -20,11 +20,11 @@ from dpsql.functions.canonical_conditions import filter_condition
 from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, hull
-from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedRows, literal
+from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedRows, literal, names_read
 from dpsql.sql.binder.aggregates import has_aggregate, spelling
-from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.scalars import WHOLE, Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
-from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, is_constantly_false, literal_limit
+from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, is_constantly_false, literal_limit, rebuild
 from dpsql.sql.lexer import place
 
 Sources = Sequence[tuple[str, Released]]
@@ -39,11 +39,12 @@ _SELECTING = (exp.AnyValue, exp.First, exp.Last, exp.Lag, exp.Lead, exp.FirstVal
 
 @dataclass(frozen=True)
 class Output:
-    """One column of a SELECT over results: its facts (None: not known), and the name of the source column that it repeats
-    unchanged (empty: none)."""
+    """One column of a SELECT over results: its facts (None: not known), the name of the source column that it repeats unchanged
+    (empty: none), and whether it is `exact` as in `Released`."""
 
     facts: Facts | None
     origin: str = ""
+    exact: bool = False
 
 
 # --- facts ----------------------------------------------------------------------------------------------------------
@@ -68,7 +69,30 @@ def key_facts(key: Key, listed: bool = True) -> Facts:
 def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, str]) -> Scope:
     """Return the scope of results, in which "n.m" is column m of source n. Columns of unknown type cannot be named."""
     named = [(alias, visible(source, f"{number}.")) for number, (alias, source) in enumerate(sources)]
-    return Scope(named, merged, preserved)
+    scope = Scope(named, merged, preserved)
+    scope.estimates = frozenset(
+        f"{number}.{position}"
+        for number, (_, source) in enumerate(sources)
+        for position in range(len(source.columns))
+        if position not in source.exact
+    )
+    return scope
+
+
+def scope_over(node: exp.Select, sources: Sources) -> Scope:
+    """Return the scope of a SELECT over results."""
+    return scope_of(sources, *using(node.args.get("joins") or [], [alias for alias, _ in sources]))
+
+
+def whole_quotient(node: exp.Expr, scope: Scope, special: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr | None:
+    """Return a quotient of exact integers in a dialect where it is whole; None for other nodes. `special`: of `rebuild`."""
+    if not isinstance(node, exp.Div) or not node.meta.get(WHOLE) or node.find(exp.Query) is not None:
+        return None
+    bound = _bound(node, scope)
+    if not isinstance(bound, Call) or bound.function != "intdiv":
+        return None
+    sides = (rebuild(side, special) for side in (node.this, node.expression))
+    return exp.IntDiv(**dict(zip(("this", "expression"), sides, strict=True)))
 
 
 def visible(source: Released, prefix: str) -> Protected:
@@ -89,12 +113,17 @@ def output(node: exp.Expr, scope: Scope) -> Output:
     bound = _bound(node, scope)
     if bound is None:
         return Output(_typed(node, scope))
+    exact = scope.estimates.isdisjoint(names_read(bound))
     if isinstance(bound, Column):
-        return Output(bound.facts, bound.name)
+        return Output(bound.facts, bound.name, exact)
     facts = bound.facts
     if facts.type is Type.NULL:
         return Output(None)
-    return Output(replace(facts, values=domain_of(bound)) if isinstance(bound, Call) else facts)
+    return Output(replace(facts, values=domain_of(bound)) if isinstance(bound, Call) else facts, exact=exact)
+
+
+def _exact(outputs: Sequence[Output]) -> frozenset[int]:
+    return frozenset(position for position, column in enumerate(outputs) if column.exact)
 
 
 def _check_parts(expression: exp.Expr, scope: Scope, written: exp.Expr) -> None:
@@ -244,6 +273,7 @@ def over_block(
         (measure.name, Column(measure.name, aggregate_of(measure.aggregate).result(measure))) for measure in measures
     ]
     scope = Scope([("", Protected(ReleasedRows("", (), (), ""), tuple(columns)))])
+    scope.estimates = frozenset(measure.name for measure in measures)
     for clause, original in (("where", "having"), ("qualify", "qualify")):
         if (condition := condition_of(select, clause)) is not None and written.args.get(original) is not None:
             _check_truth(condition, scope, written.args[original].this)
@@ -269,7 +299,7 @@ def over_block(
     agreeing = [*((public | {name}, 1) for name in private), *((frozenset({name}), alike) for name in private)]
     facts = tuple(column.facts for column in outputs)
     return Released(
-        exp.Select(), (), facts, unique,
+        exp.Select(), (), facts, unique, exact=_exact(outputs),
         agreeing=tuple((moved, most) for names, most in agreeing for moved in _output_positions({names}, outputs)),
     )  # fmt: skip
 
@@ -278,7 +308,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `measured`: some
     results are charged."""
     joins = node.args.get("joins") or []
-    scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
+    scope = scope_over(node, sources)
     outputs = [output(item.unalias(), scope) for item in starred]
     for clause in ("where", "having", "qualify"):
         if (condition := condition_of(node, clause)) is not None:
@@ -292,7 +322,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     if node.args.get("group") is not None:
         source_keys |= _grouped(node, outputs, starred, scope)
     elif node.args.get("having") is not None or any(has_aggregate(item) for item in node.expressions):
-        return Released(node, (), tuple(column.facts for column in outputs), ONE_ROW)
+        return Released(node, (), tuple(column.facts for column in outputs), ONE_ROW, exact=_exact(outputs))
     elif all(_pairs_rows(join) for join in joins):
         # A joined row is identified by the combined keys of its sources.
         each = [
@@ -308,7 +338,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         unique |= _distinct(outputs)
     null_repeats = any(source.null_repeats for _, source in sources)
     facts = tuple(column.facts for column in outputs)
-    released = Released(node, (), facts, unique, null_repeats=null_repeats)
+    released = Released(node, (), facts, unique, null_repeats=null_repeats, exact=_exact(outputs))
     if len(sources) == 1 and node.args.get("group") is None:
         released = _as_source(released, sources[0][1], outputs, fixed)
         declared = [frozenset(f"0.{position}" for position in key) for key, _, _ in sources[0][1].declared]
@@ -470,7 +500,8 @@ def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
     outputs = [Output(column_facts, f"0.{position}") for position, column_facts in enumerate(facts)]
     unique = _distinct(outputs) if node.args.get("distinct") else frozenset()
     null_repeats = any(side.null_repeats for side in sides)
-    return limited(node, Released(node, (), tuple(facts), unique, null_repeats=null_repeats))
+    exact = frozenset.intersection(*(side.exact for side in sides))
+    return limited(node, Released(node, (), tuple(facts), unique, null_repeats=null_repeats, exact=exact))
 
 
 def _both(columns: Sequence[Facts | None]) -> Facts | None:

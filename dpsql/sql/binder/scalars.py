@@ -17,7 +17,7 @@ from dpsql.functions.numeric import REGISTRY, WrongArguments, call, nearest_deci
 from dpsql.functions.public_domains import as_key
 from dpsql.functions.row_costs import MOST_NANOSECONDS, cost, part_read, way_out
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Column, Expr, Literal, literal
+from dpsql.plan.plan import Call, Column, Expr, Literal, literal, names_read
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.function_hints import (
     COMPARISONS,
@@ -411,6 +411,7 @@ def _binary(self: Scalars, node: exp.Expr) -> Expr:
         return self.call(_BINARY[type(node)], node, *moments)
     left, right = self.bind(node.this), self.bind(node.expression)
     whole = node.meta.get(WHOLE) and {left.facts.type, right.facts.type} <= {Type.INTEGER, Type.NULL}
+    whole = whole and self.scope.estimates.isdisjoint(names_read(left) | names_read(right))
     name = "intdiv" if whole else _BINARY[type(node)]
     result = _folded(node, left, right) or self.call(name, node, left, right)
     return self.call("not", node, result) if node.args.get("negate") else result

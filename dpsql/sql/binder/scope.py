@@ -310,7 +310,8 @@ class Released:
     NULL. `declared`: sets of positions that the policy declares unique in a public table, with the names of table and columns;
     bounds on rows rely on them without a check; joins with a result rely on them too, and the result checks them.
     `repeats`: sets of positions with a bound on the rows that agree on them (except NULL), as the query writes them; the bound of
-    the empty set is that on all rows. `agreeing`: sets of positions with the number of rows that agree on them, as it is counted
+    the empty set is that on all rows. `exact`: positions of keys, columns of public tables, constants, and what is computed from
+    them alone. `agreeing`: sets of positions with the number of rows that agree on them, as it is counted
     in public rows, or assumed of private keys, `branches`: the sides of a UNION ALL; only the number of combined rows relies on
     them.
     """
@@ -327,6 +328,7 @@ class Released:
     repeats: tuple[tuple[frozenset[int], int], ...] = ()
     agreeing: tuple[tuple[frozenset[int], int], ...] = ()
     branches: tuple[Released, ...] = ()
+    exact: frozenset[int] = frozenset()
 
     @property
     def column_facts(self) -> tuple[Facts | None, ...]:
@@ -392,6 +394,8 @@ class Scope:
         """What stands in keys for columns that subqueries compute from columns with labels (policy key `outside`)."""
         self.subquery: Callable[[exp.Expr], Expr] | None = None
         """Function that binds a scalar subquery; None where no subquery is allowed."""
+        self.estimates: frozenset[str] = frozenset()
+        """Columns of results that are no integers in a quotient: noisy numbers, and what is computed from them."""
 
     def resolve(self, node: exp.Column) -> Column:
         """Return the column that a name denotes. Refuses unknown and ambiguous names."""

@@ -122,6 +122,7 @@ def with_facts(bound: Released, rows: Rows) -> Released:
         work=0,
         null_repeats=null_repeats,
         repeats=tuple(repeats.items()),
+        exact=frozenset(range(len(facts))),
     )
 
 

@@ -3,7 +3,7 @@
 `dp.dialect = postgresql`: a quotient of integers is whole (16 documentation, 9.3), a backslash in a pattern of LIKE takes the
 next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), generate_series in the list of a SELECT gives rows (and no
 list, 9.25), and names without quotes are in lower case (4.1.1). Parts of
-dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient of results is a
+dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient of noisy results is a
 real number in both, because a noisy count is an estimate and no integer; one person's count is an integer.
 """
 

@@ -72,6 +72,11 @@ DIFFERENT = [
     "SELECT CASE WHEN concat(COUNT(*) > 5, 'x') = 'tx' THEN 1 ELSE 2 END AS n FROM facts",
     "SELECT COUNT(*) AS Total FROM facts",
     "SELECT (7 + 2 * -4) / 2 / 1 + COUNT(*) AS n FROM facts LIMIT 3 / 2",
+    "SELECT SUM(c * (age / 7)) AS n FROM (SELECT age, COUNT(*) AS c FROM facts GROUP BY age) f",
+    "WITH f AS (SELECT age AS a, COUNT(*) AS c FROM facts GROUP BY age) SELECT SUM(c) AS n FROM f WHERE (a - 1) / 7 = -3",
+    "SELECT SUM(c) AS n FROM (SELECT age, age / 7 * COUNT(*) AS c FROM facts GROUP BY age HAVING age / 8 < 4) f",
+    "SELECT SUM(k / 4) AS n FROM (SELECT k FROM generate_series(-9, 10) AS g(k) UNION ALL VALUES (-7), (11)) AS v",
+    "SELECT COUNT(*) AS n FROM facts JOIN (SELECT age AS a, COUNT(*) AS c FROM facts GROUP BY age) f ON age = a WHERE tens = a / 7",
 ]
 ROWS_OF_SERIES = [
     "SELECT COUNT(*) AS n FROM facts, (SELECT generate_series(1, 3) AS k) AS g WHERE tens = k",
