@@ -1,5 +1,7 @@
 """Joins with SELECTs from public tables, stars over merged columns, and grouping sets that contain the unit's key."""
 
+from itertools import permutations, product
+
 import pytest
 from support.exact_session import rows_of
 from support.generated_questions import difference, types
@@ -82,6 +84,20 @@ def test_answers_are_those_of_the_engine(world: World, sql: str) -> None:  # noq
     assert len(release.columns) == len(connection.description)
     assert difference(release, expected) is None, (difference(release, expected), rows_of(release))
     assert types(release, expected) is None
+
+
+@pytest.mark.parametrize("form", ["{} {} {} {} {}", "({} {} {}) {} {}", "{} {} ({} {} {})"])
+def test_brackets_around_set_operations_count(world: World, form: str) -> None:  # noqa: F811
+    sides = (
+        "SELECT code FROM codes",
+        "SELECT 'p' UNION ALL VALUES ('p'), ('r'), ('q')",
+        "SELECT code FROM a GROUP BY code HAVING COUNT(*) > 5",
+    )
+    words = ("UNION", "UNION ALL", "INTERSECT", "EXCEPT ALL")
+    for (first, second), (a, b, c) in product(product(words, repeat=2), permutations(sides)):
+        sql = form.format(a, first, f"({b})" if "UNION" in b else b, second, c)
+        expected = world[0].execute(sql).fetchall()
+        assert sorted(rows_of(world[1].execute(sql)), key=str) == sorted(map(tuple, expected), key=str), sql
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ from dpsql.sql.binder.select_lists import (
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     aliased,
+    as_operand,
     as_query,
     asks_no_rows,
     check_names,
@@ -575,8 +576,7 @@ class QueryBinder:
             if isinstance(side, Protected):
                 reason, hint = "rows of people stand beside public rows or a result", "aggregate this side first"
                 raise refuse("set_of_rows", reason=reason, way=hint, position=place(original))
-            query = as_query(side)
-            copy.set(name, exp.Subquery(this=query) if query.args.get("order") or query.args.get("limit") else query)
+            copy.set(name, as_operand(as_query(side), node, name))
         for name in ("distinct", "by_name", "order", "limit", "offset"):
             if node.args.get(name) is not None:
                 copy.set(name, self.released_part(node.args[name], environment))

@@ -75,9 +75,13 @@ def check_written(node: exp.Select, sources: Sequence[tuple[str, Released]]) -> 
             sizes.setdefault(part.alias.lower(), more + sum(1 for _ in part.walk()))
 
 
+MERGED_FIRST = "merged_first"
+"""Key of a star's `meta`: the columns that USING merges come first, those of the last join before all others."""
+
+
 def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[exp.Expr]:
     """Return an item of a SELECT over results, or the columns of a star. A column that USING (or NATURAL) merges appears once, at
-    its place on the left side and by its bare name, which has the value of the side that is not NULL. Raises Refusal
+    its place on the left side (or first) and by its bare name, which has the value of the side that is not NULL. Raises Refusal
     syntax without a FROM, unknown_column if EXCLUDE, REPLACE or RENAME names anything other than these columns."""
     if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
         return [item]
@@ -86,15 +90,21 @@ def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: 
             "syntax", detail="a star stands for the columns of FROM, and there is no FROM", position=place(item)
         )
     qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
-    merged = [set[str]()] * len(sources) if qualifier else _merged(sources, joins)
-    every = set[str]().union(*merged)
-    columns = [
-        _column(name, "" if name.lower() in every else alias)
-        for (alias, source), repeated in zip(sources, merged, strict=True)
-        if not alias.startswith(HIDDEN) and (not qualifier or alias.lower() == qualifier)
-        for name in source.columns
-        if name.lower() not in repeated
-    ]
+    merged = [list[str]()] * len(sources) if qualifier else _merged(sources, joins)
+    every = {name for names in merged for name in names}
+    columns: list[exp.Column] = []
+    for (alias, source), names in zip(sources, merged, strict=True):
+        if alias.startswith(HIDDEN) or (qualifier and alias.lower() != qualifier):
+            continue
+        if item.meta.get(MERGED_FIRST):
+            columns.sort(
+                key=lambda column: names.index(column.name.lower()) if column.name.lower() in names else len(names)
+            )
+        columns += [
+            _column(name, "" if name.lower() in every else alias)
+            for name in source.columns
+            if name.lower() not in names
+        ]
     return _changed(item if isinstance(item, exp.Star) else item.this, columns)
 
 
@@ -146,16 +156,16 @@ def _alone(star: exp.Star) -> bool:
     return not isinstance(item.parent, exp.Select) or len(item.parent.expressions) == 1
 
 
-def _merged(sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[set[str]]:
+def _merged(sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[list[str]]:
     """Return, for each source, the lower-case names of columns that USING or NATURAL merges with one to its left."""
-    merged, before = [set[str]()], {name.lower() for name in sources[0][1].columns}
+    merged, before = [list[str]()], [name.lower() for name in sources[0][1].columns]
     for join, (_, source) in zip(joins, sources[1:], strict=True):
-        columns = {name.lower() for name in source.columns}
-        natural = str(join.args.get("method") or "").upper() == "NATURAL"
-        merged.append(
-            columns & before if natural else {using_name(name).lower() for name in join.args.get("using") or ()}
-        )
-        before |= columns
+        columns = [name.lower() for name in source.columns]
+        names = [using_name(name).lower() for name in join.args.get("using") or ()]
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            names = [name for name in before if name in columns]
+        merged.append(names)
+        before += [name for name in columns if name not in before]
     return merged
 
 

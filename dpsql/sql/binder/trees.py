@@ -221,6 +221,14 @@ def as_query(bound: Released) -> exp.Query:
     return bound.tree if isinstance(bound.tree, exp.Query) else exp.select("*").from_(bound.tree)
 
 
+def as_operand(query: exp.Query, operation: exp.SetOperation, side: str) -> exp.Query:
+    """Return one side of a set operation, in brackets where its text would be read otherwise without them: with clauses that
+    would follow the operation, to the right of it, and to the left of an INTERSECT, which is read before UNION and EXCEPT."""
+    clauses = any(query.args.get(clause) for clause in ("order", "limit", "offset"))
+    nested = isinstance(query, exp.SetOperation) and (side == "expression" or isinstance(operation, exp.Intersect))
+    return exp.Subquery(this=query) if clauses or nested else query
+
+
 def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) -> None:
     """Refuse columns of a SELECT over results that none of its sources (alias, columns) has, with their position.
 

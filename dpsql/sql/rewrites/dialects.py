@@ -2,13 +2,14 @@
 
 `dp.dialect = postgresql`: a quotient of integers is whole (16 documentation, 9.3), a backslash in a pattern of LIKE takes the
 next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), generate_series in the list of a SELECT gives rows (and no
-list, 9.25), and names without quotes are in lower case (4.1.1). Parts of
-dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient of noisy results is a
-real number in both, because a noisy count is an estimate and no integer; one person's count is an integer.
+list, 9.25), names without quotes are in lower case (4.1.1), and SELECT * shows first what USING merges (7.2.1.1). Parts of
+dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient of noisy results
+is a real number in both, because a noisy count is an estimate and no integer; one person's count is an integer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.scalars import SHORT_TRUTHS, WHOLE
+from dpsql.sql.binder.select_lists import MERGED_FIRST
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement
@@ -34,7 +36,7 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
         statement = replace(statement, query=with_reports(statement.query.copy(), confidence))
     if dialect != "postgresql" or statement.query is None:
         return statement
-    nodes = statement.query.find_all(exp.Identifier, exp.GenerateSeries, *_READ_OTHERWISE)
+    nodes = statement.query.find_all(exp.Identifier, exp.GenerateSeries, exp.Join, *_READ_OTHERWISE)
     query = statement.query
     if not all(isinstance(node, exp.Identifier) and _is_folded(node) for node in nodes):
         query = statement.query.copy()
@@ -46,6 +48,8 @@ def in_dialect(statement: Statement, dialect: str, confidence: Fraction) -> Stat
 def _rewrite(query: exp.Query) -> None:
     """Write what PostgreSQL reads otherwise in DuckDB's words."""
     _rows_of_series(query)
+    for star in query.find_all(exp.Star) if query.find(exp.Join) else ():
+        star.meta[MERGED_FIRST] = True
     reals = _real_outputs(query) if query.find(exp.Div) else frozenset()
     for node in reversed(list(query.find_all(exp.Identifier, *_READ_OTHERWISE))):
         if isinstance(node, exp.Identifier):
@@ -203,9 +207,9 @@ def _has_backslash(node: exp.Expr) -> bool:
 
 def differences(statement: Statement) -> tuple[str, ...]:
     """Return what a text says that the two dialects read differently, in words."""
-    if statement.query is None or not statement.has(*_READ_OTHERWISE):
+    if statement.query is None or not statement.has(exp.Join, *_READ_OTHERWISE):
         return ()
-    texts: dict[str, None] = {}
+    texts: dict[str, None] = dict.fromkeys(_orders_of_stars(statement.query))
     for node in statement.query.find_all(*_READ_OTHERWISE):
         if isinstance(node, exp.Div):
             select = node.find_ancestor(exp.Select)
@@ -225,3 +229,11 @@ def differences(statement: Statement) -> tuple[str, ...]:
         elif _has_backslash(node):
             texts["a backslash in LIKE is an escape in postgresql, a character in duckdb"] = None
     return tuple(texts)
+
+
+def _orders_of_stars(query: exp.Query) -> Iterator[str]:
+    """Yield what is said of SELECT * over joins that merge columns."""
+    for join in query.find_all(exp.Join):
+        items = join.parent.expressions if isinstance(join.parent, exp.Select) else ()
+        if (join.args.get("using") or join.args.get("method")) and any(isinstance(item, exp.Star) for item in items):
+            yield "SELECT * shows columns of USING first in postgresql, where the first table has them in duckdb"

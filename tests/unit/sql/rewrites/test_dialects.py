@@ -76,6 +76,8 @@ DIFFERENT = [
     "WITH f AS (SELECT age AS a, COUNT(*) AS c FROM facts GROUP BY age) SELECT SUM(c) AS n FROM f WHERE (a - 1) / 7 = -3",
     "SELECT SUM(c) AS n FROM (SELECT age, age / 7 * COUNT(*) AS c FROM facts GROUP BY age HAVING age / 8 < 4) f",
     "SELECT SUM(k / 4) AS n FROM (SELECT k FROM generate_series(-9, 10) AS g(k) UNION ALL VALUES (-7), (11)) AS v",
+    "SELECT c AS n FROM (SELECT * FROM (VALUES (1, 2, 3)) a(h, i, j) JOIN (VALUES (3, 2)) b(j, i) USING (j, i)) s(c, d, e)",
+    "SELECT c AS n FROM (SELECT * FROM (VALUES (1, 2)) a(i, j) JOIN (VALUES (1, 2, 3)) b(i, j, k) USING (i, j) NATURAL JOIN (VALUES (3)) c(k)) s(c, d, e)",
     "SELECT COUNT(*) AS n FROM facts JOIN (SELECT age AS a, COUNT(*) AS c FROM facts GROUP BY age) f ON age = a WHERE tens = a / 7",
 ]
 ROWS_OF_SERIES = [
