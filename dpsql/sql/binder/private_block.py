@@ -604,7 +604,9 @@ class _BlockRewriter:
         if _is_grouping(node):
             return self._grouping_number(node)
         key = self.key_of(node)
-        return results.whole_quotient(node, self.scope, self._special) if key is None else exp.column(key, quoted=True)
+        if key is None and isinstance(node, exp.Div):
+            return results.whole_quotient(node, self.scope, self._special)
+        return None if key is None else exp.column(key, quoted=True)
 
     def _of_result(self, node: exp.Expr) -> exp.Expr:
         """Return a key that is made of results alone over the released results."""

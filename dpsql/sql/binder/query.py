@@ -532,8 +532,9 @@ class QueryBinder:
         """Return a part of the remainder: only nodes on the allow-list, with each subquery bound as a query. `scope`: of it."""
 
         def special(node: exp.Expr) -> exp.Expr | None:
-            whole = None if scope is None else results.whole_quotient(node, scope, special)
-            return whole or self.subquery(node, environment)
+            if scope is not None and isinstance(node, exp.Div):
+                return results.whole_quotient(node, scope, special)
+            return self.subquery(node, environment)
 
         return rebuild(value, special)
 

@@ -84,9 +84,9 @@ def scope_over(node: exp.Select, sources: Sources) -> Scope:
     return scope_of(sources, *using(node.args.get("joins") or [], [alias for alias, _ in sources]))
 
 
-def whole_quotient(node: exp.Expr, scope: Scope, special: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr | None:
-    """Return a quotient of exact integers in a dialect where it is whole; None for other nodes. `special`: of `rebuild`."""
-    if not isinstance(node, exp.Div) or not node.meta.get(WHOLE) or node.find(exp.Query) is not None:
+def whole_quotient(node: exp.Div, scope: Scope, special: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr | None:
+    """Return a quotient of exact integers in a dialect where it is whole; None for others. `special`: of `rebuild`."""
+    if not node.meta.get(WHOLE) or node.find(exp.Query) is not None:
         return None
     bound = _bound(node, scope)
     if not isinstance(bound, Call) or bound.function != "intdiv":
