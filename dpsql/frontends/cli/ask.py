@@ -33,7 +33,16 @@ from dpsql.frontends.cli import (
     session_options,
 )
 from dpsql.frontends.files import read_text
-from dpsql.frontends.rendering.terminal import Progress, notify, say, say_json, say_line, standard_output, waiting
+from dpsql.frontends.rendering.terminal import (
+    Progress,
+    notify,
+    say,
+    say_cells,
+    say_json,
+    say_line,
+    standard_output,
+    waiting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -345,7 +354,7 @@ def _write_comparison(comparison: Comparison, piece: Piece, path: str, values: b
     if values and comparison.value is not None and comparison.error is not None:
         digits = max(0, 1 - math.floor(math.log10(comparison.error))) if comparison.error > 0 else 0
         answer += f"  {comparison.value:,.{digits}f} +/- {comparison.error:,.{digits}f}"
-    say(f"{answer}\t{path}\t{' '.join(piece.sql.split())}")
+    say_cells(answer, path, " ".join(piece.sql.split()))
 
 
 # --- tables of randomised rows, and what can be estimated from them ---------------------------------------------------

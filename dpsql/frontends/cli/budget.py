@@ -136,7 +136,7 @@ def forecast(policy: Policy, ledger: Ledger, verbose: bool) -> None:
 
 
 @_on_ledger
-@option("--head NUMBER DIGEST", "A head that was printed earlier and kept on another machine.")
+@option('--head "NUMBER DIGEST"', "A head that was printed earlier and kept on another machine.")
 def verify(policy: Policy, ledger: Ledger, head: str | None) -> int:
     """Check every entry, every total and the head of the chain; with --head, that it contains an earlier head."""
     from dpsql.ledger.backup import compared

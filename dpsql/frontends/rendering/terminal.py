@@ -59,6 +59,11 @@ def say_line(text: str, *, err: bool = False, **style: Any) -> None:
     _print(terminal(text), err, True, style)
 
 
+def say_cells(*cells: str) -> None:
+    """Print one line of cells with tabs between them; a tab in a cell is spelled out."""
+    _print("\t".join(map(terminal, cells)), False, True, {})
+
+
 def _print(text: str, err: bool, nl: bool, style: dict[str, Any]) -> None:
     click.echo(click.style(text, **style) if style else text, err=err, nl=nl)  # without a style there is none to reset
 

@@ -32,6 +32,7 @@ def test_a_file_is_compared_until_all_runs_are_over(
     assert run(clinic, statements, "--threshold", "-100000", "--hits", "2", "--values") == 0
     out, err = capsys.readouterr()
     assert [line.split()[0] for line in out.splitlines()] == ["above", "above"] and "+/-" in out
+    assert all(line.count("\t") == 2 for line in out.splitlines())
     assert "a run costs epsilon 0.5" in err and "no other may begin" in err
     assert clinic.charges() == 2
 
