@@ -310,7 +310,7 @@ def read_rows(path: Path) -> RandomisedRows:
     except OSError as error:
         hint = "name a file that `dpsql export` has written"
         problem = (error.strerror or "it failed").lower()
-        raise refuse("file_read", hint=hint, place=str(path), problem=problem) from None
+        raise refuse("file_read", hint=hint, place=str(error.filename or path), problem=problem) from None
     except (pa.ArrowException, ValueError):
         raise refuse("export_file", place=str(path)) from None
     return RandomisedRows(description, table.num_rows, columns)

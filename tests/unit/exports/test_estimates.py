@@ -177,9 +177,11 @@ def test_a_file_that_dpsql_has_not_written_is_refused(tmp_path: Path, damage: st
     with pytest.raises(Error) as raised:
         read_rows(tmp_path / "plain.parquet")
     assert raised.value.slug == "export_file"
-    with pytest.raises(Error) as raised:
-        read_rows(tmp_path / "missing.parquet")
-    assert raised.value.slug == "file_read"
+    place.with_name("rows.csv.json").unlink()
+    for file, missing in ((tmp_path / "missing.parquet",) * 2, (place, place.with_name("rows.csv.json"))):
+        with pytest.raises(Error, match=f"cannot read {missing}: ") as raised:
+            read_rows(file)
+        assert raised.value.slug == "file_read"
 
 
 REFUSED = [
