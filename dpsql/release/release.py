@@ -254,8 +254,13 @@ class Release:
     def __repr__(self) -> str:
         body = _text_table(self.table.column_names, [*self.table.slice(0, _SHOWN_ROWS).to_batches()])
         more = "" if len(self) <= _SHOWN_ROWS else f"\n... {len(self)} rows"
-        paid = "nothing charged" if self.reused else f"charged {self.receipt.charged or _priced(self.loss)}"
-        return terminal_lines(f"{body}{more}\n{paid}, receipt {self.receipt_id}")
+        return terminal_lines(f"{body}{more}\n{self._paid()}")
+
+    def _paid(self) -> str:
+        """Return what was charged in words, with the receipt, which answers of statements that read no data lack."""
+        charged = self.receipt.charged or _priced(self.loss)
+        words = "nothing charged" if self.reused or charged == "nothing" else f"charged {charged}"
+        return f"{words}, receipt {self.receipt_id}" if self.receipt_id else words
 
     def _repr_html_(self) -> str:
         """Return the answer as HTML for notebooks."""
@@ -266,10 +271,11 @@ class Release:
             else rows_text(column.rank_error)
             for position, column in enumerate(described)
         ]  # fmt: skip
-        words = "nothing charged" if self.reused else f"charged {self.receipt.charged}"
-        price = words if self.reused or not self.receipt.price else f"price: {self.receipt.price}; {words}"
+        price = (
+            self._paid() if self.reused or not self.receipt.price else f"price: {self.receipt.price}; {self._paid()}"
+        )
         cases = cases_text(described, self.confidence)
-        remarks = (f"{price}, receipt {self.receipt_id}{cases}", *self.notices, *self.remarks)
+        remarks = (f"{price}{cases}", *self.notices, *self.remarks)
         return answer_html([column.name for column in self.columns], self.rows(), errors, len(self), remarks)
 
 

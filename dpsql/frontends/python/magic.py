@@ -35,7 +35,7 @@ class Magic:
     def _open(self, line: str) -> None:
         policy, *analyst = line.split()[:2] or [""]
         if not policy:
-            raise refuse("command_argument", command="%dpsql", problem=f"lacks a policy: {USAGE}")
+            raise refuse("command_argument", command="%dpsql", problem="lacks a policy", hint=USAGE)
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -44,9 +44,11 @@ class Magic:
 
     def _ask(self, name: str, cell: str) -> Release:
         if self.connection is None:
-            raise refuse("command_argument", command="%%dpsql", problem=f"has no connection yet: {USAGE}")
+            raise refuse("command_argument", command="%%dpsql", problem="has no connection yet", hint=USAGE)
         if name and not name.isidentifier():
-            raise refuse("command_argument", command="%%dpsql", problem=f"keeps no answer under the name {name}")
+            raise refuse(
+                "command_argument", command="%%dpsql", problem=f"keeps no answer under the name {name}", hint=USAGE
+            )
         release = self.connection.execute(cell).release
         if name:
             self.shell.user_ns[name] = release

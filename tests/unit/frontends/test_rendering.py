@@ -79,6 +79,8 @@ def test_csv_of_every_type_is_that_of_its_cells(batch: int, monkeypatch: pytest.
 def test_answers_in_every_format(clinic: Clinic) -> None:
     with dpsql.connect(clinic.policy) as connection:
         release = connection.execute(BY_REGION).release
+        assert repr(release).endswith(f"\ncharged {release.receipt.charged}, receipt {release.receipt_id}")
+        assert repr(connection.execute("SHOW dp.epsilon").release).endswith("\nnothing charged")
     wide = release.to_arrow(bars=True)
     assert wide.column_names == ["region", "n", "n_low", "n_high", "age", "age_low", "age_high"]
     for at, name in ((1, "n"), (2, "age")):
