@@ -61,7 +61,9 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
         raise refuse("init_source", place=str(first), problem=f"it has no header ({error})") from None
     except (duckdb.Error, pa.ArrowException) as error:
         problem = f"DuckDB cannot open it ({type(error).__name__})"
-        if not is_file(first.name):
+        if "conflicting lock" in str(error).lower():
+            problem = "another program has it open for writing: close it first"
+        elif not is_file(first.name):
             problem += (
                 "; of other kinds of files make Parquet files first, in DuckDB: COPY (FROM 'a.json') TO 'a.parquet'"
             )

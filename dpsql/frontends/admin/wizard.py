@@ -52,6 +52,8 @@ from dpsql.session.budget import in_questions
 Meaning = TypeVar("Meaning")
 _SIGN_FIRST = re.compile(r"""([^\s#:'"][^:]*|"[^"]*"|'[^']*'):\s+([-?](?:\s.*\S)?|[&*!%@`,].*\S|[&*!%@`,])\s*""")
 """A line of YAML whose value begins with an indicator. Matching a line takes at most time quadratic in its length."""
+_OF_ROWS = re.compile(r"(?i)row_*names?|(row|line|unnamed)?_*(num(ber)?|no|nr|index|\d+)")
+"""Names of columns that number rows, and so no persons."""
 WIDE = 20
 """Number of columns of a table above which a person is first asked which of them analysts will use."""
 _HEADING = (
@@ -291,7 +293,8 @@ def _unit(answers: Answers, tables: Mapping[str, SourceTable]) -> Unit:
 def _likely_unit(tables: Mapping[str, SourceTable]) -> str | None:
     """Return the column that most tables have, at least two, as TABLE.COLUMN; preferred is a table of which it is the primary
     key. None if no two tables share a column."""
-    names = Counter(column for table in tables.values() for column in table.columns if plain_name(column) == column)
+    plain = (column for table in tables.values() for column in table.columns if plain_name(column) == column)
+    names = Counter(column for column in plain if not _OF_ROWS.fullmatch(column))
     shared = [column for column, count in names.most_common() if count > 1 and count == max(names.values())]
     keyed = [(name, table.primary_key[0]) for name, table in tables.items() if len(table.primary_key) == 1]
     holders = [(name, column) for column in shared for name, table in tables.items() if column in table.columns]

@@ -15,7 +15,7 @@ from support.places import ROOT
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.expected_errors import expected_errors
 from dpsql.frontends.admin.policy_text import ColumnChoice, column_choice
-from dpsql.frontends.admin.wizard import Answers, WrongAnswer, read_answers
+from dpsql.frontends.admin.wizard import Answers, WrongAnswer, ask_for_policy, read_answers
 from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line
 from dpsql.session.session import open_session
@@ -131,7 +131,8 @@ def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic
     Path("night").mkdir()
     duckdb.sql("COPY (SELECT 1 AS person) TO 'night/patients.parquet'")
     duckdb.sql("""COPY (SELECT 1 AS "patient no") TO 'night/visits.parquet'""")
-    written = dpsql("init", "--from", "night", "--unit", "patients.person", "--out", "night.yaml")
+    written = dpsql("init", "--from", "night", "--unit", "person", "--out", "night.yaml")  # of one table alone
+    assert "privacy_unit: {table: patients, column: person}" in Path("night.yaml").read_text()
     assert written.status == 0 and 'patient_no: {type: integer, from: "patient no"}' in Path("night.yaml").read_text()
 
 
@@ -308,3 +309,15 @@ def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) 
     with pytest.raises(Error) as error:
         Answers({"first": "1"}, "d", lambda text: None, ask, draft).get("first", "?", number)
     assert error.value.slug == "file_write"
+
+
+@pytest.mark.parametrize("numbers", ["rownames", "index", "Unnamed__0", "row_number"])
+def test_a_column_that_numbers_rows_is_not_proposed_as_the_person(tmp_path: Path, numbers: str) -> None:
+    for name in ("visits", "people"):
+        pq.write_table(pa.table({numbers: [1], "person": [1], name[:2]: [2]}), tmp_path / f"{name}.parquet")
+
+    def ask(question: str, default: str) -> str:
+        raise WrongAnswer(f"{question}: {default}")
+
+    with pytest.raises(WrongAnswer, match=r"unit: people\.person"):
+        ask_for_policy(tmp_path, tmp_path / "p.yaml", Answers({}, "typed", lambda text: None, ask))
