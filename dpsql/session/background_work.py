@@ -255,6 +255,12 @@ class Work(Generic[_Result]):
         charge, hint = "; its charge stays", "" if self._closed else self._goes_on()
         raise refuse("stopped", charge=charge, hint=hint, charged=True)
 
+    def fate(self) -> str:
+        """Return in words what becomes of the question after the waiting has ended."""
+        with self._changed:
+            charged = self._begun and self._charged is not False
+        return f"the question is charged: {self._goes_on()}" if charged else "nothing was charged"
+
     def _answerable(self) -> bool:
         return self.ended or (self.left and (not self._begun or self._charged is not None))
 

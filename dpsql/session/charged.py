@@ -53,6 +53,10 @@ def in_background(context: SessionContext, work: Work[_Result], measure: Callabl
     try:
         work.start(measure)
         return work.result()
+    except KeyboardInterrupt as stop:
+        work.leave()
+        stop.add_note(work.fate())
+        raise
     finally:
         work.leave()
         context.running.discard(work)

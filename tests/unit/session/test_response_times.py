@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.policy import load_policy
 from dpsql.session.background_work import MeasurementQueue, Pace, Work
+from dpsql.session.charged import in_background
 from dpsql.session.session import Session, open_session
 
 PATIENCE = 240
@@ -240,6 +242,26 @@ def test_a_session_measures_again_when_what_it_left_has_ended(policy: Path, pool
 
 def work(asker: str, session: str) -> Work:
     return Work(lambda: None, asker=asker, session=session, pace=Pace(DEMO), goes_on=str)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_ctrl_c_in_python_says_whether_the_question_is_charged(monkeypatch: pytest.MonkeyPatch, begun: bool) -> None:
+    one, measured = work("ann", "s"), threading.Event()
+
+    def measure() -> None:
+        if begun:
+            with one.begun():
+                pass
+        measured.set()
+
+    def result() -> None:
+        assert measured.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(one, "result", result)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        in_background(SimpleNamespace(running=set()), one, measure)  # type: ignore[arg-type]
+    assert stopped.value.__notes__ == ["the question is charged: " if begun else "nothing was charged"] and one.left
 
 
 class MustWait(Exception):
