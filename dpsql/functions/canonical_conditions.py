@@ -89,7 +89,7 @@ def leave_no_value(source: Relation, keys: Iterable[Key]) -> bool:
     """Return whether a condition on one key, with a value that was looked up in public rows, is true for none of its values."""
     listed = {key.expression: key.values for key in keys}
     while isinstance(source, Filter):
-        for part in _flat("and", (source.predicate,)):
+        for part in flat("and", (source.predicate,)):
             read = set(columns_read(part))
             column = read.pop() if len(read) == 1 and not results_read(part) else None
             values = None if column is None else listed.get(column)
@@ -149,7 +149,7 @@ def _joined(word: str, condition: Call) -> Expr:
     """Return the canonical form of AND or OR. A constant that decides the whole is the whole."""
     deciding = word == "or"
     undecided: dict[str, Expr] = {}
-    for part in _flat(word, map(canonical_condition, condition.arguments)):
+    for part in flat(word, map(canonical_condition, condition.arguments)):
         value = part.value if isinstance(part, Literal) else None
         if value is deciding:
             return literal(deciding)
@@ -165,9 +165,9 @@ def _joined(word: str, condition: Call) -> Expr:
     return condition if same else call(word, *parts)
 
 
-def _flat(word: str, parts: Iterable[Expr]) -> Iterable[Expr]:
+def flat(word: str, parts: Iterable[Expr]) -> Iterable[Expr]:
     for part in parts:
-        yield from _flat(word, part.arguments) if isinstance(part, Call) and part.function == word else (part,)
+        yield from flat(word, part.arguments) if isinstance(part, Call) and part.function == word else (part,)
 
 
 def _with_lists(word: str, parts: dict[str, Expr]) -> dict[str, Expr]:
@@ -410,7 +410,7 @@ def _difference(value: Call) -> Expr:
 def _first_value(value: Call) -> Expr:
     """Return the form of COALESCE: without COALESCE inside, and without what comes after a value that is never NULL."""
     parts: list[Expr] = []
-    for part in _flat("coalesce", value.arguments):
+    for part in flat("coalesce", value.arguments):
         if part not in parts and part != NO_VALUE:
             parts.append(part)
         if _never_null(part):
@@ -506,7 +506,7 @@ def _unequal(value: Call) -> Expr:
 def _joined_text(value: Call) -> Expr:
     """Return the form of a concatenation: without one inside, and neighbouring constants as one."""
     parts: list[Expr] = []
-    for part in _flat("concat", value.arguments):
+    for part in flat("concat", value.arguments):
         before = parts[-1] if parts else None
         if isinstance(before, Literal) and isinstance(part, Literal) and None not in (before.value, part.value):
             parts[-1] = literal(before.value + part.value)
@@ -575,7 +575,7 @@ def _is_excluded(parts: Iterable[Expr]) -> bool:
     The values of each operand that satisfy its comparisons with literals are bounded by an interval, or listed. An operand is
     NULL, or it is compared. Of OR every branch must be excluded beside the other conditions.
     """
-    joined = list(_flat("and", parts))
+    joined = list(flat("and", parts))
     either = [part for part in joined if isinstance(part, Call) and part.function == "or"]
     single = [part for part in joined if not (isinstance(part, Call) and part.function == "or")]
     if any(map(_is_false, single)) or _contradict(single):

@@ -7,18 +7,22 @@ conditions as they are: `year(d) = 2024` leaves the key year(d) one value, and i
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from operator import is_
 from typing import Any
 
-from dpsql.functions.canonical_conditions import canonical_condition, filter_condition
+from dpsql.functions.canonical_conditions import canonical_condition, filter_condition, flat
+from dpsql.functions.evaluate import evaluate
 from dpsql.functions.signatures import call
-from dpsql.functions.values import moved_by_months, truncated
+from dpsql.functions.values import lower, moved_by_months, truncated
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     Call,
+    Column,
     Expr,
     Filter,
     Literal,
@@ -47,6 +51,14 @@ _TIMES = {
     "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
     "second": timedelta(seconds=1),
 }  # fmt: skip
+
+
+_MOST_DAYS = 36_600
+"""Days in whose months conditions on months are written out."""
+_FORMATS = {"%Y": "year", "%Y-%m": "month", "%Y%m": "month", "%m/%Y": "month", "%Y-%m-%d": "day", "%Y%m%d": "day"}
+_ARITHMETIC = ("add", "sub", "neg", "mul", "intdiv")
+_SPANNING = ("eq", "ne", "in", "lt", "le", "gt", "ge")
+_COMPARING = (*_SPANNING, "like", "ilike", "starts_with", "ends_with", "contains")
 
 
 @dataclass(frozen=True)
@@ -115,7 +127,8 @@ def _row_condition(condition: Expr) -> Expr:
     """Return the form that all conditions have which keep the same rows by their comparisons with literals."""
     canonical = _in_cases(condition)
     canonical = condition if canonical is condition else canonical_condition(canonical)
-    named = _written(_read(canonical))
+    plain = _plain(canonical)
+    named = _written(_read(plain if plain is canonical else filter_condition(plain)))
     return named if named is condition else filter_condition(named)
 
 
@@ -132,14 +145,74 @@ def _read(condition: Expr) -> Expr | _Within:
             within[part.value] = part
         else:
             within[part.value] = _Within(part.value, combined(within[part.value].spans, part.spans))
+    if condition.function == "and":
+        _put_months_in_spans(within)
     parts = [*within.values(), *unnumbered]
     if len(parts) == 1:
         return parts[0]
     written = tuple(map(_written, parts))
+    if (factored := _factored(condition.function, written)) is not None:
+        return _read(factored)
     same = len(written) == len(condition.arguments) and all(
         any(part is old for old in condition.arguments) for part in written
     )
     return condition if same else call(condition.function, *written)
+
+
+def _factored(word: str, parts: Sequence[Expr]) -> Expr | None:
+    """Return `a AND (b OR c)` for `a AND b OR a AND c`, and `a OR b AND c` alike; None if no two parts have one in common."""
+    other = "and" if word == "or" else "or"
+    if not any(isinstance(part, Call) and part.function == other for part in parts):
+        return None
+    lists = [list(flat(other, (part,))) for part in parts]
+    counts = Counter(item for items in lists for item in items)
+    most = max(counts.values())
+    if most < 2:
+        return None
+    shared: Expr = min((item for item, count in counts.items() if count == most), key=canonical_text)
+    left = [part for part, items in zip(parts, lists, strict=True) if shared not in items]
+    rests = [[item for item in items if item != shared] for items in lists if shared in items]
+    if all(rests):
+        shared = call(other, shared, call(word, *(call(other, *rest) if len(rest) > 1 else rest[0] for rest in rests)))
+    return filter_condition(call(word, shared, *left) if left else shared)
+
+
+def _put_months_in_spans(within: dict[Expr, _Within]) -> None:
+    """Read `year(d) = 2024 AND month(d) = 5` as days of that month: put conditions on months and quarters into the spans of the
+    day or moment, if these are few months."""
+    for value, part in list(within.items()):
+        unit = value.arguments[0] if isinstance(value, Call) and value.function == "date_part" else None
+        if not isinstance(value, Call) or not isinstance(unit, Literal) or unit.value not in ("month", "quarter"):
+            continue
+        moment = value.arguments[1]
+        while isinstance(moment, Call) and moment.function == "to_date" and moment.arguments[0].facts.type.temporal:
+            moment = moment.arguments[0]
+        read = within.get(moment)
+        type_ = moment.facts.type
+        if read is None or sum(high - low for low, high in read.spans) > _MOST_DAYS * (_number_of_day(type_)):
+            continue
+        width = _MONTHS[unit.value]
+        months = tuple(span for low, high in read.spans for span in _months(low, high, type_, width, part.spans))
+        within[moment] = _Within(moment, _common(read.spans, _joined(months)))
+        del within[value]
+
+
+def _number_of_day(type_: Type) -> int:
+    return _DAY if type_ is Type.TIMESTAMP else 1
+
+
+def _months(low: int, high: int, type_: Type, width: int, numbers: Spans) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the months between two numbers whose number in the year, in steps of `width` months, is asked for."""
+    day = _number_of_day(type_)
+    first, last = date.fromordinal(low // day + 1), date.fromordinal((high - 1) // day + 1)
+    for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
+        if any(start <= month % 12 // width + 1 < end for start, end in numbers):
+            yield _first_of_month(month) * day, _first_of_month(month + 1) * day
+
+
+def _first_of_month(month: int) -> int:
+    """Return the number of the first day of a month, counted from that of the year 0."""
+    return _DAYS if month >= 12 * (date.max.year + 1) else date(month // 12, month % 12 + 1, 1).toordinal() - 1
 
 
 def _either(first: Spans, second: Spans) -> Spans:
@@ -159,6 +232,112 @@ def _joined(spans: Spans) -> Spans:
         else:
             joined.append((low, high))
     return tuple(joined)
+
+
+# --- conditions in plainer words ---------------------------------------------------------------------------------------
+
+
+def _plain(condition: Expr) -> Expr:
+    """Return a condition without ILIKE, IS NOT TRUE, COALESCE and the like around what is compared with literals."""
+    if not isinstance(condition, Call):
+        return condition
+    if condition.function in ("and", "or"):
+        parts = tuple(map(_plain, condition.arguments))
+        return condition if all(map(is_, parts, condition.arguments)) else call(condition.function, *parts)
+    negated = condition.function == "not"
+    inner = condition.arguments[0] if negated else condition
+    if not isinstance(inner, Call):
+        return condition
+    if negated and inner.function in ("is_true", "is_false", "not_distinct"):
+        tested = call("eq", *inner.arguments) if inner.function == "not_distinct" else inner.arguments[0]
+        read = _decided_by(tested)
+        if read is None:
+            return condition
+        either = tested if inner.function == "is_false" else call("not", tested)
+        return _plain(canonical_condition(call("or", either, call("is_null", read))))
+    if _decided_by(inner) is None:
+        return condition
+    form = _of_spans(condition) if isinstance(inner.arguments[0], Call) else None
+    if form is None and (form := _compared(inner)) is not None and negated:
+        form = call("not", form)
+    return condition if form is None else _plain(canonical_condition(form))
+
+
+def _of_spans(condition: Expr) -> Expr | None:
+    """Return a condition on COALESCE(x, 0), b::INTEGER or length(t), also computed with, in plainer words; None for others."""
+    within = _comparison(condition)
+    value = within.value if isinstance(within, _Within) else None
+    if not isinstance(within, _Within) or not isinstance(value, Call):
+        return None
+
+    def has(number: int) -> bool:
+        return any(low <= number < high for low, high in within.spans)
+
+    read, *constants = value.arguments
+    if value.function == "coalesce" and len(constants) == 1 and isinstance(constants[0], Literal):
+        compared = _written(_Within(read, within.spans))
+        return call("or", compared, call("is_null", read)) if has(_number(constants[0].value)) else compared
+    if value.function == "to_integer" and read.facts.type is Type.BOOLEAN and has(0) is not has(1):
+        return read if has(1) else call("not", read)
+    spans = _common(within.spans, ((0, 2**63),)) if value.function == "length" else ()
+    word = "eq" if spans == ((0, 1),) else "ne" if spans == ((1, 2**63),) else ""
+    return call(word, read, literal("")) if word else None
+
+
+def _decided_by(condition: Expr) -> Expr | None:
+    """Return the value for whose NULL alone a comparison with literals, or a truth value, is NULL; None for other conditions."""
+    if not isinstance(condition, Call):
+        return condition if isinstance(condition, Column) else None
+    if condition.function not in _COMPARING:
+        return None
+    operand, *items = condition.arguments
+    if any(not isinstance(item, Literal) or item.value is None for item in items):
+        return None
+    while isinstance(operand, Call) and operand.function in ("left", "lower", "upper"):
+        operand = operand.arguments[0]
+    return operand
+
+
+def _compared(test: Call) -> Expr | None:
+    """Return a comparison with literals in plainer words, which is true, false and NULL for the same rows, or None."""
+    operand, *items = test.arguments
+    values = [item.value for item in items if isinstance(item, Literal)]
+    if test.function == "ilike" and isinstance(values[0], str):
+        return call("like", call("lower", operand), literal(lower(values[0])))
+    if not isinstance(operand, Call) or test.function not in _SPANNING:
+        return None
+    if operand.function == "coalesce" and isinstance(operand.arguments[-1], Literal) and len(operand.arguments) == 2:
+        value, constant = operand.arguments
+        compared, missing = call(test.function, value, *items), call("is_null", value)
+        if evaluate(call(test.function, constant, *items), {}):
+            return call("or", compared, missing)
+        return call("and", compared, call("not", missing))
+    if operand.function == "strpos" and (test.function, values) == ("eq", [1]) and _is_text(operand.arguments[1]):
+        return call("starts_with", *operand.arguments)
+    return _of_written_time(test, operand, values) if operand.function == "strftime" else None
+
+
+def _is_text(part: Expr) -> bool:
+    return isinstance(part, Literal) and bool(part.value)
+
+
+def _of_written_time(test: Call, written: Call, values: Sequence[Any]) -> Expr | None:
+    """Return `strftime(d, '%Y-%m') = '2024-05'` as a comparison of the start of the month."""
+    moment, form = written.arguments
+    written_as = str(form.value) if isinstance(form, Literal) else ""
+    unit = _FORMATS.get(written_as)
+    if unit is None or test.function not in ("eq", "ne", "in"):
+        return None
+    starts: list[Any] = []
+    for value in values:
+        try:
+            start = datetime.strptime(value, written_as)
+        except ValueError:
+            return None
+        if start.year < 1000 or start.strftime(written_as) != value:
+            return None
+        starts.append(start if moment.facts.type is Type.TIMESTAMP else start.date())
+    return call(test.function, call("date_trunc", literal(unit), moment), *map(literal, starts))
 
 
 # --- comparisons as spans ---------------------------------------------------------------------------------------------
@@ -218,6 +397,8 @@ def _value(number: int, type_: Type) -> Any:
 
 def _of_argument(value: Expr, spans: Spans) -> _Within:
     """Return the spans of a year, or of the start of a period, as those of the day or moment of which it is computed."""
+    if isinstance(value, Call) and value.function in _ARITHMETIC and value.facts.type is Type.INTEGER:
+        return _of_operand(value, spans)
     if not isinstance(value, Call) or value.function not in ("date_part", "date_trunc", "to_date"):
         return _Within(value, spans)
     argument, type_ = value.arguments[-1], value.arguments[-1].facts.type
@@ -228,6 +409,42 @@ def _of_argument(value: Expr, spans: Spans) -> _Within:
     end = _NUMBERS[type_][2]
     starts = tuple((_first(low, value, unit, type_), _first(high, value, unit, type_)) for low, high in spans)
     return _of_argument(argument, _joined(tuple((low, min(high, end)) for low, high in starts)))
+
+
+def _of_operand(value: Call, spans: Spans) -> _Within:
+    """Return the spans of x + 1, 7 - x, -x, 2 * x or x // 10 as those of x: a result beyond 64 bits is NULL, and in no span."""
+    operands = [part for part in value.arguments if not isinstance(part, Literal)]
+    constants = [part.value for part in value.arguments if isinstance(part, Literal)]
+    whole = all(type(constant) is int for constant in constants) and len(operands) == 1
+    if not whole or operands[0].facts.type is not Type.INTEGER or (value.function == "intdiv" and constants == [0]):
+        return _Within(value, spans)
+    (operand,), constant = operands, constants[0] if constants else 0
+    turned = value.function == "neg" or (value.function == "sub" and value.arguments[1] is operand)
+    if value.function in ("mul", "intdiv"):
+        turned, scale = constant < 0, abs(constant)
+        if not scale or (value.function == "intdiv" and value.arguments[0] is not operand):
+            return _Within(value, spans)
+        divided = value.function == "mul"
+        spans = _turned(spans, 0) if turned else spans
+        moved = tuple((_least(low, scale, divided), _least(high, scale, divided)) for low, high in spans)
+    elif turned:
+        moved = _turned(spans, constant)
+    else:
+        shift = -constant if value.function == "add" else constant
+        moved = tuple((low + shift, high + shift) for low, high in spans)
+    return _of_argument(operand, _common(_joined(moved), ((-(2**63), 2**63),)))
+
+
+def _turned(spans: Spans, constant: int) -> Spans:
+    """Return the spans of constant - x for those of x."""
+    return _joined(tuple((constant - high + 1, constant - low + 1) for low, high in spans))
+
+
+def _least(number: int, scale: int, divided: bool) -> int:
+    """Return the least x for which x * scale (`divided`), or else x // scale toward zero, is at least a number."""
+    if divided:
+        return -(-number // scale)
+    return number * scale if number > 0 else (number - 1) * scale + 1
 
 
 def _first(number: int, value: Call, unit: str, type_: Type) -> int:
