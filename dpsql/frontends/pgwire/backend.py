@@ -13,6 +13,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from dpsql.engine.memory_account import Held
@@ -56,6 +57,7 @@ class Portal:
     formats: tuple[int, ...] = ()
     cursor: bool = False
     hold: bool = False
+    scrolls: bool = False
     broken: bool = False
     answer: StatementResult | None = None
     rows: Rows | None = None
@@ -85,6 +87,7 @@ class Backend:
         self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self._skipping = False
+        questions.connection_rows = self._listed
         self._handlers: dict[type, Callable[[Any], Iterator[bytes]]] = {
             m.Query: self._query, m.Parse: self._parse, m.Bind: self._bind, m.Describe: self._describe,
             m.Execute: self._execute, m.Close: self._close, m.Sync: self._sync,
@@ -138,6 +141,7 @@ class Backend:
             pieces = self._pieces(message.sql)
         if not pieces:
             yield m.EMPTY_QUERY
+        self._transaction.several = len(pieces) > 1
         for piece in pieces:
             try:
                 yield from self._simple(piece)
@@ -169,9 +173,10 @@ class Backend:
             portal.close()
 
     def _end(self) -> bytes:
+        statuses = self._transaction.settle()
         if self._transaction.status == "I":
             self._end_portals(held=True)
-        return self.ready()
+        return b"".join(m.parameter_status(*pair) for pair in statuses) + self.ready()
 
     # --- extended queries ---------------------------------------------------------------------------------------------
 
@@ -313,6 +318,21 @@ class Backend:
         forced = len(name) <= _MOST_FREEING and size <= _MOST_FREEING_BYTES and _frees(prepared)
         return self._memory.reserve(size + sys.getsizeof(name), "statements", forced=forced)
 
+    def _listed(self, kind: str) -> list[tuple[Any, ...]]:
+        """Return the rows of pg_prepared_statements or pg_cursors."""
+        now = datetime.now(UTC).replace(tzinfo=None)
+        if kind == "cursors":
+            return [
+                (name, portal.prepared.piece.sql, portal.hold, portal.formats == (1,), portal.scrolls, now)
+                for name, portal in self._portals.items()
+                if portal.cursor
+            ]
+        rows = list[tuple[Any, ...]]()
+        for name, prepared in self._statements.items():
+            columns = [field.oid for field in prepared.fields or ()]
+            rows.append((name, prepared.piece.sql, now, list(prepared.oids), columns, prepared.by_command, 0, 0))
+        return [row for row in rows if row[0]]
+
     def _drop_portals(self, stays: Callable[[str, Portal], bool]) -> None:
         """Drop the portals for which `stays` is false, and release their memory."""
         portals = self._portals
@@ -358,7 +378,7 @@ class Backend:
             raise
         if answer.table is not None:
             fields = answer.fields if portal.prepared.fields is None else portal.prepared.fields
-            portal.rows = Rows(fields, answer.table, answer.held)
+            portal.rows = Rows(fields, answer.table, answer.held, scrolls=portal.scrolls)
         portal.answer = replace(answer, table=None, held=None)
         portal.broken = False
 
@@ -367,6 +387,7 @@ class Backend:
         prepared = portal.prepared
         if prepared.kind == "empty":
             return StatementResult("")
+        self._transaction.enter()
         if prepared.command is None:
             settings = self._questions.settings
             before, statuses = settings.snapshot(), list[tuple[str, str]]()
@@ -441,9 +462,8 @@ class Backend:
             named = self._statement(command.name)
             if named.command is not None:
                 raise refuse("wire_prepare", word=f"EXECUTE of {named.command.tag}")
-            return self._inner(
-                Portal(named, values_in(command.name, command.query or Piece(""), named.oids, named.kind == "catalog"))
-            )
+            values = () if command.query is None else self._questions.constants(command.query)
+            return self._inner(Portal(named, values_in(command.name, values, named.oids, named.kind == "catalog")))
         if command.kind == "close":
             return self._closed(command)
         if command.kind in ("deallocate", "discard"):
@@ -475,7 +495,7 @@ class Backend:
     def _prepare(self, prepared: PreparedStatement, command: Command) -> StatementResult:
         """Keep the query of PREPARE as if the protocol had prepared it."""
         self._check_name(command.name)
-        inner = self._question_in(prepared)
+        inner = replace(self._question_in(prepared), by_command=True)
         try:
             self._questions.check_text(inner)
         except Error as error:
@@ -485,15 +505,19 @@ class Backend:
 
     def _declared(self, prepared: PreparedStatement, command: Command, values: tuple[Any, ...]) -> StatementResult:
         hold = "HOLD" in command.words
-        if self._transaction.status == "I" and not hold:
-            raise refuse("transaction_none", what="DECLARE CURSOR")
+        if not hold:
+            self._transaction.require("DECLARE CURSOR")
         if command.name in self._portals:
             raise refuse("portal_known", name=command.name)
         inner = self._question_in(prepared)
         formats = (1,) if "BINARY" in command.words else ()
         size = _PORTAL_BYTES + prepared.size
         inner.forget_long()
-        self._keep(command.name, Portal(inner, values, formats, cursor=True, hold=hold), size)
+        self._keep(
+            command.name,
+            Portal(inner, values, formats, cursor=True, hold=hold, scrolls="SCROLL" in command.words),
+            size,
+        )
         return StatementResult(command.tag)
 
     def _fetched(self, command: Command) -> StatementResult:
@@ -504,13 +528,12 @@ class Backend:
         assert cursor.answer is not None
         if cursor.rows is None:
             raise refuse("portal_unknown", name=command.name)
-        before = cursor.rows.left
-        fetched = cursor.rows.part(None if command.value == "all" else int(command.value[:18]))
+        fetched = cursor.rows.part(command.value)
         notices = cursor.answer.notices if first else ()
-        if command.kind == "move":
+        if command.kind == "move" and fetched.table is not None:
             if fetched.held is not None:
                 fetched.held.release()
-            return StatementResult(f"MOVE {before - cursor.rows.left}", notices=notices)
+            return StatementResult(f"MOVE {fetched.table.num_rows}", notices=notices)
         return replace(fetched, notices=notices)
 
     def _closed(self, command: Command) -> StatementResult:
@@ -522,7 +545,7 @@ class Backend:
         return StatementResult(command.tag)
 
     def _forgotten(self, command: Command) -> StatementResult:
-        if command.tag == "DISCARD ALL" and self._transaction.status != "I":
+        if command.tag == "DISCARD ALL" and (self._transaction.status != "I" or self._transaction.several):
             raise said("25001", "DISCARD ALL cannot run inside a transaction block")
         if command.kind == "deallocate" and command.name:
             self._statement(command.name)

@@ -13,7 +13,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.shape import quoted
-from dpsql.frontends.pgwire.constants.tokens import said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, tokenize
+from dpsql.frontends.pgwire.constants.tokens import Token as Word
 from dpsql.sql.lexer import Piece
 
 MOST_COMMAND = 4_000
@@ -105,8 +106,9 @@ def read_command(piece: Piece) -> Command | None:
         raise refuse("wire_syntax", word=first)
     words = words_of(piece, tokens[1:])
     upper = [word.upper() for word in words]
+    _check_modes(piece.sql, first, upper)
     try:
-        return _plain(first, words, upper)
+        return _plain(first, words, upper) if first != "SET" else _set(piece.sql, words, upper)
     except IndexError:
         raise refuse("syntax", detail=f"{first} is not finished", position=len(piece.sql) + 1) from None
 
@@ -158,14 +160,14 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
         return _ending(first, words, upper)
     if first in ("SAVEPOINT", "RELEASE"):
         return Command(first.lower(), first, unquoted(words[-1]))
-    if first == "SET":
-        return _set(words, upper)
     if first in ("RESET", "SHOW"):
         return _show(first, words, upper)
     if first in ("FETCH", "MOVE"):
         return _fetch(first, words, upper)
     if first == "DISCARD" and upper[0] in ("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
-        return Command("discard", f"DISCARD {upper[0]}", upper[0])
+        return Command(
+            "discard", f"DISCARD {upper[0][:4]}" if upper[0][:4] == "TEMP" else f"DISCARD {upper[0]}", upper[0]
+        )
     if first == "DEALLOCATE":
         name = words[1] if upper[0] == "PREPARE" else words[0]
         every = name.upper() == "ALL"
@@ -176,6 +178,26 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
     if first in ("LISTEN", "UNLISTEN", "NOTIFY"):
         return Command("listen", first, words[0])
     raise refuse("wire_syntax", word=first)
+
+
+_MODE = r"(?:ISOLATION LEVEL (?:SERIALIZABLE|REPEATABLE READ|READ (?:UN)?COMMITTED)|READ (?:ONLY|WRITE)|(?:NOT )?DEFERRABLE)"
+_MODES = rf"{_MODE}(?:(?: ,)? {_MODE})*"
+_WITH_MODES = re.compile(
+    rf"BEGIN(?: WORK| TRANSACTION)?(?: {_MODES})?|START TRANSACTION(?: {_MODES})?|SET TRANSACTION {_MODES}|"
+    rf"SET SESSION CHARACTERISTICS AS TRANSACTION {_MODES}"
+)
+"""Commands that begin a transaction or change one, with what it may be."""
+
+
+def _check_modes(sql: str, first: str, upper: list[str]) -> None:
+    """Raise PostgreSQL's syntax error at the first word of such a command that has no meaning."""
+    begins = first in ("BEGIN", "START")
+    changes = first == "SET" and upper[:1] in (["TRANSACTION"], ["SESSION"]) and "TRANSACTION" in upper[:4]
+    if not (begins or changes) or "SNAPSHOT" in upper or _WITH_MODES.fullmatch(" ".join([first, *upper])):
+        return
+    vocabulary = {*re.findall(r"[A-Z]+", f"{_WITH_MODES.pattern}UNCOMMITTED"), ","}
+    wrong = (k for k, word in enumerate(_words(sql)) if word.text.upper() not in vocabulary)
+    raise _wrong_at(sql, next(wrong))
 
 
 def _ending(first: str, words: list[str], upper: list[str]) -> Command:
@@ -190,7 +212,7 @@ def _ending(first: str, words: list[str], upper: list[str]) -> Command:
     return Command(tag.lower(), tag)
 
 
-def _set(words: list[str], upper: list[str]) -> Command:
+def _set(sql: str, words: list[str], upper: list[str]) -> Command:
     scope = upper[0] if upper[0] in ("SESSION", "LOCAL") and upper[1:2] not in (["="], ["TO"]) else ""
     if scope:
         words, upper = words[1:], upper[1:]
@@ -200,26 +222,83 @@ def _set(words: list[str], upper: list[str]) -> Command:
         tag = "SET CONSTRAINTS" if upper[0] == "CONSTRAINTS" else "SET"
         return Command("characteristics", tag, words=tuple(upper))
     if upper[0] in ("ROLE", "AUTHORIZATION"):
-        free = upper[-1] in ("NONE", "DEFAULT")
-        return Command("nothing" if free else "role", "SET", unquoted(words[-1]))
+        return _role(upper[0], words[-1])
     if upper[:2] == ["TIME", "ZONE"]:
         name, values = "timezone", words[3:4] if upper[2:3] == ["INTERVAL"] else words[2:]
     elif upper[:2] == ["XML", "OPTION"]:
         name, values = "xmloption", words[2:]
     elif upper[0] in _NAMED and upper[1:2] != ["="]:
         name, values = _NAMED[upper[0]], words[1 + (upper[1] == "TO") :]
+        if upper[0] == "SCHEMA" and values[0][0] not in "'$Ee":
+            raise _wrong_at(sql, 2)
     else:
-        equals = next((index for index, word in enumerate(upper) if word in ("=", "TO")), 0)
-        if equals == 0:
-            raise IndexError(words)
-        name, values = "".join(map(unquoted, words[:equals])), words[equals + 1 :]
-    default_word = values[0].upper()
-    value = "".join(", " if word == "," else unquoted(word) for word in values)
-    if name == "search_path":
-        value = ", ".join(quoted(unquoted(word)) for word in values if word != ",")
+        return _assigned(sql, scope)
     words_for_default = ("DEFAULT", "LOCAL") if upper[:2] == ["TIME", "ZONE"] else ("DEFAULT",)
-    default = len(values) == 1 and default_word in words_for_default and name != "all"
-    return Command("reset" if default else "set", "SET", name, value, words=(scope,))
+    default = len(values) == 1 and values[0].upper() in words_for_default
+    return Command("reset" if default else "set", "SET", name, "".join(map(unquoted, values)), words=(scope,))
+
+
+def _role(word: str, written: str) -> Command:
+    """Return SET ROLE or SET SESSION AUTHORIZATION."""
+    name = unquoted(written)
+    is_free = name in ("none", "default") if word == "ROLE" else name == "default"
+    return Command("nothing" if is_free else "role", "SET", name, "role" if word == "ROLE" else "session authorization")
+
+
+def _assigned(sql: str, scope: str) -> Command:
+    """Parse SET name {TO | =} {value [, ...] | DEFAULT}."""
+    listed = _words(sql)
+    start = index = 1 + bool(scope)
+    while listed[index].kind in ("word", "quoted") and listed[index + 1].text == ".":
+        index += 2
+    if listed[index].kind not in ("word", "quoted") or listed[index + 1].text.upper() not in ("=", "TO"):
+        raise _wrong_at(sql, index + (listed[index].kind in ("word", "quoted")))
+    name = "".join(unquoted(word.source) for word in listed[start : index + 1])
+    if name.lower().startswith("dp."):
+        return Command("reset" if listed[index + 2].text.upper() == "DEFAULT" else "set", "SET", name, words=(scope,))
+    values, index = list[str](), index + 2
+    is_default = listed[index].source.upper() == "DEFAULT"
+    while True:
+        sign = listed[index].text if listed[index].text in ("+", "-") else ""
+        index += bool(sign)
+        word = listed[index]
+        if word.kind not in ("word", "quoted", "string", "number") or word.source.upper() == "NULL":
+            raise _wrong_at(sql, index)
+        values.append(sign.strip("+") + (word.text.lower() if word.kind == "word" else word.text))
+        index += 1
+        if listed[index].text != ",":
+            break
+        index += 1
+    if listed[index].text == ";":
+        index += 1
+    if listed[index].kind != "end":
+        raise _wrong_at(sql, index)
+    if len(values) > 1 and name.lower() not in _LISTS:
+        raise said("22023", f"SET {name} takes only one argument")
+    value = ", ".join(map(quoted, values) if name == "search_path" else values)
+    if name.lower() in ("role", "session_authorization"):
+        return _role(name.upper(), value)
+    return Command("reset" if is_default and name != "all" else "set", "SET", name, value, words=(scope,))
+
+
+_LISTS = {"search_path", "datestyle", "temp_tablespaces", "local_preload_libraries", "session_preload_libraries",
+          "backtrace_functions", "createrole_self_grant", "wal_consistency_checking", "log_destination"}  # fmt: skip
+"""Settings that take several values."""
+
+
+def _words(sql: str) -> list[Word]:
+    """Return the tokens of a command as PostgreSQL reads it. Raises wire_syntax for what it does not read."""
+    try:
+        return tokenize(sql)
+    except Elsewhere:
+        raise refuse("wire_syntax", word=sql.split(maxsplit=1)[0].upper()) from None
+
+
+def _wrong_at(sql: str, index: int) -> Error:
+    """Return PostgreSQL's syntax error at a token."""
+    word = _words(sql)[index]
+    near = "end of input" if word.kind == "end" else f'or near "{word.source}"'
+    return said("42601", f"syntax error at {near}", word.start)
 
 
 _NAMED = {"NAMES": "client_encoding", "SCHEMA": "search_path", "SEED": "seed"}
@@ -232,6 +311,8 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
     joined = " ".join(upper)
     if first == "RESET" and joined in ("ROLE", "SESSION AUTHORIZATION"):
         return Command("nothing", "RESET")
+    if first == "RESET" and joined == "TRANSACTION ISOLATION LEVEL":
+        raise said("0A000", 'parameter "transaction_isolation" cannot be reset')
     if joined in ("TRANSACTION ISOLATION LEVEL", "TIME ZONE"):
         name = joined.lower()
     elif joined == "SESSION AUTHORIZATION":
@@ -246,15 +327,20 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
 
 
 def _fetch(first: str, words: list[str], upper: list[str]) -> Command:
-    """Parse FETCH [NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name. The command's `value` is a count, or "all"."""
+    """Parse FETCH [direction] [FROM | IN] name. The command's `value` is the direction as a word and a count, such as
+    "forward 1", "backward all" or "absolute 3"."""
     name, rest = unquoted(words[-1]), [word for word in upper[:-1] if word not in ("FROM", "IN")]
-    if rest[:1] == ["FORWARD"]:
-        rest = rest[1:] or ["1"]
-    elif rest in ([], ["NEXT"]):
-        rest = ["1"]
-    if len(rest) != 1 or not (rest[0] == "ALL" or rest[0].isdecimal()):
-        raise refuse("cursor_forward")
-    return Command(first.lower(), first, name, rest[0].lower())
+    if joined := {"NEXT": "forward 1", "PRIOR": "backward 1", "FIRST": "absolute 1", "LAST": "absolute -1"}.get(
+        " ".join(rest)
+    ):
+        return Command(first.lower(), first, name, joined)
+    word = rest.pop(0).lower() if rest[:1] and rest[0].isalpha() and rest[0] != "ALL" else "forward"
+    count = "".join(rest) or "1"
+    if word not in ("forward", "backward", "absolute", "relative") or not re.fullmatch(r"ALL|[+-]?\d{1,18}", count):
+        raise refuse("wire_syntax", word=first)
+    if count[0] == "-" and word in ("forward", "backward"):
+        word, count = "backward" if word == "forward" else "forward", count[1:]
+    return Command(first.lower(), first, name, f"{word} {count.lower()}")
 
 
 def _declare(piece: Piece) -> Command:
@@ -273,6 +359,7 @@ def _declare(piece: Piece) -> Command:
     if not proper or start + 1 >= len(tokens):
         raise refuse("wire_syntax", word="DECLARE")
     words = ("HOLD",) * (holding == ["WITH", "HOLD"]) + ("BINARY",) * ("BINARY" in options)
+    words += ("SCROLL",) * ("SCROLL" in options and "NO" not in upper[2:cursor])
     stop = len(tokens) - 3 * ([token.text.upper() for token in tokens[-3:]] == ["FOR", "READ", "ONLY"])
     return Command("declare", "DECLARE CURSOR", unquoted(head[1]), query=piece.part(start + 1, stop), words=words)
 

@@ -199,31 +199,16 @@ def declared_types(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(map(_named, types))
 
 
-def values_in(name: str, text: Piece, oids: Sequence[int], as_texts: bool = False) -> tuple[Any, ...]:
-    """Return the values of EXECUTE: literals, each read as a value of the type of its parameter, or left a text. Raises
-    wire_syntax, PostgreSQL's refusal of another number of values, and refusals of values that do not fit."""
-    tree = read_postgres(Piece("SELECT " + text.sql))
-    outputs = tree.selects if isinstance(tree, exp.Select) else []
-    if len(outputs) != len(oids):
+def values_in(name: str, texts: Sequence[str | None], oids: Sequence[int], as_texts: bool = False) -> tuple[Any, ...]:
+    """Return the values of EXECUTE, each read as a value of the type of its parameter, or left a text. Raises PostgreSQL's
+    refusal of another number of values, and refusals of values that do not fit."""
+    if len(texts) != len(oids):
         raise said("42601", f'wrong number of parameters for prepared statement "{name}"')
     read = parameter_text if as_texts else read_parameter
     return tuple(
-        read(oid, 0, _text(output), number) for number, (oid, output) in enumerate(zip(oids, outputs, strict=True), 1)
+        read(oid, 0, None if text is None else text.encode(), number)
+        for number, (oid, text) in enumerate(zip(oids, texts, strict=True), 1)
     )
-
-
-def _text(output: exp.Expr) -> bytes | None:
-    """Return the text of a literal, which may be cast."""
-    value = output.unalias().unnest()
-    value = value.this if isinstance(value, exp.Cast) else value
-    if isinstance(value, exp.Null):
-        return None
-    if isinstance(value, exp.Boolean):
-        return b"true" if value.this else b"false"
-    sign, value = ("-", value.this) if isinstance(value, exp.Neg) else ("", value)
-    if not isinstance(value, exp.Literal):
-        raise refuse("wire_syntax", word="EXECUTE")
-    return (sign + value.name).encode()
 
 
 def _type_of(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:

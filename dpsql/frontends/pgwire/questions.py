@@ -24,7 +24,7 @@ from dpsql.errors.custodian_log import TRACES, registering
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
-from dpsql.frontends.pgwire.commands import Command
+from dpsql.frontends.pgwire.commands import Command, moved
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
 from dpsql.frontends.pgwire.constants.answers import parsed as parsed_select
 from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery, tables_in
@@ -76,6 +76,8 @@ class PreparedStatement:
     inner: PreparedStatement | None = None
     fields: tuple[ResultField, ...] | None = field(default=None)
     held: Held | None = field(default=None)
+    by_command: bool = False
+    """Whether PREPARE named it, not the protocol."""
     bars: bool = False
     """Whether the answer has columns for the ends of error bars: as `dp.bars` was when the statement was prepared."""
 
@@ -114,6 +116,7 @@ class Questions:
         self.memory = MemoryAccount() if memory is None else memory
         self._catalog = catalog
         self.change: Callable[[str, str, bool], None] = lambda name, value, local: None
+        self.connection_rows: Callable[[str], list[tuple[Any, ...]]] = lambda kind: []
         self._place = CatalogContext(
             catalog.user,
             settings,
@@ -122,6 +125,7 @@ class Questions:
             self._options,
             self._changed,
             self.stop.check,
+            self._rows_of_connection,
             self._await_turn,
         )
         self._turn: ExitStack | None = None
@@ -133,8 +137,15 @@ class Questions:
         """Raise PostgreSQL's refusal of a table that does not exist."""
         self._catalog.tables.names.oid("regclass", name, ())
 
+    def is_role(self, name: str) -> bool:
+        """Return whether the catalogs list a role."""
+        return any(name == role for role, _ in self._catalog.tables.roles.values())
+
     def _changed(self, name: str, value: str, local: bool) -> None:
         self.change(name, value, local)
+
+    def _rows_of_connection(self, kind: str) -> list[tuple[Any, ...]]:
+        return self.connection_rows(kind)
 
     def _await_turn(self) -> None:
         """Hold the turn of long texts until the end of the statement, unless it has it: the interpreter runs one thread at once,
@@ -219,6 +230,14 @@ class Questions:
         if select is None:
             raise refuse("catalog_query")
         return answerable(select, self._place, oids, values)
+
+    def constants(self, piece: Piece) -> tuple[str | None, ...]:
+        """Return the texts of the values that EXECUTE lists. Raises PostgreSQL's errors."""
+        try:
+            (row,) = self._answerable(parsed_select(f"SELECT {piece.sql}"), ()).rows() if piece.sql else ((),)
+        except Error as error:
+            raise moved(error, piece.offset - len("SELECT ")) from None
+        return tuple(value["text"] if isinstance(value, dict) else value for value in row)
 
     def check_text(self, prepared: PreparedStatement) -> None:
         """Raise what is wrong with a statement whatever the values of its parameters are, as PostgreSQL does when it prepares

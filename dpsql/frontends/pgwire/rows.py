@@ -121,11 +121,14 @@ class Rows:
     table: pa.Table
     held: Held | None = None
     position: int = field(default=0)
+    """The row that was fetched last, from 1; 0 before the first one, and behind the last one a number more than there are."""
+    scrolls: bool = False
+    """Whether rows can be fetched again."""
 
     @property
     def left(self) -> int:
         """The number of rows not fetched yet."""
-        return int(self.table.num_rows) - self.position
+        return max(int(self.table.num_rows) - self.position, 0)
 
     def fetch(self, most: int | None, formats: Sequence[int]) -> Iterator[list[tuple[bytes | None, ...]]]:
         """Yield the next `most` rows (None: all that are left) in batches of values as bytes. Raises memory_full for a large row
@@ -156,18 +159,32 @@ class Rows:
             size //= 2
         return part
 
-    def part(self, most: int | None) -> StatementResult:
-        """Fetch the next `most` rows (None: all that are left) as the result of FETCH, which shares the memory of all."""
-        size = self.left if most is None else min(most, self.left)
+    def part(self, direction: str) -> StatementResult:
+        """Fetch rows in the direction that FETCH names, as its result, which shares the memory of all. Raises cursor_forward."""
+        word, count = direction.split()
+        rows, before = int(self.table.num_rows), self.position
+        most = rows + 1 if count == "all" else min(abs(int(count)), rows + 1) * (-1 if count[0] == "-" else 1)
+        if not self.scrolls and (word != "forward" or most == 0 < before):
+            raise refuse("cursor_forward")
+        if word in ("absolute", "relative"):
+            start = 0 if word == "absolute" else before
+            end = rows + 1 + most if word == "absolute" and most < 0 else start + most
+            chosen = range(end, end + 1)
+        else:
+            end = before + (most if word == "forward" else -most)
+            chosen = range(before + 1, end + 1) if word == "forward" else range(before - 1, end - 1, -1)
+            chosen = range(before, before + 1) if most == 0 else chosen
+        self.position = min(max(end, 0), rows + 1)
+        numbers = [number - 1 for number in chosen if 0 < number <= rows]
         held = None if self.held is None else self.held.share()
-        result = StatementResult("FETCH", self.fields, self.table.slice(self.position, size), held=held)
-        self.position += size
+        forward = not numbers or numbers[-1] >= numbers[0]
+        table = self.table.slice(numbers[0] if numbers else 0, len(numbers)) if forward else self.table.take(numbers)
         self.close_if_fetched()
-        return result
+        return StatementResult("FETCH", self.fields, table, held=held)
 
     def close_if_fetched(self) -> None:
-        """Release the rows if all have been fetched: there is no way back to them."""
-        if not self.left:
+        """Release the rows if all have been fetched and there is no way back to them."""
+        if not self.left and not self.scrolls:
             self.close()
 
     def close(self) -> None:

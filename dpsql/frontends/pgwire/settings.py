@@ -82,7 +82,7 @@ _OURS = {
 SETTINGS = {row[0].lower(): Setting(row[0], _OURS.get(row[0].lower(), row[1] or ""), *row[2:]) for row in _LISTED}
 """Every setting that pg_settings lists, by its name in lower case."""
 _UNLISTED = {
-    "is_superuser": "off", "lc_collate": "C", "lc_ctype": "C", "seed": "unavailable", "session_authorization": "",
+    "is_superuser": "off", "lc_collate": "C", "lc_ctype": "C", "role": "none", "seed": "unavailable", "session_authorization": "",
 }  # fmt: skip
 """Settings that SHOW knows and pg_settings does not list, or does not list any more."""
 DEFAULTS = {**{key: setting.value for key, setting in SETTINGS.items()}, **_UNLISTED}
@@ -284,7 +284,8 @@ def _zone(value: str) -> str | None:
         return value.upper()
     offset = _OFFSET.fullmatch(value)
     if offset is not None:
-        minutes = f":{offset[3]}" if offset[3] and offset[3] != "00" else ""
+        part = offset[3] or f"{round(60 * float(offset[4] or 0)):02}"
+        minutes = f":{part}" if part != "00" else ""
         hours = f"{int(offset[2]):02}{minutes}"
         return f"<{offset[1] or '+'}{hours}>{'+' if offset[1] == '-' else '-'}{hours}"
     zones = _zones()
@@ -293,8 +294,8 @@ def _zone(value: str) -> str | None:
     return zones.get(value.lower())
 
 
-_OFFSET = re.compile(r"([+-]?)([0-9]{1,2})(?::([0-9]{2}))?(?:\.0*)?")
-"""Hours east of Greenwich, and minutes."""
+_OFFSET = re.compile(r"([+-]?)([0-9]{1,2})(?:(?::([0-9]{2}))|(\.[0-9]{0,4}))?")
+"""Hours east of Greenwich, and minutes or a fraction."""
 
 
 def setting_key(name: str) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.commands import Command
+from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import ResultField, StatementResult
 from dpsql.frontends.pgwire.settings import DEFAULTS, SETTINGS, setting_key
@@ -33,7 +34,7 @@ class _Before:
 
 
 _OUTSIDE = (("SET LOCAL can only be used in transaction blocks", "nothing was set"),)
-"""Notice of a SET LOCAL outside of a transaction, which PostgreSQL checks and then forgets."""
+"""Notice of a SET LOCAL outside of a transaction, which ends with its message."""
 
 
 class Transaction:
@@ -45,7 +46,12 @@ class Transaction:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._before: _Before | None = None
-        self._savepoints: dict[str, _Before] = {}
+        self._message: _Before | None = None
+        """What was in force before the message that is answered, which is a transaction if none is open."""
+        self._is_failed = False
+        self.several = False
+        """Whether the message has several statements: commands that need a transaction may then stand in it."""
+        self._savepoints: list[tuple[str, _Before]] = []
         self._local: dict[str, str] = {}
         self._local_options: dict[str, Options] = {}
         self._held = questions.memory.reserve(0, "statements")
@@ -53,8 +59,41 @@ class Transaction:
 
     def fail(self) -> None:
         """Enter the state of an error: inside a transaction, everything but its end is refused until then."""
+        self._is_failed = True
         if self.status == "T":
             self.status = "E"
+
+    def enter(self) -> None:
+        """Begin the transaction that a message is, if none is open."""
+        if self.status == "I" and self._message is None:
+            self._message = self._snapshot()
+
+    def settle(self) -> list[tuple[str, str]]:
+        """End the transaction that a message was, and return the settings that this changed."""
+        message, is_failed = self._message, self._is_failed
+        self._is_failed = self.several = False
+        if message is None or not (self._local or self._local_options or is_failed):
+            self._message = None
+            return []
+        reported = self._questions.settings.reported()
+        self._end_message(back=is_failed)
+        return self._changed_since(reported)
+
+    def _changed_since(self, reported: dict[str, str]) -> list[tuple[str, str]]:
+        now = self._questions.settings.reported()
+        return [(name, value) for name, value in now.items() if reported[name] != value]
+
+    def _end_message(self, back: bool) -> None:
+        if back and self._message is not None:
+            self._restore(self._message)
+        else:
+            self._end_local()
+        self._message, self._local, self._local_options = None, {}, {}
+
+    def require(self, command: str) -> None:
+        """Refuse a command that works in a transaction only. Raises transaction_none."""
+        if self.status == "I" and not self.several:
+            raise refuse("transaction_none", what=command)
 
     def fields(self, command: Command) -> tuple[ResultField, ...]:
         """Return the columns of a command's answer."""
@@ -85,13 +124,12 @@ class Transaction:
         elif kind == "lock":
             self._lock(command)
         elif kind == "role":
-            self._check_role(command.name)
+            self._check_role(command)
         elif kind == "characteristics":
             self._characterise(command)
         elif kind in ("set", "reset"):
             notices = self._change_setting(command)
-        now = self._questions.settings.reported()
-        return StatementResult(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if reported[k] != v))
+        return StatementResult(tag, notices=notices, statuses=tuple(self._changed_since(reported)))
 
     def _snapshot(self) -> _Before:
         settings, options = self._questions.settings.snapshot(), self._questions.session.options
@@ -107,7 +145,7 @@ class Transaction:
             raise refuse("read_write")
         if self.status != "I":
             return (("there is already a transaction in progress", ""),)
-        self.status, self._before = "T", self._snapshot()
+        self.status, self._before, self._message = "T", self._message or self._snapshot(), None
         level = _level(command.words) or self._questions.settings.get("default_transaction_isolation")
         self._set_local("transaction_isolation", level)
         words = " ".join(command.words)
@@ -133,28 +171,32 @@ class Transaction:
 
     def _lock(self, command: Command) -> None:
         """Execute LOCK in the mode of readers, whom nothing keeps waiting here: the tables must exist."""
-        if self.status == "I":
-            raise refuse("transaction_none", what=command.tag)
+        self.require(command.tag)
         for name in command.words:
             self._questions.require_relation(name)
 
-    def _check_role(self, name: str) -> None:
+    def _check_role(self, command: Command) -> None:
         """Refuse SET ROLE of another role than the asker's own."""
+        name = command.name
         if name == "owner":
             raise refuse("role_fixed", name=name)
-        if name != self._questions.settings.get("session_authorization"):
+        if self._questions.is_role(name) and name != self._questions.settings.get("session_authorization"):
+            raise said("42501", f'permission denied to set {command.value} "{name}"')
+        if not self._questions.is_role(name):
             raise refuse("role_unknown", name=name)
 
     def _end(self, command: Command, back: bool) -> tuple[tuple[str, str], ...]:
         if self.status == "I" and "CHAIN" in command.words:
             raise refuse("transaction_none", what=f"{command.tag} AND CHAIN")
         if self.status == "I":
+            self._end_message(back)
+            self.enter()
             return (("there is no transaction in progress", ""),)
         if back and self._before is not None:
             self._restore(self._before)
         else:
             self._end_local()
-        self.status, self._before, self._savepoints, self._local, self._local_options = "I", None, {}, {}, {}
+        self.status, self._before, self._savepoints, self._local, self._local_options = "I", None, [], {}, {}
         self._held.resize(0)
         if "CHAIN" in command.words:
             self.status, self._before = "T", self._snapshot()
@@ -173,30 +215,28 @@ class Transaction:
         if self.status == "I":
             raise refuse("transaction_none", what=_SAVEPOINT_WORDS[command.kind])
         if command.kind == "savepoint":
-            self._savepoints.pop(command.name, None)
             if len(self._savepoints) >= MOST_SAVEPOINTS:
                 raise refuse("wire_limit", most=MOST_SAVEPOINTS, what="savepoints")
             self._add_savepoint(command.name)
             return
-        if command.name not in self._savepoints:
+        names = [name for name, _ in self._savepoints]
+        if command.name not in names:
             raise refuse("savepoint_unknown", name=command.name)
-        names = list(self._savepoints)
-        later = names[names.index(command.name) + (command.kind == "rollback_to") :]
+        last = len(names) - 1 - names[::-1].index(command.name)
         if command.kind == "rollback_to":
-            self._restore(self._savepoints[command.name])
+            self._restore(self._savepoints[last][1])
             self.status = "T"
-        for name in later:
-            del self._savepoints[name]
-        self._held.resize(sum(savepoint.size for savepoint in self._savepoints.values()))
+        del self._savepoints[last + (command.kind == "rollback_to") :]
+        self._held.resize(sum(savepoint.size for _, savepoint in self._savepoints))
 
     def _add_savepoint(self, name: str) -> None:
         """Keep the present settings under `name`. Savepoints between which no setting changed share them. Raises memory_full."""
-        before, last = self._snapshot(), next(reversed(self._savepoints.values()), None)
+        before, last = self._snapshot(), self._savepoints[-1][1] if self._savepoints else None
         size = _SAVEPOINT_BYTES + 4 * len(name) + _LOCAL_BYTES * (len(before.local) + len(before.local_options))
         if last is None or before.settings is not last.settings:
             size += _SETTING_BYTES * len(before.settings) + sum(map(len, before.settings.values()))
-        self._held.resize(size + sum(savepoint.size for savepoint in self._savepoints.values()))
-        self._savepoints[name] = replace(before, size=size)
+        self._held.resize(size + sum(savepoint.size for _, savepoint in self._savepoints))
+        self._savepoints.append((name, replace(before, size=size)))
 
     def _change_setting(self, command: Command) -> tuple[tuple[str, str], ...]:
         """Execute SET or RESET of a setting; RESET ALL also resets the options."""
@@ -211,12 +251,13 @@ class Transaction:
             self._local, self._local_options = {}, {}
         elif not command.local:
             self._local.pop(key, None)
-        elif self.status == "I":
-            settings.restore(before)
-            return _OUTSIDE
         else:
             self._local.setdefault(key, before.get(key, DEFAULTS.get(key, "")))
-        return ()
+        return self._outside(command)
+
+    def _outside(self, command: Command) -> tuple[tuple[str, str], ...]:
+        """Return the notice of SET LOCAL that ends with its own message."""
+        return _OUTSIDE if command.local and self.status == "I" and not self.several else ()
 
     def change_option(self, command: Command, change: Callable[[], StatementResult]) -> StatementResult:
         """Execute SET or RESET of an option of the session, which `change` does as if there were no LOCAL. Raises refusals."""
@@ -228,12 +269,9 @@ class Transaction:
                 continue
             if not command.local:
                 self._local_options.pop(key, None)
-            elif self.status != "I":
+            else:
                 self._local_options.setdefault(key, before)
-        if command.local and self.status == "I":
-            session.options = before
-            return replace(answer, notices=_OUTSIDE)
-        return answer
+        return replace(answer, notices=(*answer.notices, *self._outside(command)))
 
     def _show(self, command: Command) -> StatementResult:
         fields = self.fields(command)

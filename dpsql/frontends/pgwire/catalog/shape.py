@@ -154,6 +154,8 @@ def namespaces() -> dict[str, int]:
 _VIEWS = {
     (PG_CATALOG, "pg_indexes"), (INFORMATION_SCHEMA, "collations"), (INFORMATION_SCHEMA, "role_table_grants"),
     (INFORMATION_SCHEMA, "constraint_table_usage"), (INFORMATION_SCHEMA, "collation_character_set_applicability"),
+    (PG_CATALOG, "pg_prepared_statements"), (PG_CATALOG, "pg_cursors"), (INFORMATION_SCHEMA, "usage_privileges"),
+    (INFORMATION_SCHEMA, "udt_privileges"),
     (PG_CATALOG, "pg_stat_activity"), (PG_CATALOG, "pg_stat_ssl"), (PG_CATALOG, "pg_stat_gssapi"),
 }  # fmt: skip
 

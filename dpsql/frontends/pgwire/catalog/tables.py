@@ -181,6 +181,8 @@ class CatalogContext:
     """Sets a setting of the connection to a value, until the end of the transaction or for longer."""
     check: Callable[[], None] = lambda: None
     """Raises if the statement is to stop."""
+    connection_rows: Callable[[str], list[tuple[Any, ...]]] = lambda kind: []
+    """What the connection keeps: the rows of pg_prepared_statements ("statements") or of pg_cursors ("cursors")."""
     turn: Callable[[], None] = lambda: None
     """Waits for the turn of a statement that takes long."""
 

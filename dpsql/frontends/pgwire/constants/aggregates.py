@@ -13,6 +13,7 @@ from typing import Any
 from dpsql.frontends.pgwire.constants import bounds, numbers
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.clocks import mean_span
+from dpsql.frontends.pgwire.constants.collections_of_values import common
 from dpsql.frontends.pgwire.constants.conversions import converter, in_range
 from dpsql.frontends.pgwire.constants.documents import to_json
 from dpsql.frontends.pgwire.constants.resolve import function
@@ -54,6 +55,8 @@ _aggregate("avg(float4) float8; avg(float8) float8", lambda values: sum(values) 
 _aggregate("avg(interval) interval", mean_span)
 _aggregate("bool_and(bool) bool; every(bool) bool", all)
 _aggregate("bool_or(bool) bool", any)
+_aggregate("range_agg(anyrange) anymultirange", t.united)
+_aggregate("range_intersect_agg(anyrange) anyrange", lambda values: reduce(common, values))
 for _type in ("int2", "int4", "int8"):
     _aggregate(f"bit_and({_type}) {_type}", lambda values: reduce(lambda a, b: a & b, values))
     _aggregate(f"bit_or({_type}) {_type}", lambda values: reduce(lambda a, b: a | b, values))
@@ -270,3 +273,52 @@ def _nth_values(rows: Values, peers: list[Any]) -> list[Any]:
 
 
 _window("nth_value(anyelement, int4) anyelement", _nth_values)
+
+
+def framed(
+    rows: list[Any],
+    peers: list[Any],
+    frame: tuple[str, float, float] | None,
+    edges: list[list[int] | None],
+    measure: Callable[[list[Any]], Any],
+    merge: Callable[[Any, Any], Any] | None,
+    excluded: str = "",
+) -> list[Any]:
+    """Return an aggregate of the frame of each row; without one it is of the rows up to the last peer. `edges`: where frames
+    begin and end if that is known. `merge`: how that of the rows that a frame has beyond the one before is added to it."""
+    word, low, high = frame or ("range", -math.inf, 0)
+    firsts = {peer: len(peers) - k for k, peer in enumerate(reversed(peers), 1)}
+    lasts = {peer: k for k, peer in enumerate(peers, 1)}
+    groups, spans = (
+        {peer: number for number, peer in enumerate(lasts)},
+        [(firsts[p], stop) for p, stop in lasts.items()],
+    )
+    results, before, last = list[Any](), (0, 0), measure([])
+    for k, peer in enumerate(peers):
+        if word == "groups":
+            ends = [min(max(groups[peer] + end, -1), len(spans)) for end in (low, high)]
+            inside = spans[int(max(ends[0], 0)) : int(ends[1]) + 1]
+            edges = [[inside[0][0] if inside else 0] * len(peers), [inside[-1][1] if inside else 0] * len(peers)]
+        start, stop = (firsts[peer], lasts[peer]) if word == "range" else (k, k + 1)
+        start = 0 if low == -math.inf else max(start + int(low), 0) if low < math.inf else len(rows)
+        stop = len(rows) if high == math.inf else max(stop + int(high), 0) if high > -math.inf else 0
+        start = start if edges[0] is None else edges[0][k]
+        stop = max(start, stop if edges[1] is None else edges[1][k])
+        if excluded:
+            out = (
+                {k}
+                if excluded == "current row"
+                else set(range(firsts[peer], lasts[peer])) - ({k} if excluded == "ties" else set())
+            )
+            results.append(
+                measure([rows[number] for number in range(start, min(stop, len(rows))) if number not in out])
+            )
+            continue
+        if merge is not None and start == before[0] and stop > before[1]:
+            further = measure(rows[before[1] : stop])
+            last = further if last is None else last if further is None else merge(last, further)
+        elif (start, stop) != before:
+            last = measure(rows[start:stop])
+        before = start, stop
+        results.append(last)
+    return results

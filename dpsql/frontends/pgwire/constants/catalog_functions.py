@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from dpsql.errors.exceptions import Error, refuse
@@ -20,7 +21,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
 from dpsql.frontends.pgwire.catalog.tables import function_texts, view_text, zone_rows
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import function
-from dpsql.frontends.pgwire.constants.tokens import said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
 Context = t.Context
 
@@ -127,16 +128,66 @@ for _name, _part in (("arguments", 0), ("identity_arguments", 1), ("result", 2))
         lambda oid, index=_part: function_texts().get(oid, (None,) * 3)[index]
     )
 _constant(
-    "pg_get_expr(pg_node_tree, oid) text; pg_get_expr(pg_node_tree, oid, bool) text; pg_get_ruledef(oid) text; "
-    "pg_get_ruledef(oid, bool) text; pg_get_triggerdef(oid) text; pg_get_triggerdef(oid, bool) text; "
-    "pg_get_functiondef(oid) text; pg_get_function_sqlbody(oid) text; pg_get_statisticsobjdef_columns(oid) text; "
+    "pg_get_expr(pg_node_tree, oid) text; pg_get_expr(pg_node_tree, oid, bool) text; "
+    "pg_get_triggerdef(oid) text; pg_get_triggerdef(oid, bool) text; "
+    "pg_get_function_sqlbody(oid) text; pg_get_statisticsobjdef_columns(oid) text; "
     "pg_get_statisticsobjdef(oid) text; "
     "pg_get_partkeydef(oid) text; pg_get_partition_constraintdef(oid) text; pg_get_serial_sequence(text, text) text; "
     "pg_partition_root(regclass) regclass; pg_get_replica_identity_index(regclass) regclass; "
     "pg_filenode_relation(oid, oid) regclass; "
-    "pg_current_xact_id_if_assigned() int8",
+    "pg_get_function_arg_default(oid, int4) text; pg_stat_get_last_vacuum_time(oid) timestamptz; "
+    "pg_stat_get_last_analyze_time(oid) timestamptz; pg_stat_get_last_autovacuum_time(oid) timestamptz; "
+    "pg_stat_get_last_autoanalyze_time(oid) timestamptz; pg_relation_filepath(regclass) text; "
+    "pg_xact_commit_timestamp(xid) timestamptz; txid_current_if_assigned() int8; pg_current_xact_id_if_assigned() int8",
     None,
 )
+
+
+@function("pg_get_ruledef(oid) text; pg_get_ruledef(oid, bool) text", context=True)
+def _rule(context: Context, oid: int, pretty: bool = False) -> str | None:
+    """Return the rule by which a view is read; there are no others."""
+    rules = dict(zip(static("pg_rewrite")["oid"], static("pg_rewrite")["ev_class"], strict=True))
+    if oid not in rules:
+        return None
+    name = _full_name(context, "pg_class", rules[oid], "regclass")
+    return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO {name} DO INSTEAD {view_text(rules[oid])}'
+
+
+def _full_name(context: Context, listed: str, oid: int, kind: str) -> str:
+    """Return the name of an object behind that of its schema."""
+    schema = context.catalog.tables.schema_of(listed, oid)
+    name = context.catalog.names.text(kind, oid, (*namespaces(), *context.catalog.path))
+    return f"{quoted(context.catalog.tables.schema_name(schema or 0))}.{name.rpartition('.')[2]}"
+
+
+@cache
+def _procedures() -> dict[int, dict[str, Any]]:
+    rows = static("pg_proc")
+    return {oid: {name: rows[name][index] for name in rows} for index, oid in enumerate(rows["oid"])}
+
+
+@function("pg_get_functiondef(oid) text", context=True)
+def _function_definition(context: Context, oid: int) -> str | None:
+    facts = _procedures().get(oid)
+    if facts is None:
+        return None
+    if facts["prokind"] == "a":
+        raise said("42809", f'"{facts["proname"]}" is an aggregate function')
+    languages = dict(zip(static("pg_language")["oid"], static("pg_language")["lanname"], strict=True))
+    arguments, _, result = function_texts()[oid]
+    words = ["WINDOW"] * (facts["prokind"] == "w")
+    words += {"i": ["IMMUTABLE"], "s": ["STABLE"]}.get(facts["provolatile"], [])
+    words += {"s": ["PARALLEL SAFE"], "r": ["PARALLEL RESTRICTED"]}.get(facts["proparallel"], [])
+    words += ["STRICT"] * bool(facts["proisstrict"]) + ["SECURITY DEFINER"] * bool(facts["prosecdef"])
+    words += ["LEAKPROOF"] * bool(facts["proleakproof"])
+    language, body = languages[facts["prolang"]], facts["prosrc"]
+    usual = 1 if language in ("internal", "c") else 100
+    words += [f"COST {facts['procost']:g}"] * (facts["procost"] != usual)
+    words += [f"ROWS {facts['prorows']:g}"] * (facts["prorows"] not in (0, 1000))
+    words += [f"SUPPORT {_procedures()[facts['prosupport']]['proname']}"] if facts["prosupport"] else []
+    name = f"{context.catalog.tables.schema_name(facts['pronamespace'])}.{quoted(facts['proname'])}"
+    head = f"CREATE OR REPLACE FUNCTION {name}({arguments})\n RETURNS {result}\n LANGUAGE {language}\n"
+    return f"{head}{' ' + ' '.join(words) + chr(10) if words else ''}AS $function${body}$function$\n"
 
 
 def _comment(context: Context, oid: int, number: int, relation_: str | None = None) -> str | None:
@@ -229,6 +280,9 @@ _rights("sequence", "regclass", ("USAGE", "SELECT", "UPDATE"), granted=0)
 _rights("tablespace", "", ("CREATE",), granted=0)
 _rights("foreign_data_wrapper", "", ("USAGE",), granted=0)
 _rights("server", "", ("USAGE",), granted=0)
+function("has_parameter_privilege(text, text) bool; has_parameter_privilege(name, text, text) bool")(
+    lambda *values: _granted(values[-1], ("SET", "ALTER SYSTEM"), ())
+)
 
 
 @function(
@@ -380,6 +434,14 @@ _rows_of(
 )  # fmt: skip
 _rows_of("pg_partition_tree(regclass)", (("relid", "regclass"), ("parentrelid", "regclass"), ("isleaf", "bool"),
          ("level", "int4")), lambda oid: [])  # fmt: skip
+for _listing, _called in (("statements", "pg_prepared_statement"), ("cursors", "pg_cursor")):
+    _rows_of(
+        f"{_called}()",
+        _shape_of(_called),
+        lambda context, listing=_listing: context.catalog.connection_rows(listing),
+        context=True,
+    )
+function("pg_listening_channels() *text")(list)
 _rows_of("pg_options_to_table(_text)", (("option_name", "text"), ("option_value", "text")),
          lambda options: [(o.partition("=")[0], o.partition("=")[2] if "=" in o else None) for o in options])  # fmt: skip
 function("pg_partition_ancestors(regclass) *regclass")(lambda oid: [])
@@ -415,3 +477,98 @@ def _default_rights(context: Context, kind: str, owner: int) -> list[str]:
 
 _rows_of("aclexplode(_aclitem)", (("grantor", "oid"), ("grantee", "oid"), ("privilege_type", "text"),
          ("is_grantable", "bool")), _exploded, context=True)  # fmt: skip
+
+
+@function("makeaclitem(oid, oid, text, bool) aclitem", context=True)
+def _acl_item(context: Context, grantee: int, grantor: int, rights: str, grantable: bool) -> str:
+    letters = {_LETTERS[letter]: letter for letter in "arwdDxtXUCTc"}
+    words = [word.strip().upper() for word in rights.split(",")]
+    if not set(words) <= set(letters):
+        raise refuse("catalog_privilege", name=rights)
+    names = [quoted(_user(context, oid)) if oid else "" for oid in (grantee, grantor)]
+    granted = (letter + "*" * grantable for word, letter in letters.items() if word in words)
+    return f"{names[0]}={''.join(granted)}/{names[1]}"
+
+
+# --- objects by their numbers -----------------------------------------------------------------------------------------
+
+_RELATION_KINDS = {
+    "r": "table",
+    "v": "view",
+    "i": "index",
+    "S": "sequence",
+    "t": "toast table",
+    "m": "materialized view",
+}
+_DESCRIBED = {"pg_class": ("", "regclass"), "pg_type": ("type", "regtype"), "pg_proc": ("function", "regprocedure"),
+              "pg_namespace": ("schema", "regnamespace"), "pg_operator": ("operator", "regoperator"),
+              "pg_authid": ("role", "regrole"), "pg_collation": ("collation", "regcollation")}  # fmt: skip
+
+
+def _described(context: Context, catalog: int, oid: int) -> tuple[str, str, str] | None:
+    """Return the kind of an object, its name as it is found, and the kind of this name; None if there is none."""
+    listed = next((name for name in _DESCRIBED if relation(name).oid == catalog), "")
+    kind, form = _DESCRIBED.get(listed, ("", ""))
+    if not form:
+        raise Elsewhere
+    name = context.catalog.names.text(form, oid, context.catalog.path)
+    if name == str(oid):
+        return None
+    if listed == "pg_class":
+        rows = context.catalog.tables.rows("pg_class")
+        index = list(relation("pg_class").columns).index("relkind")
+        kind = next(_RELATION_KINDS.get(row[index], "table") for row in rows if row[0] == oid)
+    return kind, name, form
+
+
+def _column_of(context: Context, oid: int, number: int) -> str:
+    columns = context.catalog.tables.columns.get(oid, {})
+    return next((name for name, k in columns.items() if k == number and isinstance(name, str)), "")
+
+
+@function("pg_describe_object(oid, oid, int4) text", context=True)
+def _describe(context: Context, catalog: int, oid: int, number: int) -> str | None:
+    facts = _described(context, catalog, oid) if oid else None
+    if facts is None:
+        return None
+    column = _column_of(context, oid, number) if number else ""
+    return f"column {column} of {facts[0]} {facts[1]}" if column else f"{facts[0]} {facts[1]}"
+
+
+def _identified(context: Context, catalog: int, oid: int, number: int) -> list[tuple[Any, ...]]:
+    facts = _described(context, catalog, oid) if oid else None
+    if facts is None:
+        return [(None, None, None, None)]
+    kind, name, form = facts
+    if form in ("regnamespace", "regrole"):
+        return [(kind, None, name, name)]
+    if form != "regclass":
+        raise Elsewhere
+    column = _column_of(context, oid, number) if number else ""
+    full = _full_name(context, "pg_class", oid, form)
+    parts = full.split(".") if '"' not in full else [full]
+    if len(parts) != 2:
+        raise Elsewhere
+    return [(f"{kind} column" if column else kind, *parts, f"{full}.{quoted(column)}" if column else full)]
+
+
+_rows_of("pg_identify_object(oid, oid, int4)", (("type", "text"), ("schema", "text"), ("name", "text"), ("identity", "text")),
+         _identified, context=True)  # fmt: skip
+
+
+def _input_error(context: Context, text: str, name: str) -> list[tuple[Any, ...]]:
+    """Return why a text is no value of a type: the message, detail and hint, and the SQLSTATE of reading it."""
+    kind = t.named(context.catalog.names.oid("regtype", name, context.catalog.path))
+    try:
+        t.read(text, kind, context)
+    except Error as error:
+        return [(error.message, None, error.hint or None, error.sqlstate)]
+    return [(None, None, None, None)]
+
+
+function("pg_input_is_valid(text, text) bool", context=True)(lambda *values: _input_error(*values)[0][3] is None)
+_rows_of("pg_input_error_info(text, text)", (("message", "text"), ("detail", "text"), ("hint", "text"),
+         ("sql_error_code", "text")), _input_error, context=True)  # fmt: skip
+function("oidvectortypes(oidvector) text", context=True)(
+    lambda context, oids: ", ".join(context.catalog.names.type_name(oid) or "???" for oid in oids)
+)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import reduce
+from time import monotonic, sleep
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
@@ -221,6 +222,13 @@ def _to_utc_by(step: ClockSpan, value: Any) -> Any:
     return value - timedelta(microseconds=step.micros)
 
 
+@function("timezone(text, timetz) timetz; timezone(interval, timetz) timetz", context=True)
+def _clock_at(context: t.Context, where: Any, value: TimeTz) -> TimeTz:
+    moment = context.now.replace(tzinfo=UTC)
+    offset = seconds_of(moment.astimezone(zone(where))) if isinstance(where, str) else where.micros // 1_000_000
+    return TimeTz((value.micros + (offset - value.offset) * 1_000_000) % DAY, offset)
+
+
 function("timezone(interval, timestamptz) timestamp")(lambda step, v: _to_utc_by(-step, v))
 
 # --- making -----------------------------------------------------------------------------------------------------------
@@ -240,6 +248,28 @@ def _make_time(hour: int, minute: int, second: float) -> time:
         written_out = f"{second:02.0f}" if second == int(second) else f"{second:g}"
         raise said("22008", f"time field value out of range: {hour}:{minute:02}:{written_out}")
     return (EPOCH + timedelta(hours=hour, minutes=minute, microseconds=round(second * 10**6))).time()
+
+
+@function("make_timestamptz(int4, int4, int4, int4, int4, float8, timezone text?) timestamptz", context=True)
+def _make_timestamptz(context: t.Context, *values: Any) -> datetime:
+    where = zone(values[6]) if len(values) > 6 else context.zone
+    moment: datetime = _make_timestamp(*values[:6])
+    return moment.replace(tzinfo=where).astimezone(UTC).replace(tzinfo=None)
+
+
+@function("pg_sleep(float8) void; pg_sleep_for(interval) void; pg_sleep_until(timestamptz) void", typed=True)
+def _sleep(context: t.Context, types: tuple[str, ...], until: Any) -> str | None:
+    """Wait without holding anything, until a cancel request or the timeout of the statement."""
+    if until is None:
+        return None
+    if types[0] == "timestamptz":
+        until = (until - datetime.now(UTC).replace(tzinfo=None)).total_seconds()
+    seconds = until if isinstance(until, float) else until.order / 1_000_000
+    end = monotonic() + seconds
+    while (left := end - monotonic()) > 0:
+        context.catalog.check()
+        sleep(min(left, 0.05))
+    return ""
 
 
 @function("make_timestamp(year int4, month int4, mday int4, hour int4, min int4, sec float8) timestamp")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpsql.frontends.pgwire.catalog.tables import Vector
-from dpsql.frontends.pgwire.constants import bounds
+from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.numbers import _key as key
 from dpsql.frontends.pgwire.constants.resolve import each, function
@@ -234,7 +234,7 @@ def _covers(outer: Range, inner: Range) -> bool:
     )
 
 
-def _common(a: Range, b: Range) -> Range:
+def common(a: Range, b: Range) -> Range:
     bounds.step()
     if a.empty or b.empty:
         return _EMPTY
@@ -256,10 +256,10 @@ function("@>(anyrange, anyelement) bool")(_holds)
 function("<@(anyelement, anyrange) bool")(lambda item, v: _holds(v, item))
 function("@>(anyrange, anyrange) bool")(_covers)
 function("<@(anyrange, anyrange) bool")(lambda a, b: _covers(b, a))
-function("&&(anyrange, anyrange) bool")(lambda a, b: not _common(a, b).empty)
+function("&&(anyrange, anyrange) bool")(lambda a, b: not common(a, b).empty)
 function("<<(anyrange, anyrange) bool")(_before)
 function(">>(anyrange, anyrange) bool")(lambda a, b: _before(b, a))
-function("*(anyrange, anyrange) anyrange")(_common)
+function("*(anyrange, anyrange) anyrange")(common)
 function("=(anyrange, anyrange) bool")(lambda a, b: a == b)
 function("<>(anyrange, anyrange) bool")(lambda a, b: a != b)
 function("<(anyrange, anyrange) bool")(lambda a, b: _range_order(a) < _range_order(b))
@@ -270,7 +270,7 @@ function("@>(anymultirange, anyrange) bool")(lambda v, inner: inner.empty or any
 function("@>(anymultirange, anymultirange) bool")(
     lambda v, inner: all(any(_covers(part, item) for part in v) for item in inner)
 )
-function("&&(anymultirange, anymultirange) bool")(lambda a, b: any(not _common(x, y).empty for x in a for y in b))
+function("&&(anymultirange, anymultirange) bool")(lambda a, b: any(not common(x, y).empty for x in a for y in b))
 function("=(anymultirange, anymultirange) bool")(lambda a, b: a == b)
 function("<>(anymultirange, anymultirange) bool")(lambda a, b: a != b)
 
@@ -285,9 +285,44 @@ def _adjacent(a: Range, b: Range) -> bool:
 
 @function("+(anyrange, anyrange) anyrange")
 def _union(a: Range, b: Range) -> Range:
-    if a.empty or b.empty or not _common(a, b).empty or _adjacent(a, b) or _adjacent(b, a):
+    if a.empty or b.empty or not common(a, b).empty or _adjacent(a, b) or _adjacent(b, a):
         return t.hull(a, b)
     raise said("22000", "result of range union would not be contiguous")
+
+
+@function("-(anyrange, anyrange) anyrange")
+def _difference(a: Range, b: Range) -> Range:
+    rest = _without(a, b)
+    if len(rest) > 1:
+        raise said("22000", "result of range difference would not be contiguous")
+    return rest[0] if rest else _EMPTY
+
+
+def _without(a: Range, b: Range) -> list[Range]:
+    """Return what a range has outside of another: before it, and behind it."""
+    if common(a, b).empty:
+        return [a] * (not a.empty)
+    parts = []
+    if t.low_key(a) < t.low_key(b):
+        parts.append(Range(a.low, b.low, a.low_in, not b.low_in))
+    if t.high_key(b) < t.high_key(a):
+        parts.append(Range(b.high, a.high, not b.high_in, a.high_in))
+    return parts
+
+
+def _rest(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
+    parts = list(a)
+    for hole in b:
+        parts = [piece for part in parts for piece in _without(part, hole)]
+    return t.united(parts)
+
+
+function("-|-(anyrange, anyrange) bool")(lambda a, b: _adjacent(a, b) or _adjacent(b, a))
+function("&<(anyrange, anyrange) bool")(lambda a, b: not a.empty and not b.empty and t.high_key(a) <= t.high_key(b))
+function("&>(anyrange, anyrange) bool")(lambda a, b: not a.empty and not b.empty and t.low_key(b) <= t.low_key(a))
+function("+(anymultirange, anymultirange) anymultirange")(lambda a, b: t.united([*a, *b]))
+function("-(anymultirange, anymultirange) anymultirange")(_rest)
+function("*(anymultirange, anymultirange) anymultirange")(lambda a, b: t.united([common(x, y) for x in a for y in b]))
 
 
 # --- network addresses ------------------------------------------------------------------------------------------------
@@ -312,3 +347,54 @@ function("network(inet) cidr")(lambda v: ipaddress.ip_interface(str(v.network)))
 function("broadcast(inet) inet")(
     lambda v: ipaddress.ip_interface(f"{v.network.broadcast_address}/{v.network.prefixlen}")
 )
+
+
+def _merged(a: Any, b: Any) -> Any:
+    """Return the smallest network around two addresses."""
+    if a.version != b.version:
+        raise said("22023", "cannot merge addresses from different families")
+    size = min(a.network.prefixlen, b.network.prefixlen)
+    equal = a.max_prefixlen - (int(a.ip) ^ int(b.ip)).bit_length()
+    return ipaddress.ip_interface(str(ipaddress.ip_network(f"{a.ip}/{min(size, equal)}", strict=False)))
+
+
+def _moved(address: Any, by: int) -> Any:
+    number = int(address.ip) + by
+    if not 0 <= number < 1 << address.max_prefixlen:
+        raise said("22003", "result is out of range")
+    return ipaddress.ip_interface(f"{type(address.ip)(number)}/{address.network.prefixlen}")
+
+
+def _masked(address: Any, size: int) -> Any:
+    size = address.max_prefixlen if size == -1 else size
+    if not 0 <= size <= address.max_prefixlen:
+        raise said("22023", f"invalid mask length: {size}")
+    return ipaddress.ip_interface(f"{address.ip}/{size}")
+
+
+def _both(a: Any, b: Any, number: int) -> Any:
+    if a.version != b.version:
+        raise said("22023", "cannot AND inet values of different sizes")
+    return ipaddress.ip_interface(f"{type(a.ip)(number)}/{max(a.network.prefixlen, b.network.prefixlen)}")
+
+
+def _distance(a: Any, b: Any) -> int:
+    if a.version != b.version:
+        raise said("22023", "cannot subtract inet values of different sizes")
+    return conversions.in_range(int(a.ip) - int(b.ip), "int8")
+
+
+function("hostmask(inet) inet")(lambda v: ipaddress.ip_interface(str(v.hostmask)))
+function("set_masklen(inet, int4) inet")(_masked)
+function("inet_same_family(inet, inet) bool")(lambda a, b: a.version == b.version)
+function("inet_merge(inet, inet) cidr")(_merged)
+function("+(inet, int8) inet")(_moved)
+function("+(int8, inet) inet")(lambda by, address: _moved(address, by))
+function("-(inet, int8) inet")(lambda address, by: _moved(address, -by))
+function("-(inet, inet) int8")(_distance)
+function("~(inet) inet")(lambda v: _moved(v, (1 << v.max_prefixlen) - 1 - 2 * int(v.ip)))
+function("&(inet, inet) inet")(lambda a, b: _both(a, b, int(a.ip) & int(b.ip)))
+function("|(inet, inet) inet")(lambda a, b: _both(a, b, int(a.ip) | int(b.ip)))
+function("trunc(macaddr) macaddr")(lambda v: v[:8] + ":00" * 3)
+function("trunc(macaddr8) macaddr8")(lambda v: v[:8] + ":00" * 5)
+function("macaddr8_set7bit(macaddr8) macaddr8")(lambda v: f"{int(v[:2], 16) | 2:02x}{v[2:]}")

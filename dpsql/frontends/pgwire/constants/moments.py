@@ -271,10 +271,18 @@ _ISO = re.compile(
 )
 
 
+_ISO_NUMBERS = re.compile(r"P(\d{1,9})-(\d{1,9})-(\d{1,9})T(\d{1,9}):(\d{1,9}):(\d{1,9}(?:\.\d{1,9})?)")
+"""An interval such as P0001-02-03T04:05:06."""
+
+
 def read_interval(text: str, position: int | None, fields: str = "") -> ClockSpan:
     """Return the interval that a text means. `fields`: those of INTERVAL '1' DAY."""
     invalid = said("22007", f'invalid input syntax for type interval: "{text}"', position)
     rest, total = text.strip(), [Decimal(0)] * 3
+    if parts := _ISO_NUMBERS.fullmatch(rest):
+        rest = "P" + "".join(
+            f"{part}{unit}" for part, unit in zip(parts.groups(), ("Y", "M", "DT", "H", "M", "S"), strict=True)
+        )
     if rest.startswith("P"):
         iso = _ISO.fullmatch(rest)
         if iso is None or len(rest) < 3:
@@ -283,7 +291,7 @@ def read_interval(text: str, position: int | None, fields: str = "") -> ClockSpa
             _add(total, Decimal(value or 0), unit)
         return _whole_interval(total)
     ago = rest.lower().endswith(" ago")
-    rest = rest[:-4] if ago else rest.removeprefix("@").strip()
+    rest = (rest[:-4] if ago else rest).removeprefix("@").strip()
     if not rest:
         raise invalid
     while rest:

@@ -235,6 +235,61 @@ for _name, _compute in {
 }.items():  # fmt: skip
     _of_float(_name, _compute)
 function("atan2(float8, float8) float8")(math.atan2)
+
+
+# PostgreSQL's functions of degrees, which are exact where the result is a number of few digits.
+
+
+def _sine_to_30(degrees: float) -> float:
+    return math.sin(math.radians(degrees)) / math.sin(math.radians(30)) / 2
+
+
+def _cosine_to_60(degrees: float) -> float:
+    return 1 - (1 - math.cos(math.radians(degrees))) / (1 - math.cos(math.radians(60))) / 2
+
+
+def _sine(degrees: float) -> float:
+    """Return the sine of an angle."""
+    sign, degrees = math.copysign(1, degrees), math.fmod(abs(degrees), 360)
+    if degrees > 180:
+        sign, degrees = -sign, 360 - degrees
+    degrees = min(degrees, 180 - degrees)
+    return sign * (_sine_to_30(degrees) if degrees <= 30 else _cosine_to_60(90 - degrees))
+
+
+def _cosine(degrees: float) -> float:
+    degrees = math.fmod(abs(degrees), 360)
+    degrees, sign = min(degrees, 360 - degrees), 1
+    if degrees > 90:
+        degrees, sign = 180 - degrees, -1
+    return sign * (_cosine_to_60(degrees) if degrees <= 60 else _sine_to_30(90 - degrees))
+
+
+def _tangent(above: float, below: float) -> float:
+    return above / below / (_sine(45) / _cosine(45)) if below else math.copysign(math.inf, above)
+
+
+def _arc_sine(value: float) -> float:
+    size = abs(value)
+    small = size <= 0.5
+    angle = math.asin(size) / math.asin(0.5) * 30 if small else 90 - math.acos(size) / math.acos(0.5) * 60
+    return math.copysign(angle, value)
+
+
+def _arc_cosine(value: float) -> float:
+    size = abs(value)
+    angle = 90 - math.asin(size) / math.asin(0.5) * 30 if size <= 0.5 else math.acos(size) / math.acos(0.5) * 60
+    return angle if value >= 0 else 180 - angle
+
+
+for _name, _compute in {
+    "sind": _sine, "cosd": _cosine, "asind": _arc_sine, "acosd": _arc_cosine,
+    "atand": lambda v: math.atan(v) / math.atan(1) * 45,
+}.items():  # fmt: skip
+    _of_float(_name, _compute)
+function("tand(float8) float8")(lambda v: _tangent(_sine(v), _cosine(v)))
+function("cotd(float8) float8")(lambda v: _tangent(_cosine(v), _sine(v)))
+function("atan2d(float8, float8) float8")(lambda a, b: math.atan2(a, b) / math.atan(1) * 45)
 function("pi() float8")(lambda: math.pi)
 
 
@@ -341,6 +396,26 @@ def _factorial(value: int) -> Decimal:
 
 
 each("gcd", ("int4", "int8"), "({}, {}) {}", math.gcd)
+
+
+@function("gcd(numeric, numeric) numeric")
+def _common_divisor(a: Decimal, b: Decimal) -> Decimal:
+    if not (a.is_finite() and b.is_finite()):
+        return Decimal("NaN")
+    places = max(scale(a), scale(b))
+    numbers = (int(bounded(value).scaleb(places, _EXACT)) for value in (a, b))
+    return Decimal(math.gcd(*numbers)).scaleb(-places, _EXACT)
+
+
+@function("width_bucket(anycompatible, anycompatiblearray) int4", typed=True)
+def _bucket_of(context: t.Context, types: tuple[str, ...], value: Any, limits: list[Any] | None) -> int | None:
+    if value is None or limits is None:
+        return None
+    if None in limits:
+        raise said("22004", "thresholds array must not contain NULLs")
+    return sum(bool(_key(limit) <= _key(value)) for limit in limits)
+
+
 each("lcm", ("int4",), "({}, {}) {}", lambda a, b: conversions.in_range(math.lcm(a, b), "int4"))
 each("lcm", ("int8",), "({}, {}) {}", lambda a, b: conversions.in_range(math.lcm(a, b), "int8"))
 
@@ -408,6 +483,46 @@ function("||(varbit, varbit) varbit")(lambda a, b: a + b)
 function("length(bit) int4; bit_length(bit) int4")(len)
 function("octet_length(bit) int4")(lambda v: (len(v) + 7) // 8)
 function("bit_count(bit) int8")(lambda v: v.count("1"))
+
+
+def _checked(index: int, size: int, name: str = "bit") -> int:
+    if not 0 <= index < size:
+        raise said("2202E", f"{name} index {index} out of valid range, 0..{size - 1}")
+    return index
+
+
+@function("get_bit(bit, int4) int4")
+def _bit(value: str, index: int) -> int:
+    return int(value[_checked(index, len(value))])
+
+
+@function("set_bit(bit, int4, int4) bit")
+def _with_bit(value: str, index: int, bit: int) -> str:
+    if bit not in (0, 1):
+        raise said("22023", "new bit must be 0 or 1")
+    return value[: _checked(index, len(value))] + str(bit) + value[index + 1 :]
+
+
+@function("get_bit(bytea, int8) int4")
+def _bit_of_bytes(value: bytes, index: int) -> int:
+    return value[_checked(index, 8 * len(value), "index") // 8] >> index % 8 & 1
+
+
+@function("set_bit(bytea, int8, int4) bytea")
+def _bytes_with_bit(value: bytes, index: int, bit: int) -> bytes:
+    number, mask = value[_checked(index, 8 * len(value), "index") // 8], 1 << index % 8
+    if bit not in (0, 1):
+        raise said("22023", "new bit must be 0 or 1")
+    changed = number | mask if bit else number & ~mask
+    return value[: index // 8] + bytes([changed]) + value[index // 8 + 1 :]
+
+
+@function("set_byte(bytea, int4, int4) bytea")
+def _bytes_with(value: bytes, index: int, byte: int) -> bytes:
+    return value[: _checked(index, len(value), "index")] + bytes([byte & 255]) + value[index + 1 :]
+
+
+function("bit_count(bytea) int8")(lambda v: int.from_bytes(v).bit_count())
 function("~(bit) bit")(lambda v: v.translate(str.maketrans("01", "10")))
 function(">>(bit, int4) bit")(lambda v, count: _shifted(v, -count))
 

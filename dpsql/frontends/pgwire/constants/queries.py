@@ -15,8 +15,10 @@ from functools import cmp_to_key
 from operator import itemgetter
 from typing import Any
 
+from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.aggregates import framed
 from dpsql.frontends.pgwire.constants.compile import Compiled, Row, all_true, constant
 from dpsql.frontends.pgwire.constants.from_clause import SourceCompiler, around, kind_of, within
 from dpsql.frontends.pgwire.constants.query_syntax import (
@@ -30,6 +32,7 @@ from dpsql.frontends.pgwire.constants.query_syntax import (
     limited,
     named,
     ordered,
+    tables_in,
 )
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose
 from dpsql.frontends.pgwire.constants.syntax import Node, Order
@@ -202,10 +205,13 @@ class QueryCompiler(SourceCompiler):
         if name not in REGISTER:
             raise Elsewhere
         is_window = REGISTER[name][0].kind == "window"
-        if frame is not None and is_window:
-            raise Elsewhere
-        frame, edges = (None, [None, None]) if frame is None else self._frame(frame, order)
+        excluded = "" if frame is None else frame[3]
+        has_frame = frame is not None and name in ("first_value", "last_value", "nth_value")
+        frame, edges = (None, [None, None]) if frame is None else self._frame(frame[:3], order)
         result, measure = self._measured(call, "window" if is_window else "aggregate", clause=None)
+        if has_frame:
+            inner, is_window = measure, False
+            measure = lambda rows: inner(rows, [None] * len(rows))[0] if rows else None  # noqa: E731
         split, keys = [self.value(part) for part in parts], self.ordering(order)
         merge = self._merge(call, result)
 
@@ -222,7 +228,7 @@ class QueryCompiler(SourceCompiler):
                 listed = (
                     measure(members, peers)
                     if is_window
-                    else _framed(members, peers, frame, starts_and_stops, measure, merge)
+                    else framed(members, peers, frame, starts_and_stops, measure, merge, excluded)
                 )
                 results.update(zip(numbers, listed, strict=True))
             return [results[k] for k in range(len(rows))]
@@ -235,6 +241,8 @@ class QueryCompiler(SourceCompiler):
         """Return a frame whose ends are numbers of rows, and in place of an end of RANGE with an offset where it is."""
         (word, *ends), edges = frame, list[_Edge | None]([None, None])
         start, stop = (end[0] if isinstance(end, tuple) else end for end in ends)
+        if word == "groups" and not order:
+            raise said("42P20", "GROUPS mode requires an ORDER BY clause")
         if start == math.inf or stop == -math.inf:
             words = "start cannot be UNBOUNDED FOLLOWING" if start == math.inf else "end cannot be UNBOUNDED PRECEDING"
             raise said("42P20", f"frame {words}")
@@ -495,36 +503,6 @@ class QueryCompiler(SourceCompiler):
         return built
 
 
-def _framed(
-    rows: list[Row],
-    peers: list[Any],
-    frame: tuple[str, float, float] | None,
-    edges: list[list[int] | None],
-    measure: Callable[[list[Row]], Any],
-    merge: Callable[[Any, Any], Any] | None,
-) -> list[Any]:
-    """Return an aggregate of the frame of each row; without one it is of the rows up to the last peer. `edges`: where frames
-    begin and end if that is known. `merge`: how that of the rows that a frame has beyond the one before is added to it."""
-    word, low, high = frame or ("range", -math.inf, 0)
-    firsts = {peer: len(peers) - k for k, peer in enumerate(reversed(peers), 1)}
-    lasts = {peer: k for k, peer in enumerate(peers, 1)}
-    results, before, last = list[Any](), (0, 0), measure([])
-    for k, peer in enumerate(peers):
-        start, stop = (firsts[peer], lasts[peer]) if word == "range" else (k, k + 1)
-        start = 0 if low == -math.inf else max(start + int(low), 0) if low < math.inf else len(rows)
-        stop = len(rows) if high == math.inf else max(stop + int(high), 0) if high > -math.inf else 0
-        start = start if edges[0] is None else edges[0][k]
-        stop = max(start, stop if edges[1] is None else edges[1][k])
-        if merge is not None and start == before[0] and stop > before[1]:
-            further = measure(rows[before[1] : stop])
-            last = further if last is None else last if further is None else merge(last, further)
-        elif (start, stop) != before:
-            last = measure(rows[start:stop])
-        before = start, stop
-        results.append(last)
-    return results
-
-
 def _once(rows: Callable[[Row], list[tuple[Any, ...]]], row: Row) -> Callable[[Row], list[tuple[Any, ...]]]:
     """Return a function that computes rows at its first call."""
     memo = list[list[tuple[Any, ...]]]()
@@ -549,10 +527,15 @@ def relation(
 ) -> RowSource:
     """Return what a question answers. `keeps`: literals without a type keep none, because a question around it gives them one."""
     ctes, base = dict(ctes), 0 if outer is None else outer.width
+    if query.locks and tables_in(query):
+        raise refuse("read_only", word=query.locks)
     for name, columns, inner in query.named:
         before, context.columns_read = context.columns_read, set()
         part = _recursive(context, name, columns, inner, outer, ctes) if query.recursive else None
         part = relation(context, inner, outer, ctes) if part is None else part
+        if len(columns) > len(part.columns):
+            counts = f"has {len(part.columns)} columns available but {len(columns)} columns specified"
+            raise said("42P10", f'WITH query "{name}" {counts}')
         labels = columns + [label for label, _ in part.columns[len(columns) :]]
         items = [(label, item) for label, (_, item) in zip(labels, part.columns, strict=False)]
         fixed = not {scope for scope, _ in context.columns_read} & around(outer)

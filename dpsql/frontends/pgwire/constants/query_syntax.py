@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
@@ -55,6 +56,8 @@ class WrittenQuery:
     order: list[Order] = field(default_factory=list)
     limit: Node | None = None
     offset: Node | None = None
+    locks: str = ""
+    """What FOR UPDATE and the like say of its rows."""
 
 
 class QueryParser(Parser):
@@ -80,9 +83,9 @@ class QueryParser(Parser):
             raise Elsewhere
         if self.take("with"):
             recursive = self.take("recursive")
-            named.append(self._named_query())
+            named.append(self._named_query([]))
             while self.take(","):
-                named.append(self._named_query())
+                named.append(self._named_query([name for name, _, _ in named]))
         read = WrittenQuery(self._set(), named, recursive)
         if self.take("order", "by"):
             read.order = self._order()
@@ -99,11 +102,23 @@ class QueryParser(Parser):
                 if self.take("with", "ties"):
                     raise Elsewhere
                 self.expect("only")
+        while self.word() == "for" and not self.take("for", "read", "only"):
+            read.locks = self._locks()
         self.depth -= 1
         return read
 
-    def _named_query(self) -> tuple[str, list[str], WrittenQuery]:
-        name, columns = self.name(), list[str]()
+    def _locks(self) -> str:
+        """Read FOR UPDATE and the like."""
+        for words in (("update",), ("no", "key", "update"), ("share",), ("key", "share")):
+            if self.take("for", *words):
+                self.take("nowait") or self.take("skip", "locked")
+                return f"SELECT FOR {' '.join(words).upper()}"
+        raise self.problem()
+
+    def _named_query(self, before: list[str]) -> tuple[str, list[str], WrittenQuery]:
+        position, name, columns = self.token.start, self.name(), list[str]()
+        if name in before:
+            raise said("42712", f'WITH query name "{name}" specified more than once', position)
         if self.take("("):
             columns.append(self.name())
             while self.take(","):
@@ -220,6 +235,54 @@ class QueryParser(Parser):
             return value, self.name(any_word=True)
         return value, ""
 
+    def _over(self, call: Node) -> Node:
+        """Read the window of a function: what its rows have in common, their order and frame; or its name."""
+        if not self.take("("):
+            return Node("window", call.position, self.name(), [call])
+        return Node("window", call.position, self._window(), [call])
+
+    def _window(self) -> tuple[list[Node], list[Order], Any]:
+        parts, order = list[Node](), list[Any]()
+        if self.take("partition", "by"):
+            parts.append(self.expression())
+            while self.take(","):
+                parts.append(self.expression())
+        if self.take("order", "by"):
+            order = self._order()
+        frame = None
+        if self.word() in ("rows", "range", "groups"):
+            word = self.word()
+            self.index += 1
+            is_pair = self.take("between")
+            first = self._bound()
+            if is_pair:
+                self.expect("and")
+            frame = (word, first, self._bound() if is_pair else 0, self._excluded())
+        if self.signs() != ")":
+            raise Elsewhere
+        self.index += 1
+        return parts, order, frame
+
+    def _excluded(self) -> str:
+        """Read EXCLUDE of a frame, and return what it names; "" for no rows."""
+        if not self.take("exclude"):
+            return ""
+        for words in (("current", "row"), ("group",), ("ties",)):
+            if self.take(*words):
+                return " ".join(words)
+        self.expect("no", "others")
+        return ""
+
+    def _bound(self) -> float | tuple[int, Node]:
+        """Read an end of a frame: its number of rows from the present one, or a sign and an offset."""
+        if self.take("current", "row"):
+            return 0
+        offset, sign = None if self.take("unbounded") else self.expression(), -1
+        if not self.take("preceding"):
+            self.expect("following")
+            sign = 1
+        return sign * math.inf if offset is None else (sign, offset)
+
     def _values(self) -> Node:
         start, rows = self.token.start, list[Any]()
         while True:
@@ -269,10 +332,12 @@ class QueryParser(Parser):
                 self.expect(")")
                 return source
         else:
+            self.take("only")
             is_end, is_list = self.token.kind == "end", self.take("rows", "from", "(")
             source = Node("end", start) if is_end else self._rows_from() if is_list else self.primary()
             if source.kind not in ("call", "constant", "coalesce", "column", "rows_from"):
                 raise Elsewhere
+            self.take("*")
         ordinality = self.take("with", "ordinality")
         alias, columns = "", list[Any]()
         if self.take("as") or (

@@ -5,7 +5,6 @@ What is legal and is not read here raises `Elsewhere`, which is refused.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -581,43 +580,8 @@ class Parser:
         return self._over(call) if self.take("over") else call
 
     def _over(self, call: Node) -> Node:
-        """Read the window of a function: what its rows have in common, their order and frame; or its name."""
-        if not self.take("("):
-            return Node("window", call.position, self.name(), [call])
-        return Node("window", call.position, self._window(), [call])
-
-    def _window(self) -> tuple[list[Node], list[Order], Any]:
-        parts, order = list[Node](), list[Any]()
-        if self.take("partition", "by"):
-            parts.append(self.expression())
-            while self.take(","):
-                parts.append(self.expression())
-        if self.take("order", "by"):
-            order = self._order()
-        frame = None
-        if self.word() in ("rows", "range"):
-            word = self.word()
-            self.index += 1
-            if self.take("between"):
-                first = self._bound()
-                self.expect("and")
-                frame = (word, first, self._bound())
-            else:
-                frame = (word, self._bound(), 0)
-        if self.signs() != ")":
-            raise Elsewhere
-        self.index += 1
-        return parts, order, frame
-
-    def _bound(self) -> float | tuple[int, Node]:
-        """Read an end of a frame: its number of rows from the present one, or a sign and an offset."""
-        if self.take("current", "row"):
-            return 0
-        offset, sign = None if self.take("unbounded") else self.expression(), -1
-        if not self.take("preceding"):
-            self.expect("following")
-            sign = 1
-        return sign * math.inf if offset is None else (sign, offset)
+        """Read the window of a function, as `QueryParser` does."""
+        raise Elsewhere
 
     def _arguments(self) -> list[Node]:
         items = list[Node]()

@@ -48,12 +48,17 @@ class Connection:
         return results[-1]
 
     def _run(self, piece: Piece) -> StatementResult:
+        """Return the result of one command, which is a message of its own."""
         read = command(piece.sql)
-        if not read.is_option:
-            return self.transaction.run(read)
-        return self.transaction.change_option(
-            read, lambda: self._changed(without_local(piece) if read.local else piece)
-        )
+        self.transaction.enter()
+        try:
+            if not read.is_option:
+                return self.transaction.run(read)
+            return self.transaction.change_option(
+                read, lambda: self._changed(without_local(piece) if read.local else piece)
+            )
+        finally:
+            self.transaction.settle()
 
     def _changed(self, piece: Piece) -> StatementResult:
         """Execute SET or RESET of an option as `Session.execute` does."""
@@ -219,6 +224,31 @@ def test_a_local_option_outside_of_a_transaction_sets_nothing_and_says_so(connec
     assert connection.state == before
 
 
+def test_a_message_of_several_statements_is_a_transaction() -> None:
+    connection = Connection()
+
+    def run_as_message(sql: str, fails: bool = False) -> None:
+        connection.transaction.several = True
+        for piece in read_script(sql, POSTGRESQL).pieces:
+            connection.transaction.enter()
+            connection.transaction.run(command(piece.sql))
+        if fails:
+            connection.transaction.fail()
+
+    run_as_message("SET LOCAL geqo_effort = 1; SET geqo_pool_size = 2")
+    assert connection.value("geqo_effort") == "1"
+    connection.transaction.settle()
+    assert (connection.value("geqo_effort"), connection.value("geqo_pool_size")) == ("5", "2")
+    run_as_message("SET geqo_effort = 1; ROLLBACK; SET geqo_pool_size = 3", fails=True)
+    assert connection.transaction.settle() == []
+    assert (connection.value("geqo_effort"), connection.value("geqo_pool_size")) == ("5", "2")
+    run_as_message("SET geqo_effort = 1; BEGIN; SET geqo_pool_size = 3", fails=True)
+    connection.transaction.settle()
+    assert connection.transaction.status == "E"
+    run_as_message("ROLLBACK")
+    assert (connection.value("geqo_effort"), connection.value("geqo_pool_size")) == ("5", "2")
+
+
 # --- savepoints -------------------------------------------------------------------------------------------------------
 
 
@@ -255,4 +285,4 @@ def test_the_number_of_savepoints_is_bounded(connection: Connection) -> None:
     for number in range(MOST_SAVEPOINTS):
         connection.transaction.run(Command("savepoint", "SAVEPOINT", f"s{number}"))
     assert slug_of(connection, "SAVEPOINT more") == "wire_limit"
-    connection.run("SAVEPOINT s0; RELEASE s0; SAVEPOINT more")
+    connection.run("RELEASE s9; SAVEPOINT more")
