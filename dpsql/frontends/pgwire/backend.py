@@ -392,8 +392,9 @@ class Backend:
             settings = self._questions.settings
             before, statuses = settings.snapshot(), list[tuple[str, str]]()
 
-            def change(name: str, value: str, local: bool) -> None:
-                command = Command("set", "SET", name, value, words=("LOCAL",) * local)
+            def change(name: str, value: str | None, local: bool) -> None:
+                kind = "reset" if value is None else "set"
+                command = Command(kind, "SET", name, value or "", words=("LOCAL",) * local)
                 statuses.extend(self._transaction.run(command).statuses)
 
             self._questions.change = change
@@ -500,6 +501,8 @@ class Backend:
             self._questions.check_text(inner)
         except Error as error:
             raise moved(error, inner.piece.offset) from None
+        if inner.kind == "catalog":
+            self._questions.describe(inner)
         self._store(command.name, inner)
         return StatementResult(command.tag)
 

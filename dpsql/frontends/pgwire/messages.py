@@ -294,11 +294,11 @@ def parameter_description(oids: Sequence[int]) -> bytes:
     return message(b"t", struct.pack(f"!H{len(oids)}I", len(oids), *oids))
 
 
-def row_description(columns: Sequence[tuple[str, int, int]], formats: Sequence[int]) -> bytes:
-    """Return the message RowDescription for columns (name, type OID, type size), with one format each."""
+def row_description(columns: Sequence[tuple[str, int, int, int]], formats: Sequence[int]) -> bytes:
+    """Return the message RowDescription for columns (name, type OID, type size and modifier), with one format each."""
     parts = [struct.pack("!H", len(columns))]
-    for (name, oid, size), form in zip(columns, formats, strict=True):
-        parts.append(_text(name) + struct.pack("!IhIhih", 0, 0, oid, size, -1, form))
+    for (name, oid, size, modifier), form in zip(columns, formats, strict=True):
+        parts.append(_text(name) + struct.pack("!IhIhih", 0, 0, oid, size, modifier, form))
     return message(b"T", b"".join(parts))
 
 

@@ -115,7 +115,7 @@ class Questions:
         self.session, self.settings, self.stop = session, settings, Stop()
         self.memory = MemoryAccount() if memory is None else memory
         self._catalog = catalog
-        self.change: Callable[[str, str, bool], None] = lambda name, value, local: None
+        self.change: Callable[[str, str | None, bool], None] = lambda name, value, local: None
         self.connection_rows: Callable[[str], list[tuple[Any, ...]]] = lambda kind: []
         self._place = CatalogContext(
             catalog.user,
@@ -141,7 +141,7 @@ class Questions:
         """Return whether the catalogs list a role."""
         return any(name == role for role, _ in self._catalog.tables.roles.values())
 
-    def _changed(self, name: str, value: str, local: bool) -> None:
+    def _changed(self, name: str, value: str | None, local: bool) -> None:
         self.change(name, value, local)
 
     def _rows_of_connection(self, kind: str) -> list[tuple[Any, ...]]:

@@ -42,6 +42,7 @@ class ResultField:
 
     name: str
     oid: int
+    modifier: int = -1
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ def formats_for(requested: Sequence[int], width: int) -> tuple[int, ...]:
 
 def described(fields: Sequence[ResultField], formats: Sequence[int]) -> bytes:
     """Return the message RowDescription."""
-    return row_description([(column.name, column.oid, e.codec(column.oid).size) for column in fields], formats)
+    return row_description(
+        [(column.name, column.oid, e.codec(column.oid).size, column.modifier) for column in fields], formats
+    )
 
 
 def writers(fields: Sequence[ResultField], formats: Sequence[int]) -> list[Any]:

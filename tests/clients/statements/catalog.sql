@@ -1330,3 +1330,44 @@ SELECT sinh(1e10::float8), cosh(-1e10::float8), sinh(-1e10::float8)
 SELECT 'Hello World'::regclass
 SELECT ' pg_class '::regclass, 'pg_catalog . pg_class'::regclass, '"pg_class"'::regclass
 SELECT acldefault('x', 10)
+SELECT pg_get_functiondef('now'::regproc)
+SELECT pg_get_functiondef('generate_series(int,int)'::regprocedure)
+SELECT pg_get_functiondef('sum(int)'::regprocedure)
+-- in 18: it has other functions
+SELECT oid::regprocedure, pg_get_functiondef(oid) FROM pg_proc WHERE prokind <> 'a' AND oid < 1500 AND prolang <> 14 ORDER BY 1
+-- in 18: it has other functions
+SELECT count(*), max(pg_get_functiondef(oid)), md5(string_agg(pg_get_functiondef(oid), ',' ORDER BY oid)) FROM pg_proc WHERE prokind <> 'a' AND oid < 3000 AND prosqlbody IS NULL
+SELECT c.relname, pg_get_ruledef(r.oid) FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE c.relname IN ('pg_tables', 'columns', 'pg_locks') ORDER BY 1
+SELECT pg_describe_object('pg_class'::regclass, 'orders'::regclass, 0), pg_describe_object('pg_class'::regclass, 'orders'::regclass, 1), pg_identify_object('pg_class'::regclass, 'orders'::regclass, 0)
+SELECT * FROM pg_identify_object('pg_class'::regclass, 'orders'::regclass, 2)
+SELECT * FROM pg_identify_object('pg_namespace'::regclass, 'public'::regnamespace, 0)
+SELECT pg_input_is_valid('42', 'int4'), pg_input_is_valid('x', 'int4'), pg_input_is_valid('2024-02-30', 'date'), pg_input_is_valid('{1,2}', 'int[]')
+SELECT * FROM pg_input_error_info('x', 'int4')
+SELECT oidvectortypes('23 25'::oidvector), oidvectortypes(proargtypes) FROM pg_proc WHERE proname = 'lower' ORDER BY 2
+SELECT makeaclitem(10, 10, 'SELECT', false), makeaclitem(10, 10, 'SELECT, INSERT', true)
+SELECT has_parameter_privilege('work_mem', 'SET'), has_parameter_privilege('ann', 'work_mem', 'ALTER SYSTEM')
+SELECT pg_listening_channels()
+SELECT * FROM ONLY pg_am ORDER BY oid
+SELECT * FROM pg_am * ORDER BY oid
+SELECT * FROM pg_am * WHERE oid = 403
+WITH a AS (SELECT 1), a AS (SELECT 2) SELECT * FROM a
+WITH a(x, y) AS (SELECT 1) SELECT * FROM a
+SELECT x, first_value(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING), last_value(x) OVER (ORDER BY x ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING), nth_value(x, 2) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM unnest(ARRAY[1,2,2,3,5]) x ORDER BY 1
+SELECT x, sum(x) OVER (ORDER BY x GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW), sum(x) OVER (ORDER BY x GROUPS BETWEEN 1 FOLLOWING AND 2 FOLLOWING), count(*) OVER (ORDER BY x GROUPS UNBOUNDED PRECEDING), count(*) OVER (ORDER BY x GROUPS BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM unnest(ARRAY[1,2,2,3,5]) x ORDER BY 1
+SELECT x, sum(x) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW), sum(x) OVER (ORDER BY x RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP), sum(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE TIES), sum(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE NO OTHERS) FROM unnest(ARRAY[1,2,2,3,5]) x ORDER BY 1
+SELECT sum(x) OVER (GROUPS 1 PRECEDING) FROM unnest(ARRAY[1,2]) x
+SELECT amname, count(*) OVER (ORDER BY amtype GROUPS CURRENT ROW) FROM pg_am ORDER BY 1
+SELECT range_agg(r), range_intersect_agg(r) FROM (VALUES ('[1,5)'::int4range), ('[3,8)'), ('[10,12)')) t(r)
+SELECT int4range(1, 10) - int4range(3, 5)
+SELECT int4range(1, 10) - int4range(5, 12), int4range(1, 10) - int4range(0, 5), int4range(1, 10) - int4range(0, 20), int4range(1, 3) - int4range(5, 6), numrange(1, 5, '[]') - numrange(5, 6)
+SELECT int4range(1, 3) &< int4range(2, 5), int4range(1, 3) &> int4range(2, 5), int4range(1, 3) -|- int4range(3, 5), int4range(1, 3) -|- int4range(4, 5)
+SELECT '{[1,5),[8,10)}'::int4multirange - '{[2,3)}'::int4multirange, '{[1,5)}'::int4multirange * '{[2,9)}'::int4multirange, '{[1,3)}'::int4multirange + '{[2,7)}'::int4multirange
+SELECT inet '10.0.0.255' + 1, inet '::1' + 10, inet '10.0.0.0/8' - 1
+SELECT inet_merge('10.1.2.3/24', '10.1.3.5/24'), inet_merge('1.1.1.1', '1.1.1.1'), hostmask('10.0.0.1/20'::inet), set_masklen('10.0.0.1'::inet, -1)
+SELECT sind(30), cosd(60), tand(45), cotd(45), sind(90), cosd(90), tand(90), asind(1), acosd(0), atand(1), atan2d(1, 2), sind(17.3), tand(33)
+SELECT get_bit(B'1001', 0), set_bit(B'1001', 1, 1), get_bit('\x1234'::bytea, 3), set_bit('\x1234'::bytea, 0, 1), set_byte('\x1234'::bytea, 0, 64), bit_count('\x1234'::bytea), get_bit(B'1', 5)
+SELECT set_bit(B'1', 0, 2)
+SELECT gcd(10.5, 4.5), gcd(0.3, 0.12), width_bucket(35, ARRAY[10, 20, 30]), width_bucket(9, ARRAY[10, 20, 30]), width_bucket('b', ARRAY['a','c'])
+SELECT make_timestamptz(2013, 7, 15, 8, 15, 23.5), make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')
+SELECT time with time zone '05:40+02' AT TIME ZONE 'UTC', timetz '05:40+02' AT TIME ZONE interval '3 hours'
+SELECT interval 'P0001-02-03T04:05:06', interval '@ 1 hour ago', interval '@ 2 days'

@@ -214,7 +214,6 @@ SET client_connection_check_interval = 0
 SET local_preload_libraries = ''
 SET application_name = 'a'; RESET application_name; SHOW application_name
 SET SESSION application_name TO 'b'; SHOW application_name
--- differs: several statements in one message are no transaction
 SET LOCAL application_name TO 'b'; SHOW application_name
 SET SESSION AUTHORIZATION nosuch
 SET ROLE nosuch
@@ -260,7 +259,6 @@ PREPARE q AS SELECT 1; SELECT name, statement FROM pg_prepared_statements
 DECLARE c CURSOR WITH HOLD FOR SELECT 1
 BEGIN; DECLARE c CURSOR FOR VALUES (1), (2); FETCH FORWARD 1 FROM c; FETCH ALL IN c; CLOSE c; COMMIT
 BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT 1; FETCH BACKWARD 1 FROM c; COMMIT
--- differs: cursors go forward
 BEGIN; DECLARE c SCROLL CURSOR FOR SELECT generate_series(1, 5); FETCH 3 FROM c; FETCH PRIOR FROM c; FETCH FIRST FROM c; FETCH LAST FROM c; FETCH ABSOLUTE 2 FROM c; FETCH RELATIVE -1 FROM c; COMMIT
 BEGIN; DECLARE c BINARY CURSOR FOR SELECT 1; CLOSE c; COMMIT
 BEGIN; DECLARE c CURSOR FOR SELECT 1; DECLARE c CURSOR FOR SELECT 2; ROLLBACK
@@ -289,9 +287,7 @@ SET seed = 0.5
 SET SEED TO 0.1
 SET XML OPTION DOCUMENT
 SET SESSION SCHEMA 'x'
--- differs: a setting of one's own may have several values
 SET a = 1, 2
--- differs: a setting of one's own may have several values
 SET a.b TO 'x', 'y'; SHOW a.b
 SET TO 1
 SET work_mem
@@ -355,3 +351,29 @@ SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE; SHOW default_transaction_
 -- differs: EXPLAIN shows prices
 EXPLAIN (COSTS OFF, VERBOSE) SELECT 1
 SET client_encoding = 'NoSuch'
+SELECT set_config('application_name', 'x', true), current_setting('application_name')
+SELECT set_config('application_name', 'x', true); SHOW application_name
+SELECT set_config('statement_timeout', NULL, false)
+SET LOCAL application_name = 'x'; SHOW application_name
+SET application_name = 'x'; SELECT 1/0; SHOW application_name
+SET application_name = 'x'; DISCARD ALL
+SET application_name = E'a\'b'; SHOW application_name
+SET application_name = $$x$$; SHOW application_name
+SET application_name = NULL
+SET application_name TO 'a', 'b'
+SET GLOBAL statement_timeout = 1000
+SET ROLE postgres
+SET ROLE 'none'
+SHOW role
+BEGIN NOSUCH
+BEGIN ISOLATION LEVEL NOSUCH
+SET TRANSACTION
+SET TIME ZONE 5.5; SHOW timezone
+BEGIN; SAVEPOINT a; SAVEPOINT a; RELEASE a; RELEASE a; RELEASE a
+BEGIN; DECLARE c SCROLL CURSOR FOR SELECT generate_series(1, 5); FETCH LAST c; FETCH PRIOR c; FETCH ABSOLUTE -4 c; FETCH RELATIVE 2 c; FETCH BACKWARD ALL c; MOVE FORWARD 2 c; FETCH 0 c; COMMIT
+BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT 1; FETCH c; FETCH PRIOR c; COMMIT
+PREPARE p (int) AS SELECT $1; EXECUTE p(1 + 2); EXECUTE p(NULL); SELECT name, parameter_types, result_types, from_sql FROM pg_prepared_statements
+BEGIN; DECLARE c CURSOR FOR SELECT 1; SELECT name, is_holdable, is_binary, is_scrollable FROM pg_cursors; COMMIT
+SELECT 1 FOR UPDATE
+SELECT pg_sleep(0.01)
+RESET TRANSACTION ISOLATION LEVEL

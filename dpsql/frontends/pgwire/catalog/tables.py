@@ -177,8 +177,8 @@ class CatalogContext:
     process: int
     tables: CatalogTables
     options: Callable[[], Mapping[str, str]] = dict
-    change: Callable[[str, str, bool], None] = lambda name, value, local: None
-    """Sets a setting of the connection to a value, until the end of the transaction or for longer."""
+    change: Callable[[str, str | None, bool], None] = lambda name, value, local: None
+    """Sets a setting of the connection to a value (None: its first one), until the end of the transaction or for longer."""
     check: Callable[[], None] = lambda: None
     """Raises if the statement is to stop."""
     connection_rows: Callable[[str], list[tuple[Any, ...]]] = lambda kind: []

@@ -40,20 +40,22 @@ MOST_TEXT = 100_000
 
 @dataclass(frozen=True)
 class Answerable:
-    """A question that is answered here: its columns, as name and type's OID, the OIDs of its parameters, and a function that
-    computes its rows."""
+    """A question that is answered here: its columns, as name, type's OID and modifier, the OIDs of its parameters, and a function
+    that computes its rows."""
 
-    columns: tuple[tuple[str, int], ...]
+    columns: tuple[tuple[str, int, int], ...]
     parameters: tuple[int, ...]
     rows: Callable[[], list[tuple[Any, ...]]]
 
     def table(self) -> pa.Table:
         """Return the rows as a table of PostgreSQL's texts, and of numbers with their texts for the names of objects."""
         rows = self.rows()
+        if rows and not self.columns:
+            return pa.Table.from_batches([pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))])
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self.columns)
         arrays = [
             pa.array(column, _STRUCTS.get(oid, pa.string()))
-            for column, (_, oid) in zip(columns, self.columns, strict=True)
+            for column, (_, oid, _) in zip(columns, self.columns, strict=True)
         ]
         return pa.Table.from_arrays(arrays, names=[str(number) for number in range(len(arrays))])
 
@@ -87,7 +89,7 @@ def answerable(
         ]
         if "unknown" in types:
             raise said("42P18", f"could not determine data type of parameter ${types.index('unknown') + 1}")
-        columns = tuple((name, t.oid(item.type)) for name, item in part.columns)
+        columns = tuple((name, t.oid(item.type), item.modifier) for name, item in part.columns)
         return Answerable(columns, tuple(map(t.oid, types)), lambda: _rows(part, context))
     except RecursionError:
         raise refuse("too_deep", most=MOST_DEPTH) from None

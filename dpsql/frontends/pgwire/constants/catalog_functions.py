@@ -58,7 +58,15 @@ def _format_type(context: Context, oid: int | None, modifier: int | None) -> str
         return _sized(name, f"{modifier - 4 >> 16},{modifier - 4 & 65535}")
     if oid in (1083, 1114, 1115, 1182, 1183, 1184, 1185, 1266, 1270):
         return re.sub(r"^(\w+)", rf"\1({modifier})", name)
+    if oid == 1186:
+        fields = next((f for f in _FIELDS if t.modifier("interval", (), f) >> 16 == modifier >> 16), "")
+        digits = modifier & 0xFFFF
+        return f"{name} {fields}".rstrip() + f"({digits})" * (digits != 0xFFFF)
     return name
+
+
+_SINGLE = ("year", "month", "day", "hour", "minute", "second")
+_FIELDS = (*_SINGLE, *(f"{a} to {b}" for k, a in enumerate(_SINGLE) for b in _SINGLE[k + 1 :]))
 
 
 for _kind in [kind for kind in KINDS if kind not in ("regconfig", "regdictionary")]:
@@ -132,10 +140,10 @@ _constant(
     "pg_get_triggerdef(oid) text; pg_get_triggerdef(oid, bool) text; "
     "pg_get_function_sqlbody(oid) text; pg_get_statisticsobjdef_columns(oid) text; "
     "pg_get_statisticsobjdef(oid) text; "
-    "pg_get_partkeydef(oid) text; pg_get_partition_constraintdef(oid) text; pg_get_serial_sequence(text, text) text; "
+    "pg_get_partkeydef(oid) text; pg_get_partition_constraintdef(oid) text; "
     "pg_partition_root(regclass) regclass; pg_get_replica_identity_index(regclass) regclass; "
     "pg_filenode_relation(oid, oid) regclass; "
-    "pg_get_function_arg_default(oid, int4) text; pg_stat_get_last_vacuum_time(oid) timestamptz; "
+    "pg_stat_get_last_vacuum_time(oid) timestamptz; "
     "pg_stat_get_last_analyze_time(oid) timestamptz; pg_stat_get_last_autovacuum_time(oid) timestamptz; "
     "pg_stat_get_last_autoanalyze_time(oid) timestamptz; pg_relation_filepath(regclass) text; "
     "pg_xact_commit_timestamp(xid) timestamptz; txid_current_if_assigned() int8; pg_current_xact_id_if_assigned() int8",
@@ -188,6 +196,14 @@ def _function_definition(context: Context, oid: int) -> str | None:
     name = f"{context.catalog.tables.schema_name(facts['pronamespace'])}.{quoted(facts['proname'])}"
     head = f"CREATE OR REPLACE FUNCTION {name}({arguments})\n RETURNS {result}\n LANGUAGE {language}\n"
     return f"{head}{' ' + ' '.join(words) + chr(10) if words else ''}AS $function${body}$function$\n"
+
+
+@function("pg_get_serial_sequence(text, text) text", context=True)
+def _serial(context: Context, table: str, column: str) -> None:
+    """Return no sequence: numbers are given by none here."""
+    oid = context.number_of("regclass", table, None)
+    if column not in context.catalog.tables.columns.get(oid, {}):
+        raise said("42703", f'column "{column}" of relation "{table}" does not exist')
 
 
 def _comment(context: Context, oid: int, number: int, relation_: str | None = None) -> str | None:

@@ -470,11 +470,13 @@ def _current_setting(context: t.Context, name: str, missing: bool = False) -> st
     return value
 
 
-@function("set_config(text, text, bool) text", context=True)
-def _set_config(context: t.Context, name: str, value: str, local: bool) -> str:
+@function("set_config(text, text, bool) text", context=True, strict=False)
+def _set_config(context: t.Context, name: str | None, value: str | None, local: bool | None) -> str | None:
+    if name is None:
+        raise said("22004", "SET requires parameter name")
     if name.lower().startswith("dp."):  # an option of the session
         raise refuse("option_function", function="set_config", way=f"SET {name.lower()} = {value}")
-    context.catalog.change(name, value, local)
+    context.catalog.change(name, value, bool(local))
     return context.catalog.settings.all().get(setting_key(name), value)
 
 

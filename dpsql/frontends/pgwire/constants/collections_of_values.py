@@ -190,6 +190,27 @@ def _subscripts(values: list[Any], dimension: int, backwards: bool = False) -> l
 function("num_nulls(*any) int4", typed=True)(lambda c, types, *values: sum(v is None for v in values))
 function("num_nonnulls(*any) int4", typed=True)(lambda c, types, *values: sum(v is not None for v in values))
 
+
+def element_at(values: Any, indexes: list[Any]) -> Any:
+    """Return what stands at a place of an array; None for one that it lacks, or with more or fewer numbers than dimensions."""
+    for index in indexes:
+        number = index - (not isinstance(values, Vector))
+        if not isinstance(values, list) or not 0 <= number < len(values):
+            return None
+        values = values[number]
+    return None if isinstance(values, list) else values
+
+
+def part_of(values: Any, limits: list[Any], offset: int = 0) -> list[Any]:
+    """Return the part of an array between limits in each of its dimensions."""
+    if not isinstance(values, list):
+        return []
+    (low, high), *further = limits
+    part = values[max((1 if low is None else low + offset) - 1, 0) : None if high is None else max(high + offset, 0)]
+    inner = [part_of(value, further) for value in part] if further else list(part)
+    return [] if further and not all(inner) else inner
+
+
 # --- ranges -----------------------------------------------------------------------------------------------------------
 
 for _range, _element in RANGES.items():

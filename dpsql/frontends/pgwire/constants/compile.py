@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +12,7 @@ from dpsql.frontends.pgwire.catalog.shape import DOMAINS, static
 from dpsql.frontends.pgwire.catalog.tables import Vector
 from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.collections_of_values import element_at, part_of
 from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.constants.resolve import (
     REGISTER,
@@ -43,6 +44,8 @@ class Compiled:
     rows: bool = False
     parameter: int = 0
     shape: tuple[tuple[str, str], ...] = ()
+    modifier: int = -1
+    """The sizes of the type of a cast, as PostgreSQL keeps them."""
 
 
 class Compiler:
@@ -154,6 +157,11 @@ class Compiler:
         return type_
 
     def _cast(self, node: Node) -> Compiled:
+        modifier = t.modifier(self._type(node.value), node.value.sizes, node.value.fields, node.value.position)
+        item = self._converted(node)
+        return item if modifier < 0 else replace(item, modifier=modifier)
+
+    def _converted(self, node: Node) -> Compiled:
         type_, to, inner = self._type(node.value), node.value, node.items[0]
         spent = self.context.spent
         if inner.kind == "array" and type_.startswith("_"):
@@ -558,43 +566,40 @@ class Compiler:
         return Compiled("record", lambda row: t.Record(tuple(spent([run(row) for run in runs])), types), node.position)
 
     def _subscript(self, node: Node) -> Compiled:
-        array, *ends = node.items
+        """Return an element of an array, or a part if one of the brackets behind it has a colon."""
+        links, array = [node], node.items[0]
+        while array.kind == "subscript":
+            links, array = [array, *links], array.items[0]
         whole = self.value(array)
-        limits = [None if end is None else self.value(end) for end in ends]
-        if whole.type == "jsonb" and not node.value and limits[0] is not None:
-            return self._applied("->", [whole, limits[0]], node.position, is_operator=True)
+        ends = [[None if end is None else self.value(end) for end in link.items[1:]] for link in links]
+        if whole.type == "jsonb" and not any(link.value for link in links):
+            for keys in ends:
+                whole = self._applied("->", [whole, keys[0]] if keys[0] else [whole], node.position, is_operator=True)
+            return whole
         if whole.type == "name":  # a name is an array of characters, which counts from 0
             letters = whole.run
             read: Callable[[Row], Any] = lambda row: None if (v := letters(row)) is None else Vector(v)  # noqa: E731
             whole = Compiled("_char", read, whole.position)
         if not t.element(whole.type):
-            raise said(
-                "42804",
-                f"cannot subscript type {t.sql_name(whole.type)} because it does not support subscripting",
-                node.position,
-            )
-        runs = [None if limit is None else self.coerced(limit, "int4").run for limit in limits]
-        if node.value:
+            words = f"cannot subscript type {t.sql_name(whole.type)} because it does not support subscripting"
+            raise said("42804", words, node.position)
+        runs = [[None if end is None else self.coerced(end, "int4").run for end in pair] for pair in ends]
+        has_slice = any(link.value for link in links)
 
-            def sliced(row: Row) -> Any:
-                values, (first, last) = whole.run(row), [None if run is None else run(row) for run in runs]
-                return (
-                    None
-                    if values is None
-                    else values[max((first or 1) - 1, 0) : last if last is None or last > 0 else 0]
-                )
-
-            return Compiled(whole.type, sliced, node.position)
-
-        def pick(row: Row) -> Any:
-            values, index = whole.run(row), runs[0](row) if runs[0] else None
-            if values is None or index is None:
+        def picked(row: Row) -> Any:
+            values, numbers = whole.run(row), [[None if run is None else run(row) for run in pair] for pair in runs]
+            if values is None or any(
+                run is not None and n is None
+                for pair, ns in zip(runs, numbers, strict=True)
+                for run, n in zip(pair, ns, strict=True)
+            ):
                 return None
-            index -= not isinstance(values, Vector)
-            return values[index] if 0 <= index < len(values) else None
+            if not has_slice:
+                return element_at(values, [pair[0] for pair in numbers])
+            limits = [pair if link.value else (1, pair[0]) for pair, link in zip(numbers, links, strict=True)]
+            return part_of(values, limits, int(isinstance(values, Vector)))
 
-        nested = array.kind != "subscript" and _is_nested(array)
-        return Compiled(whole.type if nested else t.element(whole.type), pick, node.position)
+        return Compiled(whole.type if has_slice else t.element(whole.type), picked, node.position)
 
     # --- parameters ---------------------------------------------------------------------------------------------------
 
@@ -665,11 +670,6 @@ def _of_each(run: Callable[[Row], Any], makers: list[tuple[Compiled, list[Any]]]
         return results
 
     return listed
-
-
-def _is_nested(array: Node) -> bool:
-    return (array.kind == "array" and bool(array.items) and array.items[0].kind == "array") or (
-        array.kind == "cast" and array.items[0].kind == "string" and array.items[0].value.lstrip().startswith("{{"))  # fmt: skip
 
 
 def constant(value: Any, type_: str, position: int) -> Compiled:

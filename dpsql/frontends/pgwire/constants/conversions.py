@@ -201,8 +201,6 @@ def sized(value: Any, type_: str, sizes: tuple[int, ...], explicit: bool = True)
             raise said("22003", "numeric field overflow")
         return rounded
     if type_ in ("varchar", "bpchar"):
-        if sizes[0] < 1:
-            raise said("22023", f"length for type {'char' if type_ == 'bpchar' else 'varchar'} must be at least 1")
         return value[: sizes[0]].ljust(sizes[0] if type_ == "bpchar" else 0) if sizes[0] <= MOST_CHARACTERS else value
     if type_ in BITS:
         return value[: sizes[0]].ljust(sizes[0] if type_ == "bit" else 0, "0")

@@ -620,6 +620,11 @@ class Parser:
         else:
             name = '"char"' if name == "char" else name
         sizes = self._sizes()
+        if token.kind == "word" and token.text.lower() == "float" and sizes:
+            if not 0 < sizes[0] < 54:
+                words = "at least 1 bit" if sizes[0] < 1 else "less than 54 bits"
+                raise said("22023", f"precision for type float must be {words}", self.tokens[self.index - 2].start)
+            name, sizes = "float4" if sizes[0] < 25 else "float8", []
         if name in ("time", "timestamp"):
             if self.take("with", "time", "zone"):
                 name += "tz"

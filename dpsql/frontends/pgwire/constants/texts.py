@@ -470,7 +470,7 @@ def _similar(pattern: str, escape: str) -> str:
         if escape and sign == escape:
             index += 1
             following = pattern[index : index + 1]
-            if following == '"':
+            if following == '"' or (escape == "\\" and following.isalnum()):
                 raise Elsewhere
             form += re.escape(following)
         elif in_set:

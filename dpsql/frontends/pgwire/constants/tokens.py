@@ -56,6 +56,9 @@ _ESCAPED = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|
 
 def _unescaped(match: re.Match[str]) -> str:
     octal, hexadecimal, short, long, plain = match.groups()
+    if plain in ("u", "U"):
+        hint = "Unicode escapes must be \\uXXXX or \\UXXXXXXXX."
+        raise said("22025", "invalid Unicode escape", match.start() + 1, hint)
     if plain is not None:
         return _ESCAPES.get(plain, plain)
     code = int(octal, 8) & 255 if octal else int(hexadecimal or short or long, 16)
@@ -153,9 +156,13 @@ def _delimited(text: str, start: int, end: int, kind: str) -> tuple[str, int]:
         )
     if kind == "quoted" and not value:
         raise said("42601", 'zero-length delimited identifier at or near """"', start + 1)
-    return (
-        _ESCAPED.sub(_unescaped, value) if kind == "escape" else text[start].lower() * (kind == "bits") + value
-    ), end
+    if kind == "escape":
+        try:
+            return _ESCAPED.sub(_unescaped, value), end
+        except Error as error:
+            error.position = (error.position or 0) + start + 2
+            raise
+    return text[start].lower() * (kind == "bits") + value, end
 
 
 def _operator(signs: str) -> str:

@@ -166,6 +166,33 @@ def sql_name(type_: str) -> str:
     return formatted_types().get(oid(type_), type_) if exists(type_) else type_.strip('"')
 
 
+_PARTS = {"month": 1, "year": 2, "day": 3, "hour": 10, "minute": 11, "second": 12}
+"""Bits of an interval's fields."""
+_IN_ORDER = ("year", "month", "day", "hour", "minute", "second")
+
+
+def modifier(type_: str, sizes: tuple[int, ...], fields: str = "", position: int | None = None) -> int:
+    """Return the sizes of a type as PostgreSQL keeps them; -1 for none. Raises 22023 for sizes that the type does not have."""
+    if type_ == "interval":
+        first, _, last = fields.partition(" to ")
+        parts = _IN_ORDER[_IN_ORDER.index(first) : _IN_ORDER.index(last or first) + 1] if fields else ()
+        mask = sum(1 << _PARTS[part] for part in parts) or 0x7FFF
+        return -1 if not sizes and not fields else mask << 16 | (sizes[0] if sizes else 0xFFFF)
+    if not sizes:
+        return -1
+    if type_ == "numeric":
+        if not 1 <= sizes[0] <= 1000:
+            raise said("22023", f"NUMERIC precision {sizes[0]} must be between 1 and 1000", position)
+        scale = sizes[1] if len(sizes) > 1 else 0
+        if abs(scale) > 1000:
+            raise said("22023", f"NUMERIC scale {scale} must be between -1000 and 1000", position)
+        return (sizes[0] << 16 | scale & 0x7FF) + 4
+    if type_ in ("varchar", "bpchar") and sizes[0] < 1:
+        name = "char" if type_ == "bpchar" else "varchar"
+        raise said("22023", f"length for type {name} must be at least 1", position)
+    return sizes[0] + 4 * (type_ in ("varchar", "bpchar"))
+
+
 @cache
 def casts() -> dict[tuple[str, str], str]:
     """Return PostgreSQL's casts from one type to another: i (implicit), a (in assignments), e (explicit)."""

@@ -31,7 +31,7 @@ class Asker:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         answer = self.answer(sql)
-        kinds = [e.codec(oid) for _, oid in answer.columns]
+        kinds = [e.codec(oid) for _, oid, _ in answer.columns]
         return [
             tuple(None if text is None else kind.read(text) for kind, text in zip(kinds, row, strict=True))
             for row in answer.rows()
@@ -77,7 +77,7 @@ def test_set_config_of_an_option_is_refused(shop: Asker, name: str, hint: str) -
 
 def test_catalog_columns_have_the_oids_of_postgresql(shop: Asker) -> None:
     found = shop.answer("SELECT oid, relname, relkind, relnatts, reltuples, reloptions, indkey FROM pg_class, pg_index")
-    assert [oid for _, oid in found.columns] == [26, 19, 18, 21, 700, 1009, 22]
+    assert [oid for _, oid, _ in found.columns] == [26, 19, 18, 21, 700, 1009, 22]
 
 
 def test_no_column_is_null_that_may_not_be(shop: Asker) -> None:
@@ -196,8 +196,11 @@ def test_search_path_names_the_schemas_that_exist(in_schemas: Asker) -> None:
 
 def test_columns_of_tables_in_schemas_are_looked_up_there_alone(in_schemas: Asker) -> None:
     for name in ("people.users", "users", "people.users AS u"):
-        assert [c for c, _ in in_schemas.answer(f"SELECT * FROM {name} LIMIT 0").columns[:2]] == ["user_id", "country"]
-    assert in_schemas.answer("SELECT people.users.age FROM people.users LIMIT 0").columns == (("age", 20),)
+        assert [c for c, _, _ in in_schemas.answer(f"SELECT * FROM {name} LIMIT 0").columns[:2]] == [
+            "user_id",
+            "country",
+        ]
+    assert in_schemas.answer("SELECT people.users.age FROM people.users LIMIT 0").columns == (("age", 20, -1),)
     for name in ("public.users", "Sales.users", "other.orders"):
         with pytest.raises(Error, match=f'relation "{name.lower()}" does not exist'):
             in_schemas.answer(f"SELECT * FROM {name} LIMIT 0")
