@@ -27,7 +27,7 @@ _LITERALS = {
     "anyarray": ("array[3,1,2]", "array[1,null]"), "anycompatiblearray": ("array[3,1,2]",), "anyrange": ("int4range(1,5)", "int4range(3,9)", "'empty'::int4range"),
     "anymultirange": ("int4multirange(int4range(1,3), int4range(5,8))",), "int4range": ("int4range(1,5)",), "int8range": ("int8range(1,5)",),
     "numrange": ("numrange(1.5,2.5)",), "daterange": ("daterange('2024-01-01','2024-02-01')",), "tsrange": ("tsrange('2024-01-01','2024-02-01')",),
-    "_aclitem": ("'{=r/postgres,postgres=arwdDxt/postgres}'::aclitem[]",), "pg_node_tree": ("null::pg_node_tree",),
+    "oidvector": ("'23 25'::oidvector",), "_aclitem": ("'{=r/postgres,postgres=arwdDxt/postgres}'::aclitem[]",), "pg_node_tree": ("null::pg_node_tree",),
     "regclass": ("'pg_class'::regclass",), "xid": ("'5'::xid",),
     "tstzrange": ("tstzrange('2024-01-01','2024-02-01')",),
 }  # fmt: skip
@@ -42,6 +42,7 @@ _PRESENT = {
     "generate_series", "to_date", "to_timestamp", "to_number", "regexp_instr", "regexp_substr", "regexp_replace", "set_bit", "set_config", "pg_notify", "pg_show_all_settings", "pg_timezone_names",
     "pg_relation_filenode", "pg_blocking_pids", "txid_current", "pg_current_xact_id_if_assigned", "_pg_truetypmod", "_pg_truetypid", "_pg_char_max_length",
     "to_regtype", "pg_get_serial_sequence", "pg_column_is_updatable", "pg_relation_is_updatable", "pg_column_size", "pg_jit_available", "overlaps",
+    "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_prepared_statement", "pg_cursor",
 }  # fmt: skip
 """Functions whose results differ from one server and moment to another, and what is no function in the text."""
 

@@ -1369,5 +1369,5 @@ SELECT get_bit(B'1001', 0), set_bit(B'1001', 1, 1), get_bit('\x1234'::bytea, 3),
 SELECT set_bit(B'1', 0, 2)
 SELECT gcd(10.5, 4.5), gcd(0.3, 0.12), width_bucket(35, ARRAY[10, 20, 30]), width_bucket(9, ARRAY[10, 20, 30]), width_bucket('b', ARRAY['a','c'])
 SELECT make_timestamptz(2013, 7, 15, 8, 15, 23.5), make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')
-SELECT time with time zone '05:40+02' AT TIME ZONE 'UTC', timetz '05:40+02' AT TIME ZONE interval '3 hours'
+SELECT time with time zone '05:40+02' AT TIME ZONE 'UTC'
 SELECT interval 'P0001-02-03T04:05:06', interval '@ 1 hour ago', interval '@ 2 days'

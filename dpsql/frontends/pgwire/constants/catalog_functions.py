@@ -21,6 +21,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
 from dpsql.frontends.pgwire.catalog.tables import function_texts, view_text, zone_rows
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import function
+from dpsql.frontends.pgwire.constants.syntax import Parser
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
 Context = t.Context
@@ -145,8 +146,8 @@ _constant(
     "pg_filenode_relation(oid, oid) regclass; "
     "pg_stat_get_last_vacuum_time(oid) timestamptz; "
     "pg_stat_get_last_analyze_time(oid) timestamptz; pg_stat_get_last_autovacuum_time(oid) timestamptz; "
-    "pg_stat_get_last_autoanalyze_time(oid) timestamptz; pg_relation_filepath(regclass) text; "
-    "pg_xact_commit_timestamp(xid) timestamptz; txid_current_if_assigned() int8; pg_current_xact_id_if_assigned() int8",
+    "pg_stat_get_last_autoanalyze_time(oid) timestamptz; "
+    "txid_current_if_assigned() int8; pg_current_xact_id_if_assigned() int8",
     None,
 )
 
@@ -574,7 +575,12 @@ _rows_of("pg_identify_object(oid, oid, int4)", (("type", "text"), ("schema", "te
 
 def _input_error(context: Context, text: str, name: str) -> list[tuple[Any, ...]]:
     """Return why a text is no value of a type: the message, detail and hint, and the SQLSTATE of reading it."""
-    kind = t.named(context.catalog.names.oid("regtype", name, context.catalog.path))
+    parser = Parser(name)
+    kind = parser.type_name().name.strip('"')
+    if parser.token.kind != "end":
+        raise parser.problem()
+    if not t.exists(kind):
+        raise said("42704", f'type "{kind}" does not exist')
     try:
         t.read(text, kind, context)
     except Error as error:

@@ -222,10 +222,9 @@ def _to_utc_by(step: ClockSpan, value: Any) -> Any:
     return value - timedelta(microseconds=step.micros)
 
 
-@function("timezone(text, timetz) timetz; timezone(interval, timetz) timetz", context=True)
-def _clock_at(context: t.Context, where: Any, value: TimeTz) -> TimeTz:
-    moment = context.now.replace(tzinfo=UTC)
-    offset = seconds_of(moment.astimezone(zone(where))) if isinstance(where, str) else where.micros // 1_000_000
+@function("timezone(text, timetz) timetz", context=True)
+def _clock_at(context: t.Context, where: str, value: TimeTz) -> TimeTz:
+    offset = seconds_of(context.now.replace(tzinfo=UTC).astimezone(zone(where)))
     return TimeTz((value.micros + (offset - value.offset) * 1_000_000) % DAY, offset)
 
 
