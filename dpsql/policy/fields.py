@@ -28,6 +28,12 @@ _MAPPING = "a mapping of keys to values is expected here"
 LEFT_OUT_AT_DEFAULT = {"left_out": True}
 """Metadata of a field that was added after fingerprints were stored: policies that do not use it keep their fingerprint."""
 
+_ELSEWHERE = {
+    "min": "lower", "minimum": "lower", "max": "upper", "maximum": "upper",
+    "values": "domain", "categories": "domain", "enum": "domain", "levels": "domain",
+}  # fmt: skip
+"""Keys of a policy by words of other systems for them."""
+
 
 class ValueKind(Protocol):
     """A kind of values."""
@@ -129,7 +135,7 @@ class KeysOf:
                     stated[key.field] = value
         for name in raw:
             if name not in keys:
-                problems.add((*place, name), f"unknown key {name}{did_you_mean(name, keys)}")
+                problems.add((*place, name), f"unknown key {name}{did_you_mean(_ELSEWHERE.get(name) or name, keys)}")
         return stated if all(key.optional or key.field in stated for key in keys.values()) else FAILED
 
     def schema(self, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -217,7 +217,8 @@ def choice(words: tuple[str, ...], raw: object) -> str:
 _STORED_TYPES = {
     **dict.fromkeys(("decimal", "numeric"), "real, with the digits after the point as scale (or integer, if it has none)"),
     "uuid": "text", "enum": "text, with its values as domain", "time": "integer, the seconds since midnight, or text",
-    "timestamptz": "timestamp, with a timezone",
+    "timestamptz": "timestamp, with a timezone", "datetime": "timestamp",
+    **dict.fromkeys(("float", "double", "number"), "real"), **dict.fromkeys(("string", "str", "varchar", "char"), "text"),
 }  # fmt: skip
 
 

@@ -126,6 +126,8 @@ def read_yaml(text: str, problems: Problems) -> Node:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f"line {mark.line + 1}: "
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
+        if mark is not None and text[mark.index : mark.index + 1] == "\t":
+            problem = "there is a tab; indent with blanks"
         if problem == _TOO_DEEP:
             raise Unreadable(f"{place}nested deeper than {MOST_DEPTH} levels") from None
         raise Unreadable(f"{place}cannot be read as YAML: {problem}") from None

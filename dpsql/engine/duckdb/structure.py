@@ -33,7 +33,10 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
     if source.is_dir():
         files = sorted(file for file in source.iterdir() if file.is_file() and is_file(file.name))
         if not files:
-            raise refuse("init_source", place=str(source), problem="the folder has no Parquet or CSV files")
+            problem = (
+                "the folder has no Parquet or CSV files; if folders within it have some, name a glob: 'FOLDER/**/*.csv'"
+            )
+            raise refuse("init_source", place=str(source), problem=problem)
         tables: dict[str, SourceTable] = {}
         for file in files:
             ((name, table),) = structure_of_file(file).items()
@@ -68,6 +71,18 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
                 "; of other kinds of files make Parquet files first, in DuckDB: COPY (FROM 'a.json') TO 'a.parquet'"
             )
         raise refuse("init_source", place=str(source), problem=problem) from None
+
+
+def glob_of_files(source: Path | str) -> str | None:
+    """Return the glob of a folder whose files have the same columns, and so may be one table; None for any other source."""
+    if isinstance(source, str) or not source.is_dir():
+        return None
+    tables = structure_of_file(source).values()
+    endings = [
+        end for end in (".parquet", ".csv", ".csv.gz") if all(str(table.source).endswith(end) for table in tables)
+    ]
+    alike = endings and len(tables) > 1 and len({tuple(table.columns) for table in tables}) == 1
+    return f"{source}/*{endings[0]}" if alike else None
 
 
 def _of_parquet(file: Path) -> SourceTable:

@@ -85,6 +85,7 @@ def init(
 
     At a terminal it asks the owner's decisions one by one; Ctrl-C keeps the answers given so far.
     """
+    from dpsql.engine.duckdb.structure import glob_of_files
     from dpsql.frontends.admin.policy_text import data_set_name, source_link, write_starter
     from dpsql.frontends.admin.wizard import ask_for_policy, ask_for_table
 
@@ -106,6 +107,10 @@ def init(
     file = out or Path(f"{data_set_name(origin)}.yaml")
     if isinstance(origin, str) and source_link(origin, file) != origin:
         notify("the password stays out of the policy: give it in PGPASSWORD or ~/.pgpass when dpsql runs")
+    if (pattern := glob_of_files(origin)) is not None:
+        notify(
+            f"the files of {origin} have the same columns: if they are one table, stop, and say dpsql init '{pattern}'"
+        )
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
         written = {} if unit is None else {"unit": unit}
         tables = _with_answers(lambda answers: ask_for_policy(origin, file, answers), file, written, answers_file)

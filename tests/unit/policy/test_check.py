@@ -97,6 +97,8 @@ ONE_PROBLEM = [
     ("2025-12-31 23:59", "2025-12-31T23:59Z", "$.tables.visits.columns.seen.upper", "without zone"),
     ("2025-12-31 23:59", "2025-12-31 24:59", "$.tables.visits.columns.seen.upper", "calendar"),
     ("{type: boolean}", "{type: bool}", "$.tables.patients.columns.smoker.type", "did you mean boolean"),
+    ("{type: boolean}", "{type: double}", "$.tables.patients.columns.smoker.type", "declare real"),
+    ("{type: boolean}", "{type: boolean, levels: [no]}", "$.tables.patients.columns.smoker.levels", "mean domain"),
     ("{type: boolean}", "{type: uuid}", "$.tables.patients.columns.smoker.type", "declare text"),
     ("{type: boolean}", "{type: 'Decimal(9, 2)'}", "$.tables.patients.columns.smoker.type", "declare real, with the digits"),
     ("{type: boolean}", "{type: boolean, scale: 2}", "$.tables.patients.columns.smoker.scale", "a boolean column has no digits"),

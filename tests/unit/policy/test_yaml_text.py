@@ -67,6 +67,7 @@ REFUSED = [
     ("", "the file is empty"),
     ("# only a remark\n", "the file is empty"),
     ("a: 1\n---\nb: 2", "the file holds more than one YAML document"),
+    ("a:\n\tb: 2", "line 2: cannot be read as YAML: there is a tab; indent with blanks"),
     ("a: &x 1\nb: 2", "line 1: anchors and aliases (& and *) are not allowed in a policy"),
     ("a: 1\nb: &x [1]", "line 2: anchors and aliases (& and *) are not allowed in a policy"),
     ("a: &x {b: 1}", "line 1: anchors and aliases (& and *) are not allowed in a policy"),

@@ -311,6 +311,15 @@ def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) 
     assert error.value.slug == "file_write"
 
 
+@pytest.mark.parametrize(("columns", "is_said"), [("a,b", True), ("a,c", False)])
+def test_files_that_may_be_one_table_are_said_to(bare_clinic: Clinic, dpsql: Run, columns: str, is_said: bool) -> None:
+    Path("nights").mkdir()
+    for name, header in (("a.csv", "a,b"), ("b.csv", columns)):
+        Path("nights", name).write_text(f"{header}\n1,2\n")
+    made = dpsql("init", "--from", "nights", "--unit", "row")
+    assert made.status == 0 and ("dpsql init 'nights/*.csv'" in made.err) == is_said
+
+
 @pytest.mark.parametrize("numbers", ["rownames", "index", "Unnamed__0", "row_number"])
 def test_a_column_that_numbers_rows_is_not_proposed_as_the_person(tmp_path: Path, numbers: str) -> None:
     for name in ("visits", "people"):
