@@ -88,7 +88,12 @@ def read_question(sql: str, description: Description) -> EstimateQuestion:
     for name, part in select.args.items():
         if part and name not in ("expressions", "from_", "from", "where", "group", "kind"):
             raise _refused(f"{name.rstrip('_').upper()} is not answered")
-    _check_source(select, description)
+    source = select.args.get("from_") or select.args.get("from")
+    table = None if source is None else source.this
+    if not isinstance(table, exp.Table) or any(value for name, value in table.args.items() if name != "this"):
+        raise _refused("FROM names the one table, without an alias")
+    if table.name.lower() not in (description.table.lower(), "rows"):
+        raise refuse("unknown_table", name=table.name, hint=suggestion(table.name, [description.table, "rows"]))
     group = select.args.get("group")
     keys: list[CategoryColumn] = []
     for entry in [] if group is None else _grouped(group):
@@ -115,15 +120,6 @@ def _has_only(node: exp.Expr, *parts: str) -> bool:
 
 def _refused(problem: str) -> Error:
     return refuse("estimate_sql", problem=problem)
-
-
-def _check_source(select: exp.Select, description: Description) -> None:
-    source = select.args.get("from_") or select.args.get("from")
-    table = None if source is None else source.this
-    if not isinstance(table, exp.Table) or any(value for name, value in table.args.items() if name != "this"):
-        raise _refused("FROM names the one table, without an alias")
-    if table.name.lower() not in (description.table.lower(), "rows"):
-        raise refuse("unknown_table", name=table.name, hint=suggestion(table.name, [description.table, "rows"]))
 
 
 def _grouped(group: exp.Group) -> list[exp.Expr]:

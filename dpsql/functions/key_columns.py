@@ -292,7 +292,7 @@ class _Guards(_Followed):
         facts = column.facts
         if facts.type is Type.NULL:
             return None
-        inside: list[Expr] = [] if facts.nullable else [_not(_is_null(column))]
+        inside: list[Expr] = [] if facts.nullable else [Call("not", (_is_null(column),), _TRUTH)]
         if facts.outside is None and facts.values is not None:
             present = [literal(value) for value in facts.values if value is not None]
             inside.append(call("in", column, *present) if present else literal(False))
@@ -387,10 +387,6 @@ def _end(value: Any, type_: Type) -> Literal:
 
 def _is_null(value: Expr) -> Expr:
     return Call("is_null", (value,), _TRUTH)
-
-
-def _not(value: Expr) -> Expr:
-    return Call("not", (value,), _TRUTH)
 
 
 def _all(conditions: Iterable[Expr]) -> Expr:

@@ -112,16 +112,12 @@ def _of_expression(expression: Expr) -> Values | None:
         values = tuple(value + 0.0 if isinstance(value, float) else value for value in values)
     present = [value for value in dict.fromkeys(values) if value is not None]
     if expression.facts.type is Type.REAL:
-        present = [value for value in present if not _is_nan(value)]
+        present = [value for value in present if not (isinstance(value, float) and math.isnan(value))]
     if not isinstance(expression, Column):
         present.sort()
     elif None in (expression.facts.values or ()):
         return tuple(dict.fromkeys(values))
     return (*present, None) if None in values else tuple(present)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _domain(expression: Expr) -> Values | None:

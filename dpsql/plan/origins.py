@@ -382,14 +382,9 @@ def _unnamed_parts(
         parts = {"sources": tuple(map(_below_names, relation.sources))}
     else:
         parts = {"source": _below_names(relation.source)}
-    return (relation if _are_parts(relation, parts) else replace(relation, **parts)), columns
-
-
-def _are_parts(relation: Any, parts: Mapping[str, Any]) -> bool:
-    """Return whether a relation reads these relations already, so that its expressions are the same too."""
     read = ((parts[name], getattr(relation, name)) for name in ("source", "left", "right") if name in parts)
     sources = zip(parts.get("sources", ()), getattr(relation, "sources", ()), strict=True)
-    return all(new is old for new, old in (*read, *sources))
+    return (relation if all(new is old for new, old in (*read, *sources)) else replace(relation, **parts)), columns
 
 
 def _renamed(relation: Relation) -> tuple[Relation, _Named]:

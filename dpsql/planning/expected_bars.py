@@ -102,7 +102,9 @@ def widest_bar(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) ->
     widths = expected_bars(plan, priced, options, sandbox).assumed
     if not widths:
         return widest_term(priced, options)
-    measured = _measures_shown(plan)
+    measured = frozenset(
+        (block.name, m.name) for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT
+    )
     return max([*widths.values(), widest_term(priced, options, measured)])
 
 
@@ -147,11 +149,6 @@ def _direct(plan: Plan, traced: Traced | None) -> frozenset[int]:
         if isinstance(column, exp.Column) and column.name in measures and measures[column.name].aggregate in _DIRECT:
             positions.add(position)
     return frozenset(positions)
-
-
-def _measures_shown(plan: Plan) -> frozenset[tuple[str, str]]:
-    """Return the measures that are a COUNT or SUM, as pairs of block name and measure name."""
-    return frozenset((block.name, m.name) for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
 
 
 def _groups(priced: PricedBlock) -> int:

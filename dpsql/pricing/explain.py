@@ -155,7 +155,7 @@ MOST_NAMED = 5
 def block_names(plan: Plan) -> dict[str, str]:
     """Return each block's name in words: "the aggregation behind mean, n" where outputs read it and no other block has the same
     outputs, otherwise "the aggregation of patients by region"."""
-    outputs = {block.name: _outputs(plan, block) for block in plan.blocks}
+    outputs = {block.name: _listed(list(_names(block.measures, used_by(plan, block.name)))) for block in plan.blocks}
     readers = Counter(outputs.values())
     return {
         block.name: _of_rows(block, behind) if not behind or readers[behind] > 1 else f"the aggregation behind {behind}"
@@ -169,11 +169,6 @@ def _of_rows(block: Block, behind: str) -> str:
     keys = [expression_text(key.expression, columns) for key in block.keys]
     by = f" by {_listed(keys)}" if keys else ""
     return f"the aggregation of {_listed(sorted(tables(block.source)))}{by}{f' behind {behind}' if behind else ''}"
-
-
-def _outputs(plan: Plan, block: Block) -> str:
-    """Return the outputs that read a measure of `block`, "" if there are none."""
-    return _listed(list(_names(block.measures, used_by(plan, block.name))))
 
 
 def _listed(names: list[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache, reduce
-from math import copysign, floor, inf, isfinite, sqrt
+from math import ceil, copysign, floor, inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -108,10 +108,6 @@ def _operand(node: exp.Expr) -> exp.Expr:
 
 def _binary(kind: type[exp.Expr]) -> Callable[..., exp.Expr]:
     return lambda left, right: kind(this=_operand(left), expression=_operand(right))
-
-
-def _extreme(kind: type[exp.Expr]) -> Callable[..., exp.Expr]:
-    return lambda first, *rest: kind(this=first, expressions=list(rest), ignore_nulls=True)
 
 
 def _cast(node: exp.Expr, type_: exp.DType) -> exp.Expr:
@@ -266,6 +262,10 @@ def _rounded_end(end: float) -> float:
     return copysign(floor(abs(end) + 0.5), end) if isfinite(end) else end
 
 
+def _outer(round_end: Callable[[float], int], end: float) -> float:
+    return float(round_end(end)) if isfinite(end) else end
+
+
 def _whole_extent(extent: Extent) -> Extent:
     return _rounded_end(extent[0]), _rounded_end(extent[1])
 
@@ -371,7 +371,7 @@ def _choice(node: type[exp.Expr], operation: Any, ignoring: Any, choose: Callabl
         )  # which differ in the sign of 0
 
     return Meaning(
-        _extreme(node),
+        lambda first, *rest: node(this=first, expressions=list(rest), ignore_nulls=True),
         lambda *values: reduce(of_two, values),
         lambda *extents: (choose(low for low, _ in extents), choose(high for _, high in extents)),
         written=node,
@@ -483,7 +483,9 @@ def extent(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) -> 
     if isinstance(node, _SAME) and not node.args.get("default"):
         return extent(node.this, extent_of_column) if isinstance(node.this, exp.Expr) else EVERYTHING
     if isinstance(node, (exp.Cast, exp.TryCast)):
-        return extent(node.this, extent_of_column) if node.to.this in exp.DataType.NUMERIC_TYPES else EVERYTHING
+        within = extent(node.this, extent_of_column) if node.to.this in exp.DataType.NUMERIC_TYPES else EVERYTHING
+        rounds = node.to.this in exp.DataType.INTEGER_TYPES
+        return (_outer(floor, within[0]), _outer(ceil, within[1])) if rounds else within
     if isinstance(node, exp.Sum):
         low, high = extent(node.this, extent_of_column)
         return (0.0 if low >= 0 else -inf), (0.0 if high <= 0 else inf)

@@ -273,7 +273,9 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         tree, kinds = _bind_parameters(tree, parameters, marks), kinds | {exp.Cast}
     tree, kinds = _rewritten(tree, kinds)
     if parameters:
-        _check_lists(tree)
+        for node in tree.find_all(exp.Array):
+            if "parameter" in node.meta:
+                raise refuse("parameter_value", kind=node.meta["parameter"])
     return Statement("query", sql, tree, options=options, kinds=kinds, values=values_text(parameters) or "")
 
 
@@ -434,7 +436,7 @@ def _literal(value: Any) -> exp.Expr:
                 raise refuse("parameter_value", kind=f"text with U+{ord(character):04X}")
         return exp.Literal.string(str(value))
     if isinstance(value, (list, tuple)) and not any(isinstance(item, (list, tuple)) for item in value):
-        array = exp.Array(expressions=[_item(item) for item in value])
+        array = exp.Array(expressions=[_literal(str(item) if isinstance(item, date) else item) for item in value])
         array.meta["parameter"] = type(value).__name__
         return array
     raise refuse("parameter_value", kind=type(value).__name__)
@@ -454,15 +456,3 @@ def _temporal(value: date | timedelta) -> exp.Cast:
 def _builtin(value: float) -> float:
     """Return the number as a plain int or float: derived classes (enumerations, numpy's) have a different repr."""
     return int(value) if isinstance(value, int) else float(value)
-
-
-def _check_lists(tree: exp.Query) -> None:
-    """Refuse (parameter_value) a list parameter that is not compared by = ANY or <> ALL, which are rewritten."""
-    for node in tree.find_all(exp.Array):
-        if "parameter" in node.meta:
-            raise refuse("parameter_value", kind=node.meta["parameter"])
-
-
-def _item(value: Any) -> exp.Expr:
-    """Return a list item as a plain literal. A date becomes its text, which is read as a date when compared with one."""
-    return _literal(str(value) if isinstance(value, date) else value)

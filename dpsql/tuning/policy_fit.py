@@ -292,7 +292,8 @@ class _Questions:
             yield self._counted(table, "", "rows", 1, "0", "MAX")
         else:
             most = self.session.policy.tables[table.name].bounds.max_rows or 1
-            edges = _row_edges(table, most)
+            bounds = {table.bounds.max_rows or 1, table.bounds.max_count or 1}
+            edges = tuple(sorted({*(2**power for power in range(most.bit_length())), *bounds}))
             yield self._added(table, "", "rows", "COUNT(*)", edges)
         keys = {hop[1] for hop in self.policy.unit_path(table.name)} | {self.policy.unit_column(table.name)}
         keys |= {*table.primary_key, *table.foreign_keys}
@@ -425,12 +426,6 @@ def bounds_of_different(policy: Policy, table: Table, column: PolicyColumn) -> d
     return {name: most for name, most in bounds.items() if most is not None}
 
 
-def _row_edges(table: Table, most: int) -> tuple[int, ...]:
-    """Return the upper edges of the bins of rows: powers of two and the table's own `max_rows`."""
-    bounds = {table.bounds.max_rows or 1, table.bounds.max_count or 1}
-    return tuple(sorted({*(2**power for power in range(most.bit_length())), *bounds}))
-
-
 # --- the answer ---------------------------------------------------------------------------------------------------------
 
 
@@ -549,7 +544,11 @@ class _Fitted:
                 self._rows(index, histogram)
         for index, histogram in enumerate(histograms):
             if histogram.about == "outside":
-                self._outside(index, histogram)
+                share = self._find(index, "outside", range(OUTSIDE, OUTSIDE + 1))
+                if labels := self.labels.get((histogram.table, histogram.column), []):
+                    whole = self.fitting.policy.tables[histogram.table].columns[histogram.column].type == "integer"
+                    why = f"{share:.1%} of the {self.unit} have a value outside the domain"
+                    self._propose(histogram, "domain", sorted(map(int, labels)) if whole else sorted(labels), why)
             elif histogram.about in ("max_total", "different"):
                 self._bounded(index, histogram)
             elif histogram.about in ("missing", "value"):
@@ -645,13 +644,6 @@ class _Fitted:
             number = plain_decimal(Fraction(enough))
             why = f"nearly everybody has at most {number} {measured}, and a smaller {name} means less noise"
             self._propose(histogram, name, enough, why)
-
-    def _outside(self, index: int, histogram: PersonHistogram) -> None:
-        share = self._find(index, "outside", range(OUTSIDE, OUTSIDE + 1))
-        if labels := self.labels.get((histogram.table, histogram.column), []):
-            whole = self.fitting.policy.tables[histogram.table].columns[histogram.column].type == "integer"
-            why = f"{share:.1%} of the {self.unit} have a value outside the domain"
-            self._propose(histogram, "domain", sorted(map(int, labels)) if whole else sorted(labels), why)
 
     def _missing(self, index: int, histogram: PersonHistogram) -> None:
         if histogram.about == "missing":

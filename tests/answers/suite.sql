@@ -158,6 +158,16 @@ SELECT word, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM a GROUP BY wor
 SELECT word, kind, COUNT(*) AS n FROM a GROUP BY word, kind HAVING COUNT(*) > 9 QUALIFY ROW_NUMBER() OVER (PARTITION BY kind ORDER BY word) <= 2
 SELECT word, n - LAG(n) OVER (ORDER BY word) AS step FROM (SELECT word, COUNT(*) AS n FROM a GROUP BY word HAVING COUNT(*) > 5) AS q
 SELECT word, NTILE(2) OVER (ORDER BY word) AS half, COUNT(*) AS n FROM a GROUP BY word
+-- groups of results that may be NULL, or that a default adds
+SELECT q.before, COUNT(*) AS n FROM a JOIN (SELECT kind, LAG(kind) OVER (ORDER BY kind) AS before FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS p) AS q ON a.kind = q.kind GROUP BY q.before
+SELECT q.before, COUNT(*) AS n FROM a JOIN (SELECT kind, LAG(kind, 1, 'none') OVER (ORDER BY kind) AS before FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS p) AS q ON a.kind = q.kind GROUP BY q.before
+SELECT q.c, COUNT(*) AS n FROM a JOIN (SELECT kind, coalesce(l, 'none') AS c FROM (SELECT kind, LEAD(kind, 2) OVER (ORDER BY kind DESC) AS l FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS p) AS r) AS q ON a.kind = q.kind GROUP BY q.c
+SELECT q.l IS NULL AS missing, COUNT(*) AS n FROM a JOIN (SELECT kind, MIN(kind) FILTER (WHERE n > 400) AS l FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS p GROUP BY kind) AS q ON a.kind = q.kind GROUP BY 1
+SELECT q.k, COUNT(*) AS n FROM a JOIN (SELECT p.kind, r.kind AS k FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS p LEFT JOIN (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind HAVING kind = 'p') AS r ON p.kind = r.kind) AS q ON a.kind = q.kind GROUP BY q.k
+SELECT COUNT(*) AS n FROM a CROSS JOIN (SELECT MAX(kind) AS l FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind HAVING COUNT(*) > 10000) AS p) AS q WHERE q.l IS NULL
+-- FILTER in a window, aggregates inside a window
+SELECT kind, MIN(n) FILTER (WHERE n > 100) OVER () AS v FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind HAVING COUNT(*) > 5) AS q
+SELECT SUM(SUM(n)) OVER () AS m0 FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS q
 -- CTEs used twice, set operations
 WITH c AS (SELECT word, COUNT(*) AS n FROM a GROUP BY word HAVING COUNT(*) > 5) SELECT l.word, r.n AS n FROM c AS l JOIN c AS r ON l.word = r.word
 WITH c AS (SELECT word, COUNT(*) AS n FROM a GROUP BY word HAVING COUNT(*) > 5) SELECT word, n FROM c WHERE n >= (SELECT AVG(n) FROM c)

@@ -236,7 +236,9 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
                 continue
             columns = engine.columns(name)
             if columns is None:
-                findings.problems.append(_missing_table(policy, name))
+                path = policy.tables[name].source
+                looked_for = "" if path is None else f" (its source: {path})"
+                findings.problems.append(f"table {name} of the policy is not in the source{looked_for}")
                 continue
             _check_columns(policy.tables[name], columns, findings)
         if not findings.problems:
@@ -270,13 +272,6 @@ def _outside(policy: Policy) -> list[str]:
         f"note: {outside.kind.scheme}:// is read by the engine of {outside.distribution}, which is trusted code: it sees every "
         "row, and the guarantee rests on it as on dpsql itself"
     ]
-
-
-def _missing_table(policy: Policy, name: str) -> str:
-    """Return the problem of a missing table, with its own source if the policy names one."""
-    path = policy.tables[name].source
-    looked_for = "" if path is None else f" (its source: {path})"
-    return f"table {name} of the policy is not in the source{looked_for}"
 
 
 def _wildcards(policy: Policy, name: str) -> list[str]:

@@ -64,15 +64,10 @@ def expected_errors(policy: Policy, people: int) -> Iterator[str]:
     for table in protected[:_MOST_TABLES]:
         question = _question(table)
         try:
-            yield from _sentences(policy, question, _rows_of_a_group(table, question, people))
+            groups = len(table.columns[question.key].domain or (True, False)) if question.key else 1
+            yield from _sentences(policy, question, max(1, people * (1 + (table.bounds.max_rows or 1)) // (2 * groups)))
         except Error as error:
             yield f"   {question.sql}: {error.message}"
-
-
-def _rows_of_a_group(table: Table, question: _Question, people: int) -> int:
-    """Return the number of rows in each group if units have half of the rows that count, and groups are equally large."""
-    groups = len(table.columns[question.key].domain or (True, False)) if question.key else 1
-    return max(1, people * (1 + (table.bounds.max_rows or 1)) // (2 * groups))
 
 
 def _question(table: Table) -> _Question:

@@ -22,9 +22,10 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars.rowwise import aggregates, has_only, interval_function
+from dpsql.release.error_bars.rowwise import has_only, interval_function
 from dpsql.release.formulas import EVERYTHING, Extent, extent, hull, linear
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
+from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.allow_list import NAMES
 from dpsql.sql.binder.trees import conjuncts
 
@@ -244,7 +245,7 @@ class _Select:
             (clause, self._level(clause)) for name in ("having", "qualify") if (clause := node.args.get(name))
         ]
         settled = settled and self._rows_form(columns) is Form.EXACT
-        if group is None and (node.args.get("having") is not None or any(map(aggregates, self.node.expressions))):
+        if group is None and (node.args.get("having") is not None or any(map(has_aggregate, self.node.expressions))):
             self.rows = Level.EXACT  # one row whatever the input rows are, or none if HAVING is false
         for clause, level in selections:
             self._filter(clause, level)

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from dpsql.aggregates.contract import spelled
 from dpsql.plan.formulas import terms_of
 from dpsql.release.formulas import formula_values
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder, column, identifier
 from dpsql.release.sandbox import plain, within_calendar
+from dpsql.sql.binder.aggregates import has_aggregate
 
 INTERVALS = ("dp_interval_low", "dp_interval_high", "dp_error")
 _MIXING = ("group", "having", "distinct", "joins")
@@ -120,7 +120,7 @@ class _Tracer:
         source = node.args.get("from_")
         if source is None or any(node.args.get(part) for part in _MIXING):
             return None
-        if any(aggregates(item) for item in node.expressions):
+        if any(map(has_aggregate, node.expressions)):
             return None
         below = self.source(source.this)
         if below is None:
@@ -238,18 +238,6 @@ def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
             return None
         expanded += [exp.Alias(this=column(name, below.alias), alias=identifier(name)) for name, _ in below.columns]
     return expanded
-
-
-def aggregates(item: exp.Expr) -> bool:
-    """Return whether an item aggregates the rows of its SELECT."""
-    for node in item.find_all(exp.AggFunc, exp.Anonymous):
-        if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
-            continue
-        if isinstance(node.find_ancestor(exp.Window, exp.Query), exp.Window):
-            continue
-        if node.find_ancestor(exp.Query) is item.find_ancestor(exp.Query):
-            return True
-    return False
 
 
 # --- UNION ALL of row-wise queries ---------------------------------------------------------------------------------

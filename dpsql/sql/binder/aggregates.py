@@ -215,7 +215,11 @@ def has_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
         return False
     if isinstance(node, exp.Window):
-        inside = list(node.this.iter_expressions())
+        function, inside = node.this, list[exp.Expr]()
+        while isinstance(function, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
+            inside += [function.expression] if isinstance(function, exp.Filter) else []
+            function = function.this
+        inside += function.iter_expressions()
         inside += [part for name in ("partition_by", "order") for part in _listed(node.args.get(name))]
         return any(has_aggregate(part) for part in inside)
     return is_aggregate(node) or any(has_aggregate(part) for part in node.iter_expressions())

@@ -103,16 +103,11 @@ def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
 def _places(node: exp.Select) -> list[exp.Expr]:
     """Return the parts of a SELECT computed for each row: WHERE, and calls of aggregates, or without grouping its list."""
     parts = list(node.expressions)
-    if _grouped(node):
+    grouped = any(node.args.get(clause) is not None for clause in ("group", "distinct", "having"))
+    if grouped or any(has_aggregate(item) for item in node.expressions):
         parts = [call for item in node.expressions for call in _aggregate_calls(item)]
     where = node.args.get("where")
     return parts if where is None else [where, *parts]
-
-
-def _grouped(node: exp.Select) -> bool:
-    """Return whether a SELECT groups its rows."""
-    grouped = any(node.args.get(clause) is not None for clause in ("group", "distinct", "having"))
-    return grouped or any(has_aggregate(item) for item in node.expressions)
 
 
 def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -588,7 +588,8 @@ class _BlockRewriter:
                 return part
         key = self.key_of(node) if self.results else None
         if key in self.results:
-            released = self._of_result(node)
+            released = rebuild(node, lambda part: self.context.subquery(part, self.environment))
+            assert isinstance(released, exp.Expr)
             present = exp.Not(this=exp.Is(this=exp.column(key, quoted=True), expression=exp.Null()))
             return exp.Paren(this=exp.Case(ifs=[exp.If(this=present, true=released)]))
         subquery = self.context.subquery(node, self.environment)
@@ -602,17 +603,12 @@ class _BlockRewriter:
                 return exp.column(self._measure(node), quoted=True)
             return exp.Array(expressions=[exp.column(self._measure(call, listed=True), quoted=True) for call in listed])
         if _is_grouping(node):
-            return self._grouping_number(node)
+            keys = self._keys_of_grouping(node)
+            return exp.Literal.number(0) if len(self.sets) == 1 else grouping_call(keys)
         key = self.key_of(node)
         if key is None and isinstance(node, exp.Div):
             return results.whole_quotient(node, self.scope, self._special)
         return None if key is None else exp.column(key, quoted=True)
-
-    def _of_result(self, node: exp.Expr) -> exp.Expr:
-        """Return a key that is made of results alone over the released results."""
-        result = rebuild(node, lambda part: self.context.subquery(part, self.environment))
-        assert isinstance(result, exp.Expr)
-        return result
 
     def _alias(self, node: exp.Column) -> exp.Expr:
         """Return the expression of an output that is named by alias, so that the alias cannot resolve to an internal name."""
@@ -638,10 +634,6 @@ class _BlockRewriter:
         check_node(inner)
         parts = {name: rebuild(part, self._special) for name, part in node.args.items() if name != "this"}
         return exp.Window(this=function, **parts)
-
-    def _grouping_number(self, node: exp.Expr) -> exp.Expr:
-        keys = self._keys_of_grouping(node)
-        return exp.Literal.number(0) if len(self.sets) == 1 else grouping_call(keys)
 
     def _keys_of_grouping(self, node: exp.Expr) -> list[str]:
         """Return the keys that GROUPING names, by their expressions or by the aliases that GROUP BY names."""

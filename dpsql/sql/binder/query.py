@@ -293,7 +293,9 @@ class QueryBinder:
         """Return a result as a relation of the plan, which the block that reads it treats as a public table. `null_safe`: the
         columns, by position, that are compared with NULL as a value (`result_facts.null_safe_columns`)."""
         result = self._result(bound, node, null_safe)
-        columns = tuple((bound.columns[_position(c)], c) for c in result.columns if c.name[1:].isdecimal())
+        columns = tuple(
+            (bound.columns[int(c.name.removeprefix("c"))], c) for c in result.columns if c.name[1:].isdecimal()
+        )
         names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
         labels = tuple(label for label, _ in columns)
         released = ReleasedRows(result.name, result.columns, result.unique, result.name, result.repeats, labels)
@@ -588,10 +590,6 @@ class QueryBinder:
             columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in named_left)
         order_by_all(copy, len(columns))
         return united_rows(node, replace(results.united(node, released), tree=copy, columns=columns), released)
-
-
-def _position(column: Column) -> int:
-    return int(column.name.removeprefix("c"))
 
 
 # --- binding of a parsed statement to the policy ----------------------------------------------------------------------

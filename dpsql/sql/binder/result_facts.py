@@ -81,7 +81,8 @@ def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, s
 
 def scope_over(node: exp.Select, sources: Sources) -> Scope:
     """Return the scope of a SELECT over results."""
-    return scope_of(sources, *using(node.args.get("joins") or [], [alias for alias, _ in sources]))
+    joins = node.args.get("joins") or []
+    return scope_of(_with_absent(sources, joins), *using(joins, [alias for alias, _ in sources]))
 
 
 def whole_quotient(node: exp.Div, scope: Scope, special: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr | None:
@@ -162,8 +163,11 @@ def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
 
 
 def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
-    """Return the facts of aggregates and windows over results and of arithmetic with them; None for other expressions."""
+    """Return the facts of aggregates and windows over results and of arithmetic with them; None for other expressions. What a
+    window or FILTER selects is NULL where it leaves no row."""
+    partial = False
     while isinstance(node, (exp.Paren, exp.Alias, exp.Window, exp.Filter)):
+        partial = partial or isinstance(node, (exp.Window, exp.Filter))
         node = node.this
     if isinstance(node, (exp.Cast, exp.TryCast)):
         cast = node.copy()
@@ -175,11 +179,16 @@ def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
     entry = spelled(spelling(node))
     if entry is not None:
         aggregate, _ = entry
-        return aggregate.over(None if aggregate.type is not None else output(node.this, scope).facts)
+        facts = aggregate.over(None if aggregate.type is not None else output(node.this, scope).facts)
+        partial = partial or node.args.get("expression") is not None  # ARG_MAX(x, y) is NULL if every y is
+        return replace(facts, nullable=True) if partial and facts is not None else facts
     if isinstance(node, _RANKING):
         return Facts(Type.INTEGER)
     if isinstance(node, _SELECTING):
-        return output(node.this, scope).facts
+        facts, default = output(node.this, scope).facts, node.args.get("default")
+        if facts is None or default is None:
+            return facts if facts is None else replace(facts, nullable=facts.nullable or partial)
+        return _both([facts, output(default, scope).facts]) or Facts(facts.type)
     if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div)):
         sides = [output(side, scope).facts for side in (node.this, node.expression)]
         if not all(side is not None and side.type.numeric for side in sides):
@@ -322,7 +331,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     if node.args.get("group") is not None:
         source_keys |= _grouped(node, outputs, starred, scope)
     elif node.args.get("having") is not None or any(has_aggregate(item) for item in node.expressions):
-        return Released(node, (), tuple(column.facts for column in outputs), ONE_ROW, exact=_exact(outputs))
+        return Released(node, (), tuple(map(_of_no_rows, outputs, starred)), ONE_ROW, exact=_exact(outputs))
     elif all(_pairs_rows(join) for join in joins):
         # A joined row is identified by the combined keys of its sources.
         each = [
@@ -345,6 +354,26 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         ranked = _numbered(node, starred, outputs, scope, declared)
         released = replace(released, agreeing=(*released.agreeing, *((key, 1) for key in ranked)))
     return limited(node, released)
+
+
+def _with_absent(sources: Sources, joins: Sequence[exp.Join]) -> Sources:
+    """Return the sources with NULL in every column of the sides of outer joins that may have no row."""
+    absent: set[int] = set()
+    for number, join in enumerate(joins, 1):
+        absent |= {number} if join.side in ("LEFT", "FULL") else set()
+        absent |= set(range(number)) if join.side in ("RIGHT", "FULL") else set()
+    return [
+        (alias, replace(source, facts=tuple(f and replace(f, nullable=True) for f in source.column_facts)))
+        if number in absent
+        else (alias, source)
+        for number, (alias, source) in enumerate(sources)
+    ]
+
+
+def _of_no_rows(column: Output, item: exp.Expr) -> Facts | None:
+    """Return the facts of an output of a SELECT of aggregates without GROUP BY: over no rows, all but counts are NULL."""
+    facts = column.facts
+    return replace(facts, nullable=True) if facts is not None and has_aggregate(item) else facts
 
 
 def literal_parts(node: exp.Select, alias: str, names: Collection[str]) -> list[exp.Expr]:

@@ -129,13 +129,9 @@ def with_facts(bound: Released, rows: Rows) -> Released:
 def _stacked(rows: Rows) -> exp.Query:
     """Return a UNION ALL of rows, split in halves, so that 1,000 rows are nested ten levels deep."""
     if len(rows) == 1:
-        return _select(rows[0])
+        return exp.Select(expressions=[exp.alias_(item.copy(), f"col{number}") for number, item in enumerate(rows[0])])
     middle = (len(rows) + 1) // 2
     return exp.Union(this=_stacked(rows[:middle]), expression=_stacked(rows[middle:]), distinct=False)
-
-
-def _select(row: Sequence[exp.Expr]) -> exp.Select:
-    return exp.Select(expressions=[exp.alias_(item.copy(), f"col{number}") for number, item in enumerate(row)])
 
 
 def _column(items: Sequence[exp.Expr]) -> tuple[Facts, list[Any]] | None:

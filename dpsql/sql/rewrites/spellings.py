@@ -39,7 +39,9 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
     for fetch in list(tree.find_all(exp.Fetch)):
         _as_limit(fetch)
     for clause in list(tree.find_all(exp.Limit, exp.Offset)):
-        if _keeps_all_rows(clause):
+        count = clause.args["expression"]
+        none_skipped = isinstance(clause, exp.Offset) and isinstance(count, exp.Literal) and count.name == "0"
+        if none_skipped or isinstance(count, exp.Null) or (isinstance(count, exp.Var) and count.name.upper() == "ALL"):
             clause.pop()
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
@@ -235,13 +237,6 @@ def _as_limit(fetch: exp.Fetch) -> None:
     options = fetch.args.get("limit_options")
     if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
         fetch.replace(exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
-
-
-def _keeps_all_rows(clause: exp.Expr) -> bool:
-    """Return whether a clause has no effect: OFFSET 0, or LIMIT ALL or NULL."""
-    count = clause.args["expression"]
-    none_skipped = isinstance(clause, exp.Offset) and isinstance(count, exp.Literal) and count.name == "0"
-    return none_skipped or isinstance(count, exp.Null) or (isinstance(count, exp.Var) and count.name.upper() == "ALL")
 
 
 def _as_list(values: exp.Values) -> None:

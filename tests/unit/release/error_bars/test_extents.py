@@ -50,6 +50,9 @@ def test_the_extent_is_that_of_the_values_over_the_bounds(text: str) -> None:
     ("text", "expected"),
     [
         ("z::VARCHAR", EVERYTHING),
+        ("CAST(p + 0.6 AS INTEGER)", (1.0, 5.0)),
+        ("TRY_CAST(0.4 - h AS BIGINT)", (-2.0, 0.0)),
+        ("CAST(u AS BIGINT)", EVERYTHING),
         ("TRY_CAST(z AS DATE)", EVERYTHING),
         ("'7'", EVERYTHING),
         ("NULL", EVERYTHING),
