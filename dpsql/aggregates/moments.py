@@ -492,27 +492,21 @@ def _over(formula: Callable[[_Pair], Formula]) -> Callable[[Basis, Measure], For
     return measured
 
 
-for _word, _node, _over_results, _of_pair in (
-    ("corr", "Corr", True, lambda p: p.covariance / p.root),
-    ("regr_slope", "RegrSlope", True, lambda p: p.covariance / p.spread_x),
-    ("regr_intercept", "RegrIntercept", True, lambda p: p.mean_y - p.covariance / p.spread_x * p.mean_x),
-    ("regr_r2", "RegrR2", False, lambda p: (p.covariance / p.root) * (p.covariance / p.root)),
+for _word, _node, _of_pair in (
+    ("corr", "Corr", lambda p: p.covariance / p.root),
+    ("regr_slope", "RegrSlope", lambda p: p.covariance / p.spread_x),
+    ("regr_intercept", "RegrIntercept", lambda p: p.mean_y - p.covariance / p.spread_x * p.mean_x),
+    ("regr_r2", "RegrR2", lambda p: (p.covariance / p.root) * (p.covariance / p.root)),
 ):
-    register(
-        Aggregate(
-            _word, {_node: Arguments.PAIR}, _over(_of_pair), over_results=_over_results, shared=SharedPart.PAIR_SQUARES
-        )
-    )
+    register(Aggregate(_word, {_node: Arguments.PAIR}, _over(_of_pair), shared=SharedPart.PAIR_SQUARES))
 
-for _word, _node, _over_results, _formula in (
-    ("covar_pop", "CovarPop", True, _covaried(False)),
-    ("covar_samp", "CovarSamp", True, _covaried(True)),
-    ("regr_avgx", "RegrAvgx", False, _mean_of(1)),
-    ("regr_avgy", "RegrAvgy", False, _mean_of(0)),
+for _word, _node, _formula in (
+    ("covar_pop", "CovarPop", _covaried(False)),
+    ("covar_samp", "CovarSamp", _covaried(True)),
+    ("regr_avgx", "RegrAvgx", _mean_of(1)),
+    ("regr_avgy", "RegrAvgy", _mean_of(0)),
 ):
-    register(
-        Aggregate(_word, {_node: Arguments.PAIR}, _formula, over_results=_over_results, shared=SharedPart.PRODUCTS)
-    )
+    register(Aggregate(_word, {_node: Arguments.PAIR}, _formula, shared=SharedPart.PRODUCTS))
 
 register(
     Aggregate(
@@ -523,6 +517,5 @@ register(
         shared=SharedPart.COUNT,
         zero_without_rows=True,
         counts=True,
-        over_results=False,
     )
 )

@@ -51,6 +51,10 @@ SELECT kind, COUNT(*) AS n FROM a WHERE day > DATE '2024-02-20' - INTERVAL '1 mo
 SELECT COUNT(*) AS n FROM a WHERE day > DATE '2024-02-20' - '3 weeks'::INTERVAL AND code IN (kind, 'z')
 SELECT COUNT(*) AS n FROM a WHERE code NOT IN (kind, 'q') OR (x > 3) = 't'
 SELECT kind, COUNT(*) AS n, rank() OVER w AS k FROM a GROUP BY kind WINDOW w AS (ORDER BY kind DESC)
+SELECT code, kind, GROUPING(code, kind) AS k, SUM(c) AS n FROM (SELECT code, kind, COUNT(*) AS c FROM a GROUP BY code, kind) AS t GROUP BY ROLLUP(code, kind)
+SELECT grade, GROUPING(grade) AS k, COUNT(*) AS n FROM scores GROUP BY CUBE(grade)
+SELECT grade, regr_r2(x, x * x) AS r, regr_count(x, x) AS n, regr_avgx(x + 1, x) AS a, regr_avgy(x + 1, x) AS b, regr_sxx(x, x + 1) AS c FROM scores GROUP BY grade
+SELECT regr_sxy(c, x) AS m0, regr_syy(c, x) AS m1, regr_count(c, x) AS n FROM (SELECT x, COUNT(*) AS c FROM a WHERE x < 5 GROUP BY x HAVING COUNT(*) > 0) AS t
 SELECT COUNT(*) AS n FROM (SELECT row_number() OVER (w ORDER BY day) AS k FROM a WINDOW w AS (PARTITION BY uid)) AS t WHERE k = 1
 SELECT COUNT(*) AS n FROM a WHERE x > ALL (SELECT AVG(x) FROM a)
 SELECT COUNT(*) AS n FROM a WHERE code = ANY (SELECT code FROM codes)

@@ -23,7 +23,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     # clauses; tables, joins, subqueries and set operations are bound one by one (`query`), never copied
     exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Fetch, exp.Alias,
     exp.Identifier, exp.Column, exp.Star, exp.Distinct, exp.Tuple, exp.Rollup, exp.Cube,
-    exp.GroupingSets, exp.Paren, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.IgnoreNulls,
+    exp.GroupingSets, exp.Grouping, exp.Paren, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.IgnoreNulls,
     exp.RespectNulls, exp.Var, exp.DataType, exp.DataTypeParam, exp.Interval,
     # literals and operators
     exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow,
@@ -45,6 +45,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
     exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
     exp.GroupConcat, exp.ArrayAgg, exp.Bracket, exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg,
+    exp.RegrSxx, exp.RegrSxy, exp.RegrSyy,
 })  # fmt: skip
 NAMES = frozenset({
     "dp_interval_low", "dp_interval_high", "dp_error", "prefix", "suffix", "date_part", "strlen", "to_json",
