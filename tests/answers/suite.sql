@@ -53,6 +53,12 @@ SELECT COUNT(*) AS n FROM a WHERE code NOT IN (kind, 'q') OR (x > 3) = 't'
 SELECT kind, COUNT(*) AS n, rank() OVER w AS k FROM a GROUP BY kind WINDOW w AS (ORDER BY kind DESC)
 SELECT code, kind, GROUPING(code, kind) AS k, SUM(c) AS n FROM (SELECT code, kind, COUNT(*) AS c FROM a GROUP BY code, kind) AS t GROUP BY ROLLUP(code, kind)
 SELECT grade, GROUPING(grade) AS k, COUNT(*) AS n FROM scores GROUP BY CUBE(grade)
+-- public rows that are combined first keep those that no protected row meets
+SELECT label, grade, COUNT(a.uid) AS n FROM codes AS c CROSS JOIN scores AS s LEFT JOIN a ON a.code = c.code AND a.x = s.x GROUP BY label, grade
+SELECT label, grade, kind, COUNT(a.x) AS n, SUM(coalesce(y, 0)) AS m0 FROM codes AS c JOIN scores AS s ON s.x > c.weight LEFT JOIN a ON a.code = c.code AND s.x = a.x AND y > 0 GROUP BY label, grade, kind
+SELECT grade, city, COUNT(*) AS n FROM codes AS c CROSS JOIN scores AS s JOIN a ON a.code = c.code AND a.x = s.x LEFT JOIN b USING (uid) GROUP BY grade, city
+SELECT weight, k, COUNT(uid) AS n FROM codes, generate_series(1, 4) AS g(k) LEFT JOIN a ON x = k WHERE codes.code = a.code GROUP BY weight, k
+SELECT label, city, COUNT(a.x) AS n FROM (codes JOIN scores ON weight = x) LEFT JOIN a USING (code, x) LEFT JOIN b USING (uid) GROUP BY label, city
 SELECT grade, regr_r2(x, x * x) AS r, regr_count(x, x) AS n, regr_avgx(x + 1, x) AS a, regr_avgy(x + 1, x) AS b, regr_sxx(x, x + 1) AS c FROM scores GROUP BY grade
 SELECT regr_sxy(c, x) AS m0, regr_syy(c, x) AS m1, regr_count(c, x) AS n FROM (SELECT x, COUNT(*) AS c FROM a WHERE x < 5 GROUP BY x HAVING COUNT(*) > 0) AS t
 SELECT COUNT(*) AS n FROM (SELECT row_number() OVER (w ORDER BY day) AS k FROM a WINDOW w AS (PARTITION BY uid)) AS t WHERE k = 1

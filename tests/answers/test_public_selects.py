@@ -107,6 +107,9 @@ def test_brackets_around_set_operations_count(world: World, form: str) -> None: 
         "SELECT c.label, COUNT(*) FROM a JOIN (SELECT lower(code) AS k, label FROM codes) c ON c.k = a.code GROUP BY 1",
         "SELECT c.label, COUNT(*) FROM a JOIN (SELECT code, label FROM codes UNION ALL SELECT code, label FROM codes) c USING (code) GROUP BY 1",
         "SELECT SAMPLE_AGGREGATE(COUNT(*), 0, 9) FROM codes FULL JOIN a USING (code)",
+        "SELECT COUNT(DISTINCT grade) FROM codes c CROSS JOIN scores s LEFT JOIN a ON a.code = c.code AND a.x = s.x",
+        "SELECT COUNT(uid) FROM codes CROSS JOIN b AS other LEFT JOIN a USING (code)",
+        "SELECT COUNT(*) FROM (SELECT label, a.x FROM codes c CROSS JOIN scores s LEFT JOIN a ON a.code = c.code AND a.x = s.x)",
     ],
 )
 def test_keys_of_a_table_are_those_of_what_is_selected_from_it_and_no_others(world: World, sql: str) -> None:  # noqa: F811

@@ -42,12 +42,11 @@ from dpsql.sql.binder.scope import (
     UnpairedRows,
     only,
     same_unit,
-    shown_names,
     unpaired_rows,
     using,
     using_name,
 )
-from dpsql.sql.binder.select_lists import labelled
+from dpsql.sql.binder.select_lists import BY_WHERE, is_comma, labelled, labels_by_name, with_shared_names
 from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.postgresql import LABEL
@@ -119,18 +118,88 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
         if alias and alias in aliases[:number]:
             raise refuse("duplicate_name", name=alias, position=place(items[number]))
     _check_outer_joins(joins)
-    commas = len(list(takewhile(_is_comma, joins)))
+    commas = len(list(takewhile(is_comma, joins)))
     if not any(side.protected for side in sides[: commas + 1]):
         commas = 0
-    left = _any_order(sides[: commas + 1], joins[:commas], equalities, policy)
+    first = next(index for index, side in enumerate(sides) if side.protected)
+    written = None if commas or first < 2 else _conditions_of_spine(joins[:first], bound)
+    if written is None:
+        left = _any_order(sides[: commas + 1], joins[:commas], equalities, policy)
+    else:
+        left, commas = _after_public(sides[: first + 1], joins[:first], written, equalities, policy), first
     for join, right in zip(joins[commas:], sides[commas + 1 :], strict=True):
-        left = _join(left, right, join, equalities if _is_comma(join) else None, policy)
+        left = _join(left, right, join, equalities if is_comma(join) else None, policy)
     order = {
         alias: position for position, (alias, _) in enumerate(bound)
     }  # SELECT * shows the sources as FROM names them
     scope = Scope(sorted(left.sources, key=lambda source: order[source[0]]), *using(joins, aliases))
     scope.unpaired = left.unpaired
     return scope, left.relation
+
+
+_Conditions = list[list[exp.Expr]]
+"""For each join, what ON and USING say, with the source of each name that further sources have, too."""
+
+
+def _conditions_of_spine(joins: Sequence[exp.Join], bound: list[tuple[str, Bound]]) -> _Conditions | None:
+    """Return the conditions of inner joins of public sides and of the inner or LEFT JOIN of a protected one with them; None for
+    other joins."""
+    *inner, last = joins
+    if any(join.side for join in inner) or last.side not in ("", "LEFT"):
+        return None
+    if any(join.kind not in ("", "INNER", "CROSS", "OUTER") or join.args.get("method") for join in joins):
+        return None
+    written, merged = _Conditions(), set[str]()
+    for index, join in enumerate(joins):
+        on = join.args.get("on")
+        parts = conjuncts(None if on is None else _with_sources(on, bound[: index + 2], bound[index + 2 :]))
+        for name in map(using_name, join.args.get("using") or ()):
+            if (equal := _merging(name, bound[: index + 1], bound[index + 1], merged)) is None:
+                return None
+            parts.append(equal)
+            merged.add(name.lower())
+        written.append(parts)
+    return written
+
+
+def _after_public(
+    sides: list[_Side], joins: list[exp.Join], written: _Conditions, equalities: list[exp.Expr], policy: Policy
+) -> _Side:
+    """Join public sides with the protected one that comes last. The pairs are those of inner joins in any order; a LEFT JOIN also
+    keeps the combinations of public rows that no protected row meets."""
+    conditions = [part for parts in written for part in parts]
+    equal = [*equalities, *(equality for part in conditions for equality in _certain(part))]
+    pairs = _met(_any_order(sides, joins, equal, policy), conditions)
+    if joins[-1].side != "LEFT":
+        return pairs
+    public = sides[0]
+    for side in sides[1:-1]:
+        sources = public.renamed("a.") + side.renamed("b.")
+        public = _Side(sources, Join(public.relation, side.relation, "inner", (), False), False)
+    public = _met(public, [part for parts in written[:-1] for part in parts])
+    of_public = dict(public.sources)
+    both = [(rows, of_public[alias]) for alias, rows in pairs.sources if alias in of_public]
+    columns = [pair for rows, alone in both for pair in zip(rows.columns, alone.columns, strict=True)]
+    names = {paired.name: unpaired.name for (_, paired), (_, unpaired) in columns}
+    rows_alone = unpaired_rows(pairs.relation, public.relation, place(joins[-1]), names)
+    if rows_alone is None:
+        raise refuse(
+            "join",
+            reason="two public tables come first",
+            way="name the protected table first",
+            position=place(joins[-1]),
+        )
+    combined = tuple(source for source in pairs.sources if source[0] in of_public)
+    partner = replace(pairs, sources=tuple(source for source in pairs.sources if source[0] not in of_public))
+    return _Side(combined + partner.renamed("", alone=True), pairs.relation, True, rows_alone)
+
+
+def _met(side: _Side, conditions: Iterable[exp.Expr]) -> _Side:
+    """Return the rows of a side that meet conditions."""
+    scalars, relation = Scalars(Scope(side.sources)), side.relation
+    for part in conditions:
+        relation = Filter(relation, scalars.boolean(part))
+    return replace(side, relation=relation)
 
 
 def _check_outer_joins(joins: Sequence[exp.Join]) -> None:
@@ -140,13 +209,14 @@ def _check_outer_joins(joins: Sequence[exp.Join]) -> None:
         if behind and join.side in ("RIGHT", "FULL"):
             hint = "name what stands before the comma behind this join"
             raise refuse("join", reason=f"{join.side} JOIN comes before the comma", way=hint, position=place(join))
-        behind = behind or (not join.kind and _is_comma(join))
+        behind = behind or (not join.kind and is_comma(join))
 
 
 def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
     """Return a SELECT with the conditions of ON and USING moved to WHERE, if one of its sources is protected and all its joins
     are inner joins: the meaning is the same, and the order of the joins is then that of `_any_order`. Return any other SELECT
-    unchanged."""
+    with the names alone that its joins merge."""
+    node = with_merged_names(with_shared_names(node, bound), bound)
     joins = node.args.get("joins") or []
     if not joins or not any(isinstance(source, Protected) for _, source in bound):
         return node
@@ -178,7 +248,7 @@ def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select
 def _with_sources(condition: exp.Expr, joined: list[tuple[str, Bound]], further: list[tuple[str, Bound]]) -> exp.Expr:
     """Return a condition of ON with the source of each name that further sources have, too: ON names those joined before. Refuses
     names that only further sources have."""
-    names = frozenset(name for _, source in further for name in _labels(source))
+    names = frozenset(name for _, source in further for name in labels_by_name(source))
     aliases = {alias.lower() for alias, _ in further} - {alias.lower() for alias, _ in joined}
     written = condition.copy() if names else condition
     for part in written.walk(prune=lambda part: isinstance(part, exp.Query)) if names else ():
@@ -188,7 +258,7 @@ def _with_sources(condition: exp.Expr, joined: list[tuple[str, Bound]], further:
             hint = "ON names only what is joined before it"
             raise refuse("unknown_table", name=part.table, position=place(part), hint=hint)
         if not part.table and part.name.lower() in names:
-            owners = [alias for alias, source in joined if part.name.lower() in _labels(source)]
+            owners = [alias for alias, source in joined if part.name.lower() in labels_by_name(source)]
             if not owners:
                 hint = "ON names only what is joined before it"
                 raise refuse("unknown_column", name=part.name, position=place(part), hint=hint)
@@ -197,98 +267,22 @@ def _with_sources(condition: exp.Expr, joined: list[tuple[str, Bound]], further:
     return written
 
 
-_BY_WHERE = "by_where"
-"""Key of a join's `meta`: WHERE has its conditions, and USING only merges names."""
-
-
 def _with_where(join: exp.Join) -> exp.Join:
     moved = exp.Join(this=join.this, using=join.args.get("using"))
-    moved.meta[_BY_WHERE] = True
+    moved.meta[BY_WHERE] = True
     return moved
 
 
 def _merging(name: str, joined: list[tuple[str, Bound]], right: tuple[str, Bound], merged: set[str]) -> exp.EQ | None:
     """Return USING (name) as an equality of the column that was joined first and that of `right`. None where it has another
     meaning: no such column, several that are not `merged`, or sources without names."""
-    owners = [alias for alias, source in joined if name.lower() in _labels(source)]
+    owners = [alias for alias, source in joined if name.lower() in labels_by_name(source)]
     if len(owners) > 1 and name.lower() not in merged:
         return None
-    if not owners or not owners[0] or not right[0] or name.lower() not in _labels(right[1]):
+    if not owners or not owners[0] or not right[0] or name.lower() not in labels_by_name(right[1]):
         return None
     left, other = (exp.column(name, table=alias, quoted=True) for alias in (owners[0], right[0]))
     return exp.EQ(this=left, expression=other)
-
-
-def _check_clauses(joins: Sequence[exp.Join]) -> None:
-    """Refuse a condition of a join that cannot have one: sqlglot reads it."""
-    for join in joins:
-        natural, cross = str(join.args.get("method") or "").upper() == "NATURAL", join.kind == "CROSS"
-        if (natural and cross) or ((natural or cross) and (join.args.get("on") or join.args.get("using"))):
-            detail = f"{'NATURAL' if natural else 'CROSS'} JOIN takes neither ON nor USING"
-            raise refuse("syntax", detail=detail, position=place(join))
-
-
-def between_commas(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """Return a SELECT in which names that USING and NATURAL merge are those between two commas of FROM: JOIN is read before the
-    comma, so in FROM a, b JOIN c USING (k) only b and c have the k that is meant. Where a source before the comma has that name,
-    too, ON with the sources' names takes the place of USING. Refuses SELECT * over it, whose columns would be others, and names
-    that several sources to the left have."""
-    joins = node.args.get("joins") or []
-    _check_clauses(joins)
-    commas = [index for index, join in enumerate(joins) if not join.kind and _is_comma(join)]
-    if not any(join.args.get("using") or join.args.get("method") for join in joins):
-        return node
-    written: list[exp.Join] = []
-    first, merged = 0, set[str]()
-    for index, join in enumerate(joins):
-        if index in commas:
-            first, merged = index + 1, set()
-        before = {name for _, source in bound[:first] for name in _labels(source)}
-        near = [(alias, _labels(source)) for alias, source in bound[first : index + 1]]
-        labels = _labels(bound[index + 1][1])
-        names = [using_name(name) for name in join.args.get("using") or ()]
-        if join.args.get("method"):
-            names = [label for name, label in labels.items() if any(name in owned for _, owned in near)]
-        owners = [[alias for alias, owned in near if name.lower() in owned] for name in names]
-        for name, aliases in zip(names, owners, strict=True):
-            if len(aliases) > 1 and name.lower() not in merged:
-                raise refuse("ambiguous_column", name=name, position=place(join))
-        merged |= {name.lower() for name in names}
-        if not first or not any(name.lower() in before for name in names):
-            written.append(join)
-            continue
-        if any(len(aliases) != 1 for aliases in owners) or any(item.is_star for item in node.expressions):
-            hint = "write ON with the names of both sources"
-            raise refuse(
-                "join", reason="a source before the comma has a column of USING", way=hint, position=place(join)
-            )
-        pairs = [(exp.column(name, table=alias, quoted=True), exp.column(name, table=bound[index + 1][0], quoted=True))
-                 for name, (alias,) in zip(names, owners, strict=True)]  # fmt: skip
-        equal = exp.and_(*(exp.EQ(this=left, expression=right) for left, right in pairs), copy=False)
-        written.append(exp.Join(**{**join.args, "method": None, "using": None, "on": equal}))
-    return exp.Select(**{**node.args, "joins": written})
-
-
-def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """Return a SELECT with USING in place of NATURAL JOIN: it lists the column names that both sides share, according to the
-    policy and the query. Refuses (join) sides without a shared name. Return any other SELECT unchanged."""
-    joins = node.args.get("joins") or []
-    if not any(join.args.get("method") for join in joins):
-        return node
-    written: list[exp.Join] = []
-    before = _labels(bound[0][1])
-    for join, (_, source) in zip(joins, bound[1:], strict=True):
-        labels = _labels(source)
-        if str(join.args.get("method") or "").upper() == "NATURAL":
-            names = [exp.to_identifier(label, quoted=True) for name, label in labels.items() if name in before]
-            if not names:
-                reason, hint = "NATURAL JOIN finds no column on both sides", "write USING (key) or ON a.key = b.key"
-                raise refuse("join", reason=reason, way=hint, position=place(join))
-            written.append(exp.Join(**{**join.args, "method": None, "using": names}))
-        else:
-            written.append(join)
-        before |= labels
-    return exp.Select(**{**node.args, "joins": written})
 
 
 def with_merged_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
@@ -315,20 +309,6 @@ def with_merged_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.S
         if isinstance(part, exp.Column) and not part.table and part.name.lower() in merged:
             part.replace(merged[part.name.lower()].copy())
     return copy
-
-
-def _labels(source: Bound) -> dict[str, str]:
-    """Return the column names of a source, keyed by their lower-case form."""
-    labels = source.columns if not isinstance(source, Protected) else [label for label, _ in source.columns]
-    return {label.lower(): label for label in shown_names(map(str, labels))}
-
-
-def _is_comma(join: exp.Join) -> bool:
-    """Return whether a join is written FROM a, b or CROSS JOIN, or as if it was, so that WHERE has its keys."""
-    if join.meta.get(_BY_WHERE):
-        return True
-    clauses = [join.args.get(name) for name in ("on", "using", "side", "method")]
-    return not any(clauses) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
 
 
 def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:

@@ -67,6 +67,7 @@ from dpsql.sql.binder.scope import (
     sql_word,
 )
 from dpsql.sql.binder.select_lists import (
+    between_commas,
     bound_star,
     check_public_groups,
     check_written,
@@ -419,14 +420,14 @@ class QueryBinder:
         node = with_declared_labels(node, (label for _, source in bound for label in labels_of(source)))
         if node.args.get("joins"):
             is_whole = node is self.whole
-            node = joins.between_commas(node, bound)
+            node = between_commas(node, bound)
             self.whole = node if is_whole else self.whole
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
         is_whole = node is self.whole
         if node.args.get("joins"):
-            node = joins.in_any_order(joins.with_merged_names(joins.with_shared_names(node, bound), bound), bound)
+            node = joins.in_any_order(node, bound)
         self.whole = node if is_whole else self.whole
         bound = [self._pinned(node, alias, source, environment) for alias, source in bound]
         scope, relation = joins.joined(self, node, bound)

@@ -53,16 +53,20 @@ _NULL = frozenset((None,))
 class UnpairedRows:
     """Rows of an outer join by whether they have a partner. `pairs`: joined rows with both sides, as in the plan. `alone`: public
     rows, each of which may be without a partner, with the same columns; `public`: these, with the public side's own columns.
-    `position`: that of the join in the text."""
+    `position`: that of the join in the text. `names`: of columns of `pairs`, with those in `public`; None if `pairs` is a join of
+    which `public` is the right side."""
 
     pairs: Relation
     alone: Relation
     public: Relation
     position: int | None
+    names: Mapping[str, str] | None = None
 
 
-def unpaired_rows(pairs: Relation, public: Relation, position: int | None) -> UnpairedRows | None:
-    """Return the rows of `public` (the join's columns "b.<name>") as unpaired rows; None if the origin of columns is unknown."""
+def unpaired_rows(
+    pairs: Relation, public: Relation, position: int | None, names: Mapping[str, str] | None = None
+) -> UnpairedRows | None:
+    """Return the rows of `public` as unpaired rows (`UnpairedRows`); None if the origin of columns is unknown."""
     try:
         columns = branches(pairs)[0].columns
         offered = branches(public)[0].columns
@@ -70,11 +74,12 @@ def unpaired_rows(pairs: Relation, public: Relation, position: int | None) -> Un
         return None
     items: list[tuple[str, Expr]] = []
     for name, value in columns.items():
-        if name.startswith("b."):
-            items.append((name, Column(name[2:], offered[name[2:]].facts)))
+        column = names.get(name) if names is not None else name[2:] if name.startswith("b.") else None
+        if column is not None:
+            items.append((name, Column(column, offered[column].facts)))
         else:
             items.append((name, Literal(None, replace(value.facts, nullable=True, values=None))))
-    return UnpairedRows(pairs, Project(public, tuple(items)), public, position)
+    return UnpairedRows(pairs, Project(public, tuple(items)), public, position, names)
 
 
 def also_missing(labels: Mapping[str, Expr], columns: Iterable[Column]) -> dict[str, Expr]:
@@ -94,7 +99,7 @@ def with_labels(
     relation, _, pairs = labelled(source, names, None if unpaired is None else unpaired.pairs)
     if unpaired is None or pairs is None or pairs is unpaired.pairs:
         return relation, unpaired
-    return relation, unpaired_rows(pairs, unpaired.public, unpaired.position)
+    return relation, unpaired_rows(pairs, unpaired.public, unpaired.position, unpaired.names)
 
 
 def with_unpaired_rows(source: Relation, unpaired: UnpairedRows | None) -> Relation:

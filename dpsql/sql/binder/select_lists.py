@@ -1,4 +1,5 @@
-"""SELECT lists over results and public tables: stars, positions in GROUP BY, and plain lists; and aliases of any list in WHERE.
+"""SELECT lists over results and public tables: stars, positions in GROUP BY, and plain lists; aliases of any list in WHERE; and
+the names that joins merge.
 
 Stars become the columns that the sandbox shows. A plain SELECT from a public table is a relation of the plan, too: the policy's
 promises about the table hold for it. Mistakes that DuckDB would find in GROUP BY are refused earlier, with their position.
@@ -15,7 +16,7 @@ from dpsql.plan.plan import Column, Expr, Filter
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.equal_keys import project
 from dpsql.sql.binder.scalars import Scalars
-from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, using_name
+from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, shown_names, using_name
 from dpsql.sql.binder.trees import no_position, output_name, own_columns
 from dpsql.sql.lexer import place
 
@@ -255,3 +256,93 @@ def _check_grouped(items: Sequence[exp.Expr], names: set[str]) -> None:
         bare = item.unalias()
         if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star) and bare.name.lower() not in names:
             raise refuse("not_grouped", name=bare.name, position=place(bare))
+
+
+BY_WHERE = "by_where"
+"""Key of a join's `meta`: WHERE has its conditions, and USING only merges names."""
+
+
+def _check_clauses(joins: Sequence[exp.Join]) -> None:
+    """Refuse a condition of a join that cannot have one: sqlglot reads it."""
+    for join in joins:
+        natural, cross = str(join.args.get("method") or "").upper() == "NATURAL", join.kind == "CROSS"
+        if (natural and cross) or ((natural or cross) and (join.args.get("on") or join.args.get("using"))):
+            detail = f"{'NATURAL' if natural else 'CROSS'} JOIN takes neither ON nor USING"
+            raise refuse("syntax", detail=detail, position=place(join))
+
+
+def between_commas(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
+    """Return a SELECT in which names that USING and NATURAL merge are those between two commas of FROM: JOIN is read before the
+    comma, so in FROM a, b JOIN c USING (k) only b and c have the k that is meant. Where a source before the comma has that name,
+    too, ON with the sources' names takes the place of USING. Refuses SELECT * over it, whose columns would be others, and names
+    that several sources to the left have."""
+    joins = node.args.get("joins") or []
+    _check_clauses(joins)
+    commas = [index for index, join in enumerate(joins) if not join.kind and is_comma(join)]
+    if not any(join.args.get("using") or join.args.get("method") for join in joins):
+        return node
+    written: list[exp.Join] = []
+    first, merged = 0, set[str]()
+    for index, join in enumerate(joins):
+        if index in commas:
+            first, merged = index + 1, set()
+        before = {name for _, source in bound[:first] for name in labels_by_name(source)}
+        near = [(alias, labels_by_name(source)) for alias, source in bound[first : index + 1]]
+        labels = labels_by_name(bound[index + 1][1])
+        names = [using_name(name) for name in join.args.get("using") or ()]
+        if join.args.get("method"):
+            names = [label for name, label in labels.items() if any(name in owned for _, owned in near)]
+        owners = [[alias for alias, owned in near if name.lower() in owned] for name in names]
+        for name, aliases in zip(names, owners, strict=True):
+            if len(aliases) > 1 and name.lower() not in merged:
+                raise refuse("ambiguous_column", name=name, position=place(join))
+        merged |= {name.lower() for name in names}
+        if not first or not any(name.lower() in before for name in names):
+            written.append(join)
+            continue
+        if any(len(aliases) != 1 for aliases in owners) or any(item.is_star for item in node.expressions):
+            hint = "write ON with the names of both sources"
+            raise refuse(
+                "join", reason="a source before the comma has a column of USING", way=hint, position=place(join)
+            )
+        pairs = [(exp.column(name, table=alias, quoted=True), exp.column(name, table=bound[index + 1][0], quoted=True))
+                 for name, (alias,) in zip(names, owners, strict=True)]  # fmt: skip
+        equal = exp.and_(*(exp.EQ(this=left, expression=right) for left, right in pairs), copy=False)
+        written.append(exp.Join(**{**join.args, "method": None, "using": None, "on": equal}))
+    return exp.Select(**{**node.args, "joins": written})
+
+
+def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
+    """Return a SELECT with USING in place of NATURAL JOIN: it lists the column names that both sides share, according to the
+    policy and the query. Refuses (join) sides without a shared name. Return any other SELECT unchanged."""
+    joins = node.args.get("joins") or []
+    if not any(join.args.get("method") for join in joins):
+        return node
+    written: list[exp.Join] = []
+    before = labels_by_name(bound[0][1])
+    for join, (_, source) in zip(joins, bound[1:], strict=True):
+        labels = labels_by_name(source)
+        if str(join.args.get("method") or "").upper() == "NATURAL":
+            names = [exp.to_identifier(label, quoted=True) for name, label in labels.items() if name in before]
+            if not names:
+                reason, hint = "NATURAL JOIN finds no column on both sides", "write USING (key) or ON a.key = b.key"
+                raise refuse("join", reason=reason, way=hint, position=place(join))
+            written.append(exp.Join(**{**join.args, "method": None, "using": names}))
+        else:
+            written.append(join)
+        before |= labels
+    return exp.Select(**{**node.args, "joins": written})
+
+
+def labels_by_name(source: Bound) -> dict[str, str]:
+    """Return the column names of a source, keyed by their lower-case form."""
+    labels = source.columns if not isinstance(source, Protected) else [label for label, _ in source.columns]
+    return {label.lower(): label for label in shown_names(map(str, labels))}
+
+
+def is_comma(join: exp.Join) -> bool:
+    """Return whether a join is written FROM a, b or CROSS JOIN, or as if it was, so that WHERE has its keys."""
+    if join.meta.get(BY_WHERE):
+        return True
+    clauses = [join.args.get(name) for name in ("on", "using", "side", "method")]
+    return not any(clauses) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
