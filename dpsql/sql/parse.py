@@ -307,12 +307,17 @@ def _trees(numbered: list[Token], sql: str, tokens: Sequence[Token]) -> list[exp
 
 
 def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
-    """Return a query without the brackets around it, and a bare PIVOT or UNPIVOT as SELECT * FROM (PIVOT ...)."""
+    """Return a query without the brackets around it, one with clauses behind them as SELECT * FROM (query) ORDER BY ..., and a
+    bare PIVOT or UNPIVOT as SELECT * FROM (PIVOT ...)."""
     if isinstance(tree, exp.Pivot):
         common = tree.args.pop("with_", None)
         return exp.Select(with_=common, expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=tree)))
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
+    if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query) and not tree.args.get("alias"):
+        clauses = {name: value for name, value in tree.args.items() if name not in ("this", "alias")}
+        source = exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("q")))
+        return exp.Select(expressions=[exp.Star()], from_=exp.From(this=source), **clauses)
     return tree
 
 

@@ -53,6 +53,9 @@ SELECT COUNT(*) AS n FROM a WHERE code NOT IN (kind, 'q') OR (x > 3) = 't'
 SELECT kind, COUNT(*) AS n, rank() OVER w AS k FROM a GROUP BY kind WINDOW w AS (ORDER BY kind DESC)
 SELECT code, kind, GROUPING(code, kind) AS k, SUM(c) AS n FROM (SELECT code, kind, COUNT(*) AS c FROM a GROUP BY code, kind) AS t GROUP BY ROLLUP(code, kind)
 SELECT grade, GROUPING(grade) AS k, COUNT(*) AS n FROM scores GROUP BY CUBE(grade)
+(SELECT code, COUNT(*) AS n FROM a GROUP BY code HAVING COUNT(*) > 0) ORDER BY n DESC, code LIMIT 2
+(SELECT kind AS k, COUNT(*) AS n FROM a GROUP BY kind UNION ALL (SELECT grade, COUNT(*) FROM scores GROUP BY grade)) ORDER BY 2 DESC, 1 LIMIT 3
+WITH t AS (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) (SELECT kind, n FROM t) ORDER BY kind DESC
 -- public rows that are combined first keep those that no protected row meets
 SELECT label, grade, COUNT(a.uid) AS n FROM codes AS c CROSS JOIN scores AS s LEFT JOIN a ON a.code = c.code AND a.x = s.x GROUP BY label, grade
 SELECT label, grade, kind, COUNT(a.x) AS n, SUM(coalesce(y, 0)) AS m0 FROM codes AS c JOIN scores AS s ON s.x > c.weight LEFT JOIN a ON a.code = c.code AND s.x = a.x AND y > 0 GROUP BY label, grade, kind
