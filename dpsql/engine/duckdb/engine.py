@@ -195,7 +195,9 @@ def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
     for value in tables.values():  # of other objects DuckDB guesses types from some of their rows
         if not isinstance(value, pa.Table):
             raise refuse(
-                "source_unsupported", source=type(value).__name__, known="DuckDB connections and Arrow tables in Python"
+                "source_unsupported",
+                source=type(value).__name__,
+                known="DuckDB connections and Arrow tables in Python (of a data frame, pyarrow.Table.from_pandas makes one)",
             )
     return DuckDBEngine(
         kept_in_children(duckdb.connect()), policy, f"objects:{uuid.uuid4().hex}", owned=True, objects=tables
