@@ -31,7 +31,7 @@ MOST = {
     # NOT IN over keys that an outer join made NULL: 2
     # of units with many rows few hashes are sorted, so that first questions take half the time: 28
     # rows that stand for a header, twin names of Parquet columns, and folders of one table, in init: 45
-    "engine": (11_158, 42),
+    "engine": (11_160, 42),
     "errors": (544, 3),
     "exports": (770, 3),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
