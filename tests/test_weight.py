@@ -30,8 +30,8 @@ MOST = {
     # max_groups of few public groups by bits and limits in place of a window, 1 to 2 times as fast: 75
     # NOT IN over keys that an outer join made NULL: 2
     # of units with many rows few hashes are sorted, so that first questions take half the time: 28
-    # rows that stand for a header, twin names of Parquet columns, and folders of one table, in init: 45
-    "engine": (11_160, 42),
+    # rows that stand for a header, and twin names of Parquet columns, in init: 35
+    "engine": (11_149, 42),
     "errors": (544, 3),
     "exports": (770, 3),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
@@ -63,11 +63,11 @@ MOST = {
     # one type at both ends of keys between files of several kinds, days of timestamps without hours, in init and check: 30
     # pg_dump, PostGraphile, PostgREST, pg-structure and DataGrip over the wire: rows as a whole and rows in questions, bits, first and
     # default rights, LOCK of readers, the connection in pg_stat_activity, sequences, nth_value and arrays of percentiles: 280
-    # types of links, units by their column, row numbers, encodings and truth values in init and check; what Ctrl-C ends: 45
+    # types of links, units by their column, row numbers, folders of one table, encodings and truth values in init and check; what Ctrl-C ends: 60
     # a message of several statements is a transaction, scrolling cursors, cursors and prepared statements in catalogs, values of
     # EXECUTE, syntax of SET and BEGIN: 190; definitions of functions and rules, descriptions of objects, differences of ranges,
     # arithmetic of addresses, degrees, bits of bytes, frames by groups and what they exclude, pg_sleep: 430
-    "frontends": (25_207, 76),
+    "frontends": (25_218, 76),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     # quotients by integers, TRIM of given characters: 30

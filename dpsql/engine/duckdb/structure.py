@@ -73,18 +73,6 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
         raise refuse("init_source", place=str(source), problem=problem) from None
 
 
-def glob_of_files(source: Path | str) -> str | None:
-    """Return the glob of a folder whose files have the same columns, and so may be one table; None for any other source."""
-    if isinstance(source, str) or not source.is_dir():
-        return None
-    tables = structure_of_file(source).values()
-    endings = [
-        end for end in (".parquet", ".csv", ".csv.gz") if all(str(table.source).endswith(end) for table in tables)
-    ]
-    alike = endings and len(tables) > 1 and len({tuple(table.columns) for table in tables}) == 1
-    return f"{source}/*{endings[0]}" if alike else None
-
-
 def _of_parquet(file: Path) -> SourceTable:
     described = _described(f"read_parquet({constant(str(file))})")
     names = pq.read_schema(file).names  # DuckDB gives another name to one of two that differ in case alone

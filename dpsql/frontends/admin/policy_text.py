@@ -340,6 +340,18 @@ def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> di
     return tables
 
 
+def glob_of_files(source: Path | str) -> str | None:
+    """Return the glob of a folder whose files have the same columns, and so may be one table; None for any other source."""
+    if isinstance(source, str) or not source.is_dir():
+        return None
+    tables = structure_of(source).values()
+    endings = [
+        end for end in (".parquet", ".csv", ".csv.gz") if all(str(table.source).endswith(end) for table in tables)
+    ]
+    alike = endings and len(tables) > 1 and len({tuple(table.columns) for table in tables}) == 1
+    return f"{source}/*{endings[0]}" if alike else None
+
+
 def unit_of(text: str, tables: Mapping[str, SourceTable]) -> Unit:
     """Return the privacy unit that a text TABLE.COLUMN, SCHEMA.TABLE.COLUMN, the COLUMN of one table, or `row` means. Raises
     WrongAnswer, also for a column that dpsql does not read."""

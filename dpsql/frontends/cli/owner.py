@@ -85,8 +85,7 @@ def init(
 
     At a terminal it asks the owner's decisions one by one; Ctrl-C keeps the answers given so far.
     """
-    from dpsql.engine.duckdb.structure import glob_of_files
-    from dpsql.frontends.admin.policy_text import data_set_name, source_link, write_starter
+    from dpsql.frontends.admin.policy_text import data_set_name, glob_of_files, source_link, write_starter
     from dpsql.frontends.admin.wizard import ask_for_policy, ask_for_table
 
     if (source is None) == (path is None):
