@@ -56,7 +56,11 @@ _TIMES = {
 _MOST_DAYS = 36_600
 """Days in whose months conditions on months are written out."""
 _FORMATS = {"%Y": "year", "%Y-%m": "month", "%Y%m": "month", "%m/%Y": "month", "%Y-%m-%d": "day", "%Y%m%d": "day"}
-_ARITHMETIC = ("add", "sub", "neg", "mul", "intdiv")
+_ARITHMETIC = ("add", "sub", "neg", "abs", "mul", "intdiv")
+_PARTS = {
+    "quarter": (1, 5), "month": (1, 13), "day": (1, 32), "dow": (0, 7), "isodow": (1, 8), "hour": (0, 24), "minute": (0, 60),
+}  # fmt: skip
+"""The least number of a part of a time, and that after the largest."""
 _SPANNING = ("eq", "ne", "in", "lt", "le", "gt", "ge")
 _COMPARING = (*_SPANNING, "like", "ilike", "starts_with", "ends_with", "contains")
 
@@ -151,12 +155,19 @@ def _read(condition: Expr) -> Expr | _Within:
     if len(parts) == 1:
         return parts[0]
     written = tuple(map(_written, parts))
-    if (factored := _factored(condition.function, written)) is not None:
+    factored = _factored(condition.function, written)
+    if factored is not None and _count_tests(factored) < _count_tests(condition):  # so that it comes to an end
         return _read(factored)
     same = len(written) == len(condition.arguments) and all(
         any(part is old for old in condition.arguments) for part in written
     )
     return condition if same else call(condition.function, *written)
+
+
+def _count_tests(condition: Expr) -> int:
+    if not isinstance(condition, Call) or condition.function not in ("and", "or"):
+        return 1
+    return sum(map(_count_tests, condition.arguments))
 
 
 def _factored(word: str, parts: Sequence[Expr]) -> Expr | None:
@@ -369,11 +380,12 @@ def _comparison(condition: Expr) -> Expr | _Within | None:
         "lt": ((first, numbers[0]),), "le": ((first, numbers[0] + 1),), "gt": ((numbers[0] + 1, end),),
         "ge": ((numbers[0], end),),
     }.get(inner.function, tuple((number, number + 1) for number in numbers))  # fmt: skip
-    within = _of_argument(operand, _complement(_joined(spans), first, end) if negated else _joined(spans))
+    spans = _complement(_joined(spans), first, end) if negated else _joined(spans)
+    within = _of_argument(operand, spans)
     usual = ("eq", "ne", "ge", "lt" if operand.facts.type is Type.TIMESTAMP else "le")
     widths = {high - low for low, high in within.spans} - {end - first}
     as_usual = inner.function in ("eq", "ne") or (widths and 1 not in widths)
-    same = as_usual and within.value is operand and inner.function in usual
+    same = as_usual and within.value is operand and within.spans == spans and inner.function in usual
     return replace(within, condition=condition) if same else within
 
 
@@ -405,10 +417,24 @@ def _of_argument(value: Expr, spans: Spans) -> _Within:
     unit = value.arguments[0].value if isinstance(value.arguments[0], Literal) else "day"
     is_year = value.function == "date_part"
     if type_ not in (Type.DATE, Type.TIMESTAMP) or (is_year and unit != "year"):
-        return _Within(value, spans)
+        return _of_part(value, unit, spans)
     end = _NUMBERS[type_][2]
     starts = tuple((_first(low, value, unit, type_), _first(high, value, unit, type_)) for low, high in spans)
     return _of_argument(argument, _joined(tuple((low, min(high, end)) for low, high in starts)))
+
+
+def _of_part(value: Call, unit: str, spans: Spans) -> _Within:
+    """Return the spans of a part of a time within its range; the day of the week counts from Monday, 1."""
+    whole = _PARTS.get(unit)
+    if value.function != "date_part" or whole is None:
+        return _Within(value, spans)
+    spans = _common(spans, (whole,))
+    if unit == "dow":
+        whole, value = _PARTS["isodow"], call("date_part", literal("isodow"), value.arguments[1])
+        days = (day for low, high in spans for day in range(low, high))
+        spans = _joined(tuple((day or 7, (day or 7) + 1) for day in days))
+    _, first, end = _NUMBERS[Type.INTEGER]
+    return _Within(value, ((first, end),) if spans == (whole,) else spans)
 
 
 def _of_operand(value: Call, spans: Spans) -> _Within:
@@ -427,6 +453,9 @@ def _of_operand(value: Call, spans: Spans) -> _Within:
         divided = value.function == "mul"
         spans = _turned(spans, 0) if turned else spans
         moved = tuple((_least(low, scale, divided), _least(high, scale, divided)) for low, high in spans)
+    elif value.function == "abs":
+        spans = _common(spans, ((0, 2**63),))
+        moved = (*spans, *_turned(spans, 0))
     elif turned:
         moved = _turned(spans, constant)
     else:

@@ -68,7 +68,7 @@ def _of_one_column(rng: random.Random) -> str:
     if column in ("day", "seen"):
         ways += [f"year({column}) {operator} {rng.choice(['2023', '2024', '9999', '1'])}"]
         ways += [f"date_trunc('{rng.choice(UNITS)}', {column}) {operator} {rng.choice(LITERALS['day'])}"]
-        part = f"{rng.choice(['month', 'quarter'])}({column}) {operator} {rng.choice(['1', '2', '4'])}"
+        part = f"{rng.choice(['month', 'quarter', 'isodow', 'dayofweek'])}({column}) {operator} {rng.choice(['1', '2', '4', '7'])}"
         ways += [part, f"year({column}) {rng.choice(OPERATORS)} 2024 AND {part}"]
         written = rng.choice(["0001-01", "2024-01", "2024-02", "2024-1", "9999-12"])
         ways += [f"strftime({column}, '%Y-%m') {rng.choice(['=', '<>'])} '{written}'"]

@@ -108,6 +108,9 @@ SAME = [
     ["FALSE", "nights > 5 AND 1 = 2", "NOT TRUE", "FALSE OR 2 < 1"],
     ["nights > 4", "nights - 4 > 0", "-nights < -4", "9 - nights <= 4", "5 <= nights - 0"],
     ["nights BETWEEN 4 AND 8", "nights + 1 BETWEEN 5 AND 9", "nights * 3 BETWEEN 10 AND 26", "(-nights) // 4 IN (-1, -2) AND nights < 9"],
+    ["abs(nights) <= 3", "nights BETWEEN -3 AND 3", "abs(-nights) < 4", "abs(nights) IN (0, 1, 2, 3)"],
+    ["isodow(day) IN (6, 7)", "dayofweek(day) IN (0, 6)", "EXTRACT(isodow FROM day) >= 6", "NOT isodow(day) < 6"],
+    ["month(seen) < 4", "month(seen) IN (1, 2, 3)", "month(seen) BETWEEN 1 AND 3", "NOT month(seen) > 3"],
     ["nights BETWEEN 20 AND 29", "nights // 10 = 2", "nights IN (20, 21, 22, 23, 24, 25, 26, 27, 28, 29)"],
     [
         "day BETWEEN '2024-05-01' AND '2024-05-31'",
@@ -149,7 +152,7 @@ SAME = [
 OTHER = [
     ("left(ward, 2) = 'e'", "ward LIKE 'e%'"), ("right(diagnosis, 1) = 'e'", "diagnosis LIKE '%e'"), ("nights <> 4", "nights > 4"),
     ("seen <= '2024-12-31'", "year(seen) <= 2024"), ("month(day) = 2", "date_trunc('month', day) = '2024-02-01'"),
-    ("nights + 1 > 5", "nights > 4"), ("upper(ward) = 'ER'", "lower(ward) = 'er'"), ("strftime(day, '%Y-%m') = '2024-5'", "strftime(day, '%Y-%m') = '2024-05'"),
+    ("nights + 1 > 5", "nights > 4"), ("abs(nights) > 3", "nights > 3 OR nights < -3"), ("upper(ward) = 'ER'", "lower(ward) = 'er'"), ("strftime(day, '%Y-%m') = '2024-5'", "strftime(day, '%Y-%m') = '2024-05'"),
     ("nights > 5", "nights > 6"), ("cost > 0.1", "cost > '0.15'::numeric(10, 1)"), ("cost > 5", "cost > 5.5"),
     ("nights > TRY_CAST('five' AS integer)", "nights > 5"), ("nights > CAST(2.5 AS INT)", "nights > CAST(2.5::DOUBLE AS INT)"),
     ("nights > 5 AND NULL", "nights > 5"), ("nights = nights", "TRUE"), ("nights > 5 OR NULL", "nights > 5"),
