@@ -1371,3 +1371,6 @@ SELECT gcd(10.5, 4.5), gcd(0.3, 0.12), width_bucket(35, ARRAY[10, 20, 30]), widt
 SELECT make_timestamptz(2013, 7, 15, 8, 15, 23.5), make_timestamptz(2013, 7, 15, 8, 15, 23.5, 'America/New_York')
 SELECT time with time zone '05:40+02' AT TIME ZONE 'UTC'
 SELECT interval 'P0001-02-03T04:05:06', interval '@ 1 hour ago', interval '@ 2 days'
+SELECT substring('foobar' similar '%#"o_b#"%' escape '#'), substring('foobar' from '%#"o_b#"%' for '#'), substring('abcdefg' similar 'a#"(b_d)#"%' escape '#'), substring('PostgreSQL 16.1' from '#"[0-9]+.[0-9]+#"%' for '#'), substring('16.1 x' from '#"[0-9]+.[0-9]+#"%' for '#')
+SELECT tc.constraint_name, tc.constraint_type, pg_get_constraintdef(con.oid) AS constraint_definition FROM information_schema.table_constraints AS tc JOIN pg_constraint AS con ON tc.constraint_name = con.conname AND con.conrelid = ( SELECT oid FROM pg_class WHERE relname = tc.table_name AND relnamespace = ( SELECT oid FROM pg_namespace WHERE nspname = tc.constraint_schema ) ) WHERE tc.table_name = 'users' AND tc.constraint_schema = 'public' AND tc.constraint_type = 'CHECK' AND con.contype = 'c'
+SELECT 1 FROM pg_am a JOIN pg_class c ON a.oid = c.relam WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = (SELECT 'public' WHERE a.amname = 'heap'))

@@ -455,7 +455,9 @@ def _typed(part: RowSource) -> list[Any]:
 
 
 def within(part: RowSource, width: int | None) -> Callable[[Row], list[tuple[Any, ...]]]:
-    return lambda row: part.rows(row[:width])
+    """Return the rows of a question inside of others, whose row is as wide as their sources, of which some may not be joined
+    yet."""
+    return lambda row: part.rows((*row[:width], *(None,) * ((width or 0) - len(row))))
 
 
 @cache

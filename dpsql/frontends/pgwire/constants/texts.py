@@ -462,6 +462,17 @@ REGISTER["like similar"] = [
 ]
 
 
+@function("substring(text, text, text) text")
+def _similar_part(text: str, pattern: str, escape: str) -> str | None:
+    """Return the part of a text between the two signs of a pattern of SIMILAR TO."""
+    pieces = pattern.split(f'{escape}"')
+    if len(pieces) != 3:
+        raise Elsewhere
+    forms = [_similar(piece, _escape(escape)) for piece in pieces]
+    matches = _matches(text, f"^(?:{forms[0]})({forms[1]})(?:{forms[2]})$", "")
+    return matches[0][2][0] if matches else None
+
+
 def _similar(pattern: str, escape: str) -> str:
     """Return the regular expression of SIMILAR TO."""
     form, index, in_set = "", 0, False
