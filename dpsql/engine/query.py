@@ -47,12 +47,14 @@ class Source:
 
     `is_snapshot`: whether all readings within one statement return the same rows, whatever happens meanwhile (files are none).
     `is_computed`: whether values may differ at each reading of a row: in views, and columns that are computed.
+    `row_number`: the engine's column that numbers the rows, equally in all readings of one version ("": there is none).
     """
 
     sql: str
     types: dict[str, str]
     is_snapshot: bool = False
     is_computed: bool = False
+    row_number: str = ""
 
 
 _BY = re.compile(r"BY (\S+) READ (.*)", re.DOTALL)

@@ -20,7 +20,7 @@ import duckdb
 
 from dpsql.engine.contract import COUNTED, PreparedViews, Texts
 from dpsql.engine.duckdb.literals import constant, name
-from dpsql.engine.emit.bounded_view import RANK, BoundedView
+from dpsql.engine.emit.bounded_view import IS_BEYOND, RANK, ROW, BoundedView
 from dpsql.engine.query import UNIT_ID, UNIT_SETS, RowsRead
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import UNIT
@@ -36,7 +36,8 @@ _POLL_SECONDS = 0.2
 class _Opened:
     """A view under its name `place`, over an index file or (None) over the source itself. `lost`: the file existed and is gone,
     or there was none, so the view itself leaves out rows beyond max_rows, in the order of `key`. `identity`: that of the source
-    for which the view was opened, if it is read from the source. `thresholds`: the table in which units were counted."""
+    for which the view was opened, if it is read from the source. `thresholds`: the table in which units were counted, or, if
+    rows have numbers, that of the rows that are left out."""
 
     view_name: str
     place: str
@@ -67,11 +68,33 @@ def _thresholds(opened: _Opened) -> str:
     return f"{_SCHEMA}.{name(f'{opened.view_name} {opened.token} thresholds')}"
 
 
+_WORD, _BITS = '"#word"', '"#bits"'
+_BIT = f"{_BITS} >> CAST({ROW} & 63 AS UBIGINT) & 1"
+
+
+def _left_out(view: BoundedView, thresholds: str, key: str) -> str:
+    """Return a SELECT of the numbers of the rows that a view leaves out, as bits of words: a quarter of a byte for each row."""
+    # A condition of the rows would be tested in the join, which takes longer where keys of units are dense integers.
+    bits = f"bit_or(CAST({IS_BEYOND} AS UBIGINT) << CAST({ROW} & 63 AS UBIGINT))"
+    return f"SELECT {ROW} >> 6 AS {_WORD}, {bits} AS {_BITS} FROM ({view.left_out(thresholds, key)}) GROUP BY ALL"
+
+
+def _part(opened: _Opened, part: RowsRead) -> str:
+    """Return a SELECT of the rows of a part. Where the rows of a version have numbers, those that were left out when it was
+    counted are left out whenever it is read: neither their units nor their content are looked at again."""
+    view = opened.view
+    if part is RowsRead.ALL or not opened.thresholds or not view.numbered:
+        return view.part(part, opened.key, (name(UNIT),), opened.thresholds)
+    join, condition = ("LEFT JOIN", f"coalesce({_BIT}, 0) = 0") if part is RowsRead.KEPT else ("JOIN", f"{_BIT} = 1")
+    rows = f"({view.numbered}) {join} {opened.thresholds} ON {ROW} >> 6 = {_WORD}"
+    return f"SELECT {', '.join([*view.names, name(UNIT)])} FROM {rows} WHERE {condition}"
+
+
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
     """Create a view and the function that counts its units. Raises duckdb.Error."""
     view, place, unit, counts = opened.view, opened.place, name(UNIT), ["count(DISTINCT unit)"] * len(UNIT_SETS)
     is_bounded = view.units and (opened.lost or bool(opened.thresholds))
-    parts = {part: view.part(part, opened.key, (unit,), opened.thresholds) for part in (RowsRead if is_bounded else ())}
+    parts = {part: _part(opened, part) for part in (RowsRead if is_bounded else ())}
     of_unit = [unit, f"{unit} AS {name(UNIT_ID)}"] if view.units else []
     head = f"SELECT {', '.join([*view.names, *view.integers, *of_unit])}"
     rows = f"{head} FROM ({parts.pop(RowsRead.KEPT, view.every)})"
@@ -171,15 +194,19 @@ class Views:
             return
         try:
             require_unchanged()
-            table = _thresholds(opened)
-            cursor.execute(f"CREATE OR REPLACE TABLE {table} AS {opened.view.thresholds(opened.key)}")
+            table, view, key = _thresholds(opened), opened.view, opened.key
+            limits, kind = ('temp.main."#limits"', "TEMP TABLE") if view.numbered else (table, "TABLE")
+            cursor.execute(f"CREATE OR REPLACE {kind} {limits} AS {view.thresholds(key)}")
+            if view.numbered:
+                cursor.execute(f"CREATE OR REPLACE TABLE {table} AS {_left_out(view, limits, key)}")
+                cursor.execute(f"DROP TABLE {limits}")
             require_unchanged()
             with self._lock:
                 if self._opened.get(place) is not opened or self._is_former:
                     return
-                counted = replace(opened, thresholds=table)
-                _open(cursor, counted)
-                self._opened[place] = counted
+                opened = replace(opened, thresholds=table)
+                _open(cursor, opened)
+                self._opened[place] = opened
         finally:
             self._counting.release()
 

@@ -10,7 +10,7 @@ import glob
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import Enum
@@ -116,6 +116,11 @@ _KINDS_OF_DATABASES = "SELECT lower(database_name), type FROM duckdb_databases()
 def _parsed(sql: str) -> duckdb.Statement:
     """Return a parsed text, valid for every connection: these run for each question."""
     return kept_in_children(duckdb.connect()).extract_statements(sql)[0]
+
+
+def _row_number(column: str, present: Iterable[str]) -> str:
+    """Return the column in which DuckDB numbers rows, unless a column of the table has its name."""
+    return "" if column in map(str.lower, present) else column
 
 
 class TableStorage(Enum):
@@ -377,7 +382,9 @@ class Sources:
         stored = self.stored(table)
         # The blocks of a file are read when they are needed, and another process may write over them.
         is_snapshot = self._file is None and stored is TableStorage.SNAPSHOT
-        return Source(rows, types, is_snapshot, stored is not TableStorage.SNAPSHOT)
+        is_numbered = rows == self.place(table) and stored is TableStorage.SNAPSHOT and self._file is not None
+        number = _row_number("rowid", present) if is_numbered else ""
+        return Source(rows, types, is_snapshot, stored is not TableStorage.SNAPSHOT, number)
 
     def _source_names(self, table: str) -> dict[str, str]:
         """Return the names that the columns of a policy table have in its source (policy key `from`), by their own names."""
@@ -447,7 +454,10 @@ class Sources:
             raise self._unreadable(table, error) from None
         typed = [self._readable(table, {k.lower(): type_ for k, type_ in types.items()}) for types in described]
         if len(scans) == 1:
-            return Source(scans[0], typed[0])
+            # The number of a file among several is not fixed: the engine leaves out files of which a filter needs no row.
+            is_numbered = len(paths) == 1 and scans[0].startswith("read_parquet(")
+            number = _row_number("file_row_number", self.columns(table) or {}) if is_numbered else ""
+            return Source(scans[0], typed[0], row_number=number)
         parts = []
         for scan, types in zip(scans, typed, strict=True):
             items = (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.quantization import integer_type, kept_integers, row_integer, value_text
@@ -22,7 +22,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
 
-RANK, ROWS_OF_UNIT = '"#rank"', '"#rows of unit"'
+RANK, ROWS_OF_UNIT, ROW, IS_BEYOND = '"#rank"', '"#rows of unit"', '"#row"', '"#is beyond"'
 MOST_HASHED = 8
 """Most columns that are read to order the rows of units, as long as their hashes differ."""
 _COUNT, _HASH, _HEAVY, _COUNTS, _LIMITED = '"#count"', '"#hash"', '"#heavy unit"', '"#counts"', '"#limited"'
@@ -39,7 +39,8 @@ class BoundedView:
     columns by which rows are ordered, and `hashed` those that each of their hashes reads; `most`: max_rows; `joined`: whether
     other tables are read to find the unit; `integers`: select items over `names`, the integers that questions sum
     (`quantization.kept_integers`); `narrow`: the same in the narrow types of a copy; `units`: whether rows have units;
-    `is_snapshot`: that of all tables that are read. Under row privacy `rows` is `every`, `units` is False and `most` is 1.
+    `is_snapshot`: that of all tables that are read; `numbered`: `rows` with the number of each in its table (`ROW`), or "".
+    Under row privacy `rows` is `every`, `units` is False and `most` is 1.
     """
 
     table: str
@@ -56,6 +57,7 @@ class BoundedView:
     units: bool
     dialect: Dialect
     is_snapshot: bool = False
+    numbered: str = ""
 
     def bounded(self, key: str, hidden: tuple[str, ...], part: RowsRead = RowsRead.KEPT) -> str:
         """Return a SELECT of the rows of a part of the whole table, with their `hidden` columns.
@@ -149,10 +151,21 @@ class BoundedView:
         Only units with a threshold have such rows, so the engine reads the other columns, and hashes them, for these units alone.
         The row that has the threshold is left out; it is among the rows with an equal hash where some of these stay.
         """
+        parts = self._perhaps_beyond(thresholds, key)
+        return " UNION ALL ".join(f"SELECT {columns} FROM {rows} WHERE {is_beyond}" for rows, is_beyond in parts)
+
+    def left_out(self, thresholds: str, key: str) -> str:
+        """Return a SELECT of the numbers of rows, and whether `within_thresholds` leaves a row out: one that is listed twice is
+        left out if one of both says so. A row that is not listed stays."""
+        parts = replace(self, rows=self.numbered)._perhaps_beyond(thresholds, key)
+        return " UNION ALL ".join(f"SELECT {ROW}, {is_beyond} AS {IS_BEYOND} FROM {rows}" for rows, is_beyond in parts)
+
+    def _perhaps_beyond(self, thresholds: str, key: str) -> list[tuple[str, str]]:
+        """Return items of FROM, each with the condition for its rows that are left out."""
         heavy, row_hash = self._joined_with_limits(thresholds), self._hash(key)
         condition = f"CASE WHEN {_COUNT} > 0 THEN {row_hash} > {_HASH} ELSE {row_hash} >= {_HASH} END"
-        above = f"SELECT {columns} FROM {self.dialect.derived(self.rows)} {heavy} WHERE {condition}"
-        return f"{above} UNION ALL SELECT {columns} FROM {self._equal(heavy, key)} WHERE {RANK} > {_COUNT}"
+        above = f"{self.dialect.derived(self.rows)} {heavy}"
+        return [(above, condition), (self._equal(heavy, key), f"{RANK} > {_COUNT}")]
 
     def _joined_with_limits(self, thresholds: str) -> str:
         unit = self.dialect.identifier(UNIT)
@@ -236,12 +249,14 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     # 0.0 and -0.0 are equal for the hash and the order, but a question can tell them apart (1 / x).
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
+    number = f", s0.{scanned.row_number} AS {ROW} FROM {tables} WHERE {unit} IS NOT NULL"
+    numbered = every.removesuffix(f" FROM {tables}") + number if scanned.row_number else ""
     joined = bool(policy.unit_joins(table))
     content = names + signs
     hashed = _hashed(dialect, policy, table, content)
     return BoundedView(
         table, every, rows, scanned.sql, names, content, hashed, most, joined, integers, narrow, True, dialect,
-        is_snapshot,
+        is_snapshot, numbered,
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ tables:
       day: {{type: date}}
 """
 WRITTEN = {
-    "visits.parquet": "COPY ({rows}) TO '{file}' (FORMAT parquet)",
+    "visits.parquet": "COPY ({rows}) TO '{file}' (FORMAT parquet, ROW_GROUP_SIZE 9000)",
     "visits.csv": "COPY ({rows}) TO '{file}' (FORMAT csv, HEADER)",
     "visits.duckdb": "ATTACH '{file}' AS f; CREATE TABLE f.visits AS {rows}; DETACH f",
 }
@@ -110,6 +110,8 @@ def test_a_person_who_had_few_rows_and_gets_many_is_bounded(source: tuple[Sessio
     write(f"{MANY} UNION ALL {ADDED}")
     engine_of(session).check_readable(("visits",))
     assert counted(session) == counted(session, WHOLE) == 6 * 3 + 2 * MOST
+    parts = ("visit_id < 28", "visit_id BETWEEN 28 AND 70000", "visit_id > 70000")  # groups of rows are not read
+    assert sum(counted(session, f"{WHOLE} WHERE {part}") for part in parts) == 6 * 3 + 2 * MOST
     assert not late.unchanged and engine_of(session).run(late).unseal().column(0).to_pylist() == [6 * 3 + 2 * MOST]
 
 
@@ -137,6 +139,17 @@ def test_rows_that_are_added_during_a_question_leave_it_without_an_answer(
     monkeypatch.setattr(type(views), "count", count)
     engine_of(session).check_readable(("visits",))
     assert counted(session) == 6 * 3 + 2 * MOST
+
+
+def test_a_column_with_the_name_of_row_numbers_is_not_taken_for_them(source: tuple[Session, Write]) -> None:
+    session, write = source
+    assert counted(session) == 7 * 3 + MOST
+    is_csv = (session.policy.tables["visits"].source or "").endswith(".csv")
+    assert bool(engine_of(session).source("visits").row_number) != is_csv
+    write(f"SELECT *, 0 AS File_Row_Number, 0 AS RowId FROM ({MANY} UNION ALL {ADDED})")
+    engine_of(session).check_readable(("visits",))
+    assert counted(session) == counted(session, f"{COUNTED} AND cost > 0") == 6 * 3 + 2 * MOST
+    assert not engine_of(session).source("visits").row_number
 
 
 def test_thresholds_do_not_outlive_the_database_in_which_they_lie(source: tuple[Session, Write]) -> None:

@@ -4,6 +4,7 @@ threads."""
 import random
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from support.seeds import seeds
 
 from dpsql.engine.duckdb.dialect import DUCKDB, DuckDBDialect
 from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.engine.duckdb.prepared_views import Views
+from dpsql.engine.duckdb.prepared_views import Views, _left_out, _Opened, _part
 from dpsql.engine.emit.bounded_view import bounded_view, keyed_order
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery, RowsRead, Source, View
@@ -171,6 +172,11 @@ def test_thresholds_keep_the_same_rows(tmp_path: Path, seed: int, most: int, dia
             left_out = data.by_patient(read.bounded(key, ('"#unit"',), RowsRead.LEFT_OUT))
             assert all(whole_table[patient] == kept[patient] + left_out[patient] for patient in whole_table)
             assert left_out.keys() <= whole_table.keys() == kept.keys()
+        numbered = replace(view, numbered=view.rows.replace("SELECT ", 'SELECT s0.rowid AS "#row", ', 1))
+        data.connection.execute(f"CREATE OR REPLACE TABLE left_out AS {_left_out(numbered, 'thresholds', key)}")
+        read = partial(_part, _Opened("", "", "", numbered, key, None, thresholds="left_out"))
+        assert data.by_patient(read(RowsRead.KEPT)) == kept
+        assert data.by_patient(read(RowsRead.LEFT_OUT)) == {patient: rows for patient, rows in left_out.items() if rows}
 
 
 def test_the_first_hash_of_a_wide_table_reads_few_columns(tmp_path: Path) -> None:
