@@ -271,9 +271,13 @@ class ContributionIndex:
         return View(order) if place is None else View(order, place, place, identity.text)
 
     def _texts(self, table: str, identity: Identity) -> BoundedView | None:
-        """Return the texts of a view, or None if the source has a different identity by now."""
+        """Return the texts of a view, or None if the source has a different identity by now, or other files than were looked at:
+        each row of a version must be in the view of that version, under a number of its own."""
         if self._engine.identity(table) != identity:
             return None
+        for read in (table, *self._parents(table)):
+            if (named := self._engine.source(read).files) and named != self._engine.files(read):
+                return None
         return bounded_view(self._engine.dialect, self._policy, self._engine.source, table)
 
     def _order(self, table: str) -> str:

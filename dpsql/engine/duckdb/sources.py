@@ -455,16 +455,17 @@ class Sources:
         typed = [self._readable(table, {k.lower(): type_ for k, type_ in types.items()}) for types in described]
         if len(scans) == 1:
             # The number of a file among several is not fixed: the engine leaves out files of which a filter needs no row.
-            is_numbered = len(paths) == 1 and scans[0].startswith("read_parquet(")
+            is_numbered = len(paths) == 1 and scans[0].startswith("read_parquet([")
             number = _row_number("file_row_number", self.columns(table) or {}) if is_numbered else ""
-            return Source(scans[0], typed[0], row_number=number)
+            return Source(scans[0], typed[0], row_number=number, files=tuple(paths) if is_numbered else ())
         parts = []
         for scan, types in zip(scans, typed, strict=True):
             items = (
                 cast_column(name(c.name), Type(c.type), types[c.name]) + f" AS {name(c.name)}" for c in columns.values()
             )
             parts.append(f"SELECT {', '.join(items)} FROM {scan}")
-        return Source(f"({' UNION ALL BY NAME '.join(parts)})", {c.name: TYPES[Type(c.type)] for c in columns.values()})
+        types = {c.name: TYPES[Type(c.type)] for c in columns.values()}
+        return Source(f"({' UNION ALL BY NAME '.join(parts)})", types, files=tuple(paths))
 
     def _scan(self, table: str, group: FileGroup, number: int, groups: int) -> str:
         """Return the FROM item of one of several groups of Parquet files. Raises OSError, pyarrow.ArrowException."""
@@ -476,7 +477,8 @@ class Sources:
         hive = "true, hive_types_autocast = false" if group.keys else "false"
         # Without can_have_nan DuckDB concludes from a file's statistics, which ignore NaN, that no row has NaN: counts of the
         # rows with NaN would then depend on whether another row contributes to the statistics.
-        files = self._files_text(table) if groups == 1 else _listed(group.paths)
+        # A pattern that finds one file could find two in the next reading, each with a first row.
+        files = self._files_text(table) if groups == 1 and len(group.paths) > 1 else _listed(group.paths)
         return f"read_parquet({files}, can_have_nan = true, hive_partitioning = {hive})"
 
     def place(self, table: str) -> str:

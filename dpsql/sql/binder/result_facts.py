@@ -82,7 +82,7 @@ def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, s
 def scope_over(node: exp.Select, sources: Sources) -> Scope:
     """Return the scope of a SELECT over results."""
     joins = node.args.get("joins") or []
-    return scope_of(_with_absent(sources, joins), *using(joins, [alias for alias, _ in sources]))
+    return scope_of(_with_absent(node, sources), *using(joins, [alias for alias, _ in sources]))
 
 
 def whole_quotient(node: exp.Div, scope: Scope, special: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr | None:
@@ -356,10 +356,13 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
     return limited(node, released)
 
 
-def _with_absent(sources: Sources, joins: Sequence[exp.Join]) -> Sources:
-    """Return the sources with NULL in every column of the sides of outer joins that may have no row."""
-    absent: set[int] = set()
-    for number, join in enumerate(joins, 1):
+def _with_absent(node: exp.Select, sources: Sources) -> Sources:
+    """Return the sources with NULL in every column of the sides of outer joins that may have no row, and in all columns where
+    grouping sets leave keys out."""
+    group = node.args.get("group")
+    sets = group is not None and group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None
+    absent = set(range(len(sources))) if sets else set[int]()
+    for number, join in enumerate(node.args.get("joins") or [], 1):
         absent |= {number} if join.side in ("LEFT", "FULL") else set()
         absent |= set(range(number)) if join.side in ("RIGHT", "FULL") else set()
     return [

@@ -220,6 +220,31 @@ def test_a_version_that_returns_is_not_bounded_by_another(
         assert counted(session) == 9 * 3 + MOST
 
 
+@pytest.mark.parametrize("looked", ["before", "after"])
+def test_a_file_that_arrives_under_a_pattern_takes_no_row_of_others(tmp_path: Path, looked: str) -> None:
+    """A folder is moved under the pattern, which leaves the times of its file as they are, while a question is asked."""
+    rows = {"a": "SELECT 'p' || n AS patient_id, n AS visit_id FROM range(1000) r(n)",
+            "b": "SELECT 'heavy' AS patient_id, n AS visit_id FROM range(1000) r(n)"}  # fmt: skip
+    for folder, sql in rows.items():
+        (tmp_path / folder).mkdir()
+        with duckdb.connect() as connection:
+            connection.execute(f"COPY ({sql}) TO '{tmp_path / folder / 'v.parquet'}'")
+    (tmp_path / "data").mkdir()
+    os.rename(tmp_path / "a", tmp_path / "data" / "a")
+    policy = tmp_path / "clinic.yaml"
+    head = POLICY.format(source="'data/*/v.parquet'", most=MOST)
+    policy.write_text(head[: head.index("      cost:")])
+    with open_clinic(policy) as session:
+        engine = engine_of(session)
+        engine.check_readable(("visits",))
+        os.rename(tmp_path / "b", tmp_path / "data" / "b")
+        if looked == "after":
+            engine.check_readable(("visits",))
+        first = counted(session)  # of the one file, or of both
+        engine.check_readable(("visits",))
+        assert (first, counted(session), counted(session)) == (1000 + MOST * (looked == "after"), 1004, 1004)
+
+
 GENERATED = "patient_id TEXT, visit_id INTEGER, cost DOUBLE GENERATED ALWAYS AS (random()), ward TEXT, day DATE"
 COMPUTED = {
     "columns": f"CREATE TABLE visits ({GENERATED}); INSERT INTO visits SELECT * EXCLUDE cost FROM ({{rows}})",

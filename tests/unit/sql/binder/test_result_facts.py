@@ -63,6 +63,12 @@ def result(rng: random.Random, depth: int) -> str:
         last = rng.choice(["", " QUALIFY ROW_NUMBER() OVER (PARTITION BY kind ORDER BY n) = 1", " WHERE kind = 'p'"])
         return f"SELECT {part(rng, VALUES + WINDOWS)} AS c0, {part(rng, WINDOWS)} AS c1 FROM ({below}) AS q{last}"
     if shape == 2:
+        if rng.random() < 0.5:
+            keys = rng.choice(
+                ["ROLLUP (kind)", "CUBE (kind, n)", "GROUPING SETS ((n), (kind, n), ())", "ROLLUP (n, kind)"]
+            )
+            key = rng.choice(["kind", "coalesce(kind, 'all')", "kind = 'p'", "upper(kind)"])
+            return f"SELECT {key} AS c0, {part(rng, AGGREGATES)} AS c1 FROM ({below}) AS q GROUP BY {keys}"
         return f"SELECT {part(rng, VALUES)} AS c0, {part(rng, AGGREGATES)} AS c1 FROM ({below}) AS q GROUP BY 1"
     if shape == 3:
         return f"SELECT {part(rng, AGGREGATES)} AS c0, {part(rng, AGGREGATES)} AS c1 FROM ({below}) AS q"
