@@ -85,15 +85,22 @@ def has_no_rows(relation: Relation) -> bool:
     return _is_excluded(conditions) or has_no_rows(inner if conditions else relation.source)
 
 
+_MOST_TRIED = 10_000
+
+
 def leave_no_value(source: Relation, keys: Iterable[Key]) -> bool:
-    """Return whether a condition on one key, with a value that was looked up in public rows, is true for none of its values."""
+    """Return whether a condition on one key, with a value that was looked up in public rows, is true for none of its values;
+    False beyond `_MOST_TRIED` values."""
     listed = {key.expression: key.values for key in keys}
+    left = _MOST_TRIED
     while isinstance(source, Filter):
         for part in flat("and", (source.predicate,)):
             read = set(columns_read(part))
             column = read.pop() if len(read) == 1 and not results_read(part) else None
             values = None if column is None else listed.get(column)
-            if column and values is not None and not any(evaluate(part, {column.name: value}) for value in values):
+            if column is None or values is None or (left := left - len(values)) < 0:
+                continue
+            if not any(evaluate(part, {column.name: value}) for value in values):
                 return True
         source = source.source
     return False

@@ -55,6 +55,8 @@ _TIMES = {
 
 _MOST_DAYS = 36_600
 """Days in whose months conditions on months are written out."""
+_MOST_FACTORED = 40
+"""Tests of a condition of which common parts are taken out, one at a time."""
 _FORMATS = {"%Y": "year", "%Y-%m": "month", "%Y%m": "month", "%m/%Y": "month", "%Y-%m-%d": "day", "%Y%m%d": "day"}
 _ARITHMETIC = ("add", "sub", "neg", "abs", "mul", "intdiv")
 _PARTS = {
@@ -155,8 +157,9 @@ def _read(condition: Expr) -> Expr | _Within:
     if len(parts) == 1:
         return parts[0]
     written = tuple(map(_written, parts))
-    factored = _factored(condition.function, written)
-    if factored is not None and _count_tests(factored) < _count_tests(condition):  # so that it comes to an end
+    tests = _count_tests(condition)
+    factored = _factored(condition.function, written) if tests <= _MOST_FACTORED else None
+    if factored is not None and _count_tests(factored) < tests:  # so that it comes to an end
         return _read(factored)
     same = len(written) == len(condition.arguments) and all(
         any(part is old for old in condition.arguments) for part in written
@@ -285,7 +288,7 @@ def _of_spans(condition: Expr) -> Expr | None:
         return any(low <= number < high for low, high in within.spans)
 
     read, *constants = value.arguments
-    if value.function == "coalesce" and len(constants) == 1 and isinstance(constants[0], Literal):
+    if value.function == "coalesce" and len(constants) == 1 and isinstance(constants[0], Literal) and _alike(value):
         compared = _written(_Within(read, within.spans))
         return call("or", compared, call("is_null", read)) if has(_number(constants[0].value)) else compared
     if value.function == "to_integer" and read.facts.type is Type.BOOLEAN and has(0) is not has(1):
@@ -317,7 +320,8 @@ def _compared(test: Call) -> Expr | None:
         return call("like", call("lower", operand), literal(lower(values[0])))
     if not isinstance(operand, Call) or test.function not in _SPANNING:
         return None
-    if operand.function == "coalesce" and isinstance(operand.arguments[-1], Literal) and len(operand.arguments) == 2:
+    is_pair = operand.function == "coalesce" and len(operand.arguments) == 2
+    if is_pair and isinstance(operand.arguments[-1], Literal) and _alike(operand):
         value, constant = operand.arguments
         compared, missing = call(test.function, value, *items), call("is_null", value)
         if evaluate(call(test.function, constant, *items), {}):
@@ -326,6 +330,11 @@ def _compared(test: Call) -> Expr | None:
     if operand.function == "strpos" and (test.function, values) == ("eq", [1]) and _is_text(operand.arguments[1]):
         return call("starts_with", *operand.arguments)
     return _of_written_time(test, operand, values) if operand.function == "strftime" else None
+
+
+def _alike(first: Call) -> bool:
+    """Return whether COALESCE leaves its first value as it is: beside a real number an integer is compared as one."""
+    return first.facts.type is first.arguments[0].facts.type
 
 
 def _is_text(part: Expr) -> bool:

@@ -46,6 +46,7 @@ def texts() -> dict[str, str]:
         "casts": f"SELECT COUNT(*) FROM visits WHERE nights{'::int' * 6_000} > 0",
         "subscripts": f"SELECT a{'[1]' * 6_000} FROM visits",
         "dots": f"SELECT {'a.' * 9_000}a FROM visits",
+        "common parts": f"{many}{' OR '.join(f'(nights = {n} AND cost > {n} OR nights = {n} AND cost < 1)' for n in range(900))}",
         "conjunction": f"{many}{' AND '.join(f'nights <> {n}' for n in range(4_900))}",
         "disjunction": f"{many}{' OR '.join(f'cost = {n}' for n in range(4_900))}",
         "pipes": f"SELECT {' || '.join(['diagnosis'] * 9_000)}, COUNT(*) FROM visits GROUP BY 1",
