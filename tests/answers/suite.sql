@@ -271,6 +271,10 @@ SELECT status, SUM(CASE WHEN quantity > 10 THEN 1 ELSE 0 END) AS m0, COUNT(DISTI
 SELECT split_part(page, '/', 2) AS k, COUNT(*) AS n FROM events GROUP BY 1
 SELECT SUM(CASE WHEN quantity > 10 THEN 1 ELSE 2 END) AS m0, SUM(CASE WHEN quantity > 10 THEN 2 ELSE 0 END) AS m1, SUM(CASE WHEN quantity > 10 THEN 1 WHEN quantity > 5 THEN 2 ELSE 0 END) AS m2, SUM(CASE WHEN quantity > 10 THEN 0 ELSE 2 END) AS m3 FROM orders
 SELECT SUM(CASE WHEN quantity > 10 THEN 0 ELSE 1 END) AS m0, SUM(CASE WHEN quantity > 10 THEN NULL ELSE 1 END) AS m1, SUM(CASE WHEN quantity > 10 THEN 1 WHEN status = 'paid' THEN 1 ELSE NULL END) AS m2, SUM(2) AS m3 FROM orders
+SELECT country, COUNT(*) AS c FROM users GROUP BY country HAVING COUNT(*) > NULL UNION ALL SELECT country, COUNT(*) AS c FROM users GROUP BY country
+SELECT (SELECT COUNT(*) FROM users HAVING COUNT(*) > NULL) AS m0, COUNT(*) AS n FROM (SELECT country, COUNT(*) AS c FROM users GROUP BY country) AS q WHERE c BETWEEN 9 AND 3
+SELECT country, plan, COUNT(*) AS n FROM users GROUP BY 1, 2 UNION ALL SELECT country, CAST(NULL AS TEXT), COUNT(*) FROM users GROUP BY 1, 2 UNION ALL SELECT CAST(NULL AS TEXT), CAST(NULL AS TEXT), COUNT(*) FROM users GROUP BY 1, 2
+SELECT country, country || NULL AS k, COUNT(*) AS n FROM users GROUP BY country, country || NULL
 
 -- database: tpch
 SELECT o_orderstatus, COUNT(*) AS n, AVG(o_totalprice) AS mean FROM orders GROUP BY o_orderstatus ORDER BY 1

@@ -225,7 +225,9 @@ def bound_block(
     names = tuple(str(item.alias) for item in copy.expressions)
     blocks = (context.blocks.get(table.name) for table in tree.find_all(exp.Table))
     groups = sum(groups_of(block) for block in blocks if block is not None)
-    facts = results.over_block(copy, node, scope, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED))
+    facts = results.over_block(
+        copy, node, scope, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED), node is context.whole
+    )
     return results.limited(node, replace(facts, tree=tree, columns=names, most_rows=groups))
 
 
@@ -318,6 +320,7 @@ class _BlockRewriter:
         self.scalars = Scalars(scope, outputs_by_alias(node))
         self.key_scalars = KeyScalars(scope)
         self.keys: list[Key] = []
+        self.always_null: list[exp.Expr] = []
         self.block_keys = BlockKeys(())
         self.all_values: dict[str, Key] = {}
         self.measures: list[Measure] = []
@@ -355,6 +358,8 @@ class _BlockRewriter:
         self.key_scalars.as_written = len(sets) > 1  # what only means the same is computed from NULL in other sets
         for items_of_set in sets:
             self.sets.append({self._key_of_item(item, len(sets) > 1) for item in items_of_set})
+        if self.keys and len(self.always_null) == len(self.keys) and self.node is self.context.whole:
+            raise refuse("null_key", position=place(self.always_null[0]))
         if len(sets) == 1 and group is not None:
             self._add_determined()
 
@@ -530,8 +535,10 @@ class _BlockRewriter:
             return name
         if len(self.keys) >= MOST_KEYS:
             raise refuse("many_keys", most=MOST_KEYS, position=place(item))
-        if expression.facts.type is Type.NULL or (isinstance(expression, Call) and NO_VALUE in needed(expression)):
+        if expression.facts.type is Type.NULL:
             raise refuse("null_key", position=place(item))
+        if NO_VALUE in needed(expression):
+            self.always_null.append(item)
         name = f"k{len(self.keys)}"
         if is_result(expression):  # every row has the same value, which is shown once it is released
             self.results[name] = expression

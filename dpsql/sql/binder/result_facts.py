@@ -144,13 +144,21 @@ def _check_truth(condition: exp.Expr, scope: Scope, node: exp.Expr) -> None:
         raise refuse("not_boolean", type=facts.type.value, position=place(node))
 
 
-def _check_possible(condition: exp.Expr, scope: Scope, written: exp.Expr) -> None:
-    """Refuse (no_rows) a condition over results that is never true (n > NULL), unless the text says so outright (1 = 0)."""
+def _check_possible(node: exp.Select, condition: exp.Expr, scope: Scope, written: exp.Expr) -> None:
+    """Refuse (no_rows) a whole statement whose condition over results is never true (n > NULL), unless its text says outright
+    that it asks for no rows (1 = 0, LIMIT 0)."""
     parts = [bound for part in conjuncts(condition) if (bound := _bound(part, scope)) is not None]
-    if not parts or any(map(is_constantly_false, conjuncts(written))):
+    if not parts or literal_limit(node) == 0 or any(map(is_constantly_false, conjuncts(written))):
         return
     if filter_condition(call("and", *parts) if len(parts) > 1 else parts[0]) == literal(False):
         raise refuse("no_rows", position=place(written))
+
+
+def _groups(node: exp.Select) -> bool:
+    """Return whether a SELECT groups rows, so that it may have a row over none: a total."""
+    order = node.args.get("order")
+    parts = [*node.expressions, *(order.expressions if order is not None else ())]
+    return any(node.args.get(clause) is not None for clause in ("group", "having")) or any(map(has_aggregate, parts))
 
 
 def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
@@ -269,10 +277,11 @@ def over_block(
     measures: Sequence[Measure],
     sets: int,
     alike: int,
+    whole: bool,
 ) -> Released:
     """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several), which
     stands for the one that was `written` over `rows`. `alike`: the number of groups that are assumed to share a value of a
-    private key. Refuses (not_boolean) its conditions that are no truth values.
+    private key. Refuses (not_boolean) its conditions that are no truth values. `whole`: it is the whole statement.
 
     A block has one row for each group, the groups of its keys are disjoint (equal reals are one group, and so is NaN), and
     HAVING, QUALIFY, ORDER BY and LIMIT above it only remove rows.
@@ -287,7 +296,8 @@ def over_block(
         if (condition := condition_of(select, clause)) is not None and written.args.get(original) is not None:
             _check_truth(condition, scope, written.args[original].this)
             _check_parts(condition, scope, written.args[original].this)
-            _check_possible(condition, scope, written.args[original].this)
+            if whole:
+                _check_possible(written, condition, scope, written.args[original].this)
     for item, original_item in zip(select.expressions, written.expressions, strict=True):
         _check_parts(item, scope, original_item)
     outputs = [output(item.unalias(), scope) for item in select.expressions]
@@ -313,9 +323,9 @@ def over_block(
     )  # fmt: skip
 
 
-def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr], measured: bool) -> Released:
-    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `measured`: some
-    results are charged."""
+def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr], whole: bool) -> Released:
+    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `whole`: it is
+    the whole statement, and some results are charged."""
     joins = node.args.get("joins") or []
     scope = scope_over(node, sources)
     outputs = [output(item.unalias(), scope) for item in starred]
@@ -323,8 +333,8 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         if (condition := condition_of(node, clause)) is not None:
             _check_truth(condition, scope, condition)
             _check_parts(condition, scope, condition)
-            if measured:
-                _check_possible(condition, scope, condition)
+            if whole and (clause != "where" or not _groups(node)):
+                _check_possible(node, condition, scope, condition)
     for item in starred:
         _check_parts(item, scope, item)
     source_keys: set[frozenset[str]] = set()
