@@ -356,8 +356,7 @@ class _BlockRewriter:
             self.grouped = False
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
         self.key_scalars.as_written = len(sets) > 1  # what only means the same is computed from NULL in other sets
-        for items_of_set in sets:
-            self.sets.append({self._key_of_item(item, len(sets) > 1) for item in items_of_set})
+        self.sets += [{self._key_of_item(item, len(sets) > 1) for item in items_of_set} for items_of_set in sets]
         if self.keys and len(self.always_null) == len(self.keys) and self.node is self.context.whole:
             raise refuse("null_key", position=place(self.always_null[0]))
         if len(sets) == 1 and group is not None:
@@ -537,7 +536,7 @@ class _BlockRewriter:
             raise refuse("many_keys", most=MOST_KEYS, position=place(item))
         if expression.facts.type is Type.NULL:
             raise refuse("null_key", position=place(item))
-        if NO_VALUE in needed(expression):
+        if isinstance(expression, Call) and NO_VALUE in needed(expression):
             self.always_null.append(item)
         name = f"k{len(self.keys)}"
         if is_result(expression):  # every row has the same value, which is shown once it is released

@@ -512,8 +512,9 @@ class QueryBinder:
         hidden = any(alias.startswith(HIDDEN) for alias, _ in sources)
         if merging or hidden or any(map(is_changed, node.expressions)):
             copy.set("expressions", [self.released_part(item, environment, scope) for item in written])
-        whole = node is self.whole and any(self._reads_blocks(source.tree) for _, source in sources)
-        facts = results.over_results(node, sources, written, whole)
+        ungrouped = node is self.whole and not blocks.aggregates(node)
+        ungrouped = ungrouped and any(self._reads_blocks(source.tree) for _, source in sources)
+        facts = results.over_results(node, sources, written, ungrouped)
         columns = tuple(output_name(item) for item in written)
         order_by_all(copy, len(columns))
         most_rows, work, agreeing = combined_rows(node, sources, self.public_values, written)

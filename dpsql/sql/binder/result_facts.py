@@ -154,13 +154,6 @@ def _check_possible(node: exp.Select, condition: exp.Expr, scope: Scope, written
         raise refuse("no_rows", position=place(written))
 
 
-def _groups(node: exp.Select) -> bool:
-    """Return whether a SELECT groups rows, so that it may have a row over none: a total."""
-    order = node.args.get("order")
-    parts = [*node.expressions, *(order.expressions if order is not None else ())]
-    return any(node.args.get(clause) is not None for clause in ("group", "having")) or any(map(has_aggregate, parts))
-
-
 def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
     if isinstance(node, exp.Column) and not scope.has(node):
         return None
@@ -323,9 +316,9 @@ def over_block(
     )  # fmt: skip
 
 
-def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr], whole: bool) -> Released:
-    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `whole`: it is
-    the whole statement, and some results are charged."""
+def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr], ungrouped: bool) -> Released:
+    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `ungrouped`:
+    it is the whole statement, groups no rows, and some results are charged."""
     joins = node.args.get("joins") or []
     scope = scope_over(node, sources)
     outputs = [output(item.unalias(), scope) for item in starred]
@@ -333,7 +326,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         if (condition := condition_of(node, clause)) is not None:
             _check_truth(condition, scope, condition)
             _check_parts(condition, scope, condition)
-            if whole and (clause != "where" or not _groups(node)):
+            if ungrouped:
                 _check_possible(node, condition, scope, condition)
     for item in starred:
         _check_parts(item, scope, item)
