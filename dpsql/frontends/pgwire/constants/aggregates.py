@@ -296,14 +296,14 @@ def framed(
     results, before, last = list[Any](), (0, 0), measure([])
     for k, peer in enumerate(peers):
         if word == "groups":
-            ends = [min(max(groups[peer] + end, -1), len(spans)) for end in (low, high)]
-            inside = spans[int(max(ends[0], 0)) : int(ends[1]) + 1]
-            edges = [[inside[0][0] if inside else 0] * len(peers), [inside[-1][1] if inside else 0] * len(peers)]
-        start, stop = (firsts[peer], lasts[peer]) if word == "range" else (k, k + 1)
-        start = 0 if low == -math.inf else max(start + int(low), 0) if low < math.inf else len(rows)
-        stop = len(rows) if high == math.inf else max(stop + int(high), 0) if high > -math.inf else 0
-        start = start if edges[0] is None else edges[0][k]
-        stop = max(start, stop if edges[1] is None else edges[1][k])
+            first, last_one = max(groups[peer] + low, 0), min(groups[peer] + high, len(spans) - 1)
+            start, stop = (spans[int(first)][0], spans[int(last_one)][1]) if first <= last_one else (0, 0)
+        else:
+            start, stop = (firsts[peer], lasts[peer]) if word == "range" else (k, k + 1)
+            start = 0 if low == -math.inf else max(start + int(low), 0) if low < math.inf else len(rows)
+            stop = len(rows) if high == math.inf else max(stop + int(high), 0) if high > -math.inf else 0
+            start = start if edges[0] is None else edges[0][k]
+            stop = max(start, stop if edges[1] is None else edges[1][k])
         if excluded:
             out = (
                 {k}
