@@ -127,6 +127,7 @@ class Questions:
             self.stop.check,
             self._rows_of_connection,
             self._await_turn,
+            self._end_turn,
         )
         self._turn: ExitStack | None = None
         self._tables = {name.lower() for name in session.policy.visible}
@@ -148,10 +149,15 @@ class Questions:
         return self.connection_rows(kind)
 
     def _await_turn(self) -> None:
-        """Hold the turn of long texts until the end of the statement, unless it has it: the interpreter runs one thread at once,
+        """Hold the turn of long texts until the end of the statement or a wait in it: the interpreter runs one thread at once,
         so that several long answers together take as long, and delay those of all other connections."""
         if self._turn is not None:
             self._turn.enter_context(self._texts.place(self._place.user, self.stop.check))
+
+    def _end_turn(self) -> None:
+        """Give the turn of long texts back; the statement may wait for another one."""
+        if self._turn is not None:
+            self._turn.close()
 
     def _options(self) -> dict[str, str]:
         """Return the present options of the session; SET replaces them as a whole."""
@@ -368,9 +374,11 @@ class Questions:
         size = len(parameters) + sum(len(name) + len(value) for name, value in settings)
         with self.stop.waiting(self.settings.statement_seconds()), ExitStack() as turn:
             self._turn = turn
-            turn.callback(setattr, self, "_turn", None)
-            answer = self._answerable(prepared.select, prepared.oids, values)
-            table = self._catalog.repeated(prepared.piece.sql, state, answer.table, size)
+            try:
+                answer = self._answerable(prepared.select, prepared.oids, values)
+                table = self._catalog.repeated(prepared.piece.sql, state, answer.table, size)
+            finally:
+                self._turn = None
         held.resize(table.get_total_buffer_size())
         return StatementResult("SELECT", tuple(starmap(ResultField, answer.columns)), table)
 

@@ -185,6 +185,8 @@ class CatalogContext:
     """What the connection keeps: the rows of pg_prepared_statements ("statements") or of pg_cursors ("cursors")."""
     turn: Callable[[], None] = lambda: None
     """Waits for the turn of a statement that takes long."""
+    end_turn: Callable[[], None] = lambda: None
+    """Ends that turn before the statement does."""
 
     @property
     def database(self) -> str:

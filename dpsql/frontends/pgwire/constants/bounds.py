@@ -75,6 +75,13 @@ def widen(columns: int) -> None:
     _CLOCK.width = max(_CLOCK.width, columns)
 
 
+def rest(end_turn: Callable[[], None]) -> None:
+    """End the turn of this thread's statement if it has one, before it waits; to compute on, it waits for another."""
+    if _CLOCK.turn_at == math.inf:
+        end_turn()
+        _CLOCK.turn_at = time.thread_time()
+
+
 def begin(check: Callable[[], None], turn: Callable[[], None]) -> None:
     """Begin a statement of this thread, which ends where `check` raises, and calls `turn` once if it takes long."""
     now = time.thread_time()

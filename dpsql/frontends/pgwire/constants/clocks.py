@@ -265,6 +265,8 @@ def _sleep(context: t.Context, types: tuple[str, ...], until: Any) -> str | None
         until = (until - datetime.now(UTC).replace(tzinfo=None)).total_seconds()
     seconds = until if isinstance(until, float) else until.order / 1_000_000
     end = monotonic() + seconds
+    if seconds > 0:
+        bounds.rest(context.catalog.end_turn)
     while (left := end - monotonic()) > 0:
         context.catalog.check()
         sleep(min(left, 0.05))

@@ -15,6 +15,7 @@ from dpsql.engine.fair_queue import FairQueue
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import backend
 from dpsql.frontends.pgwire.connection import Limits
+from dpsql.frontends.pgwire.constants import bounds, clocks
 from dpsql.frontends.pgwire.questions import LONG_TEXT
 
 LONG = "SELECT 1 -- " + "x" * LONG_TEXT
@@ -154,6 +155,20 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
         for client in clients:
             assert rows_of(client.until(b"Z")) == [[b"1"]]
         assert both == [1, 1]
+
+
+def test_a_statement_that_sleeps_leaves_its_turn_to_others(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = "(SELECT COUNT(*) AS n FROM generate_series(1, 2000) AS g WHERE g > {})"
+    turns, taken, place = list[FairQueue](), set[int](), FairQueue.place
+    with serving(open_server_state(clinic.policy)) as port:
+        client = logged_in(port)
+        monkeypatch.setattr(FairQueue, "place", lambda queue, *rest: turns.append(queue) or place(queue, *rest))
+        monkeypatch.setattr(bounds, "_AT_ONCE_SECONDS", 0)
+        monkeypatch.setattr(clocks, "sleep", lambda seconds: taken.add(turns[0].taken))
+        answer = client.query(f"SELECT n, pg_sleep(0.01 + 0 * n), {count.format('n')} FROM {count.format(0)} AS z")
+        assert rows_of(answer) == [[b"2000", b"", b"0"]]
+        assert taken == {0} and len(turns) == 2, "a turn before and one after"
+        assert turns[0].taken == 0
 
 
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
