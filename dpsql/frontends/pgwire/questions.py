@@ -25,7 +25,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.commands import Command, moved
-from dpsql.frontends.pgwire.constants.answers import Answerable, answerable
+from dpsql.frontends.pgwire.constants.answers import Answerable, answerable, parameters_of
 from dpsql.frontends.pgwire.constants.answers import parsed as parsed_select
 from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery, tables_in
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, read_postgres
@@ -240,9 +240,9 @@ class Questions:
     def constants(self, piece: Piece) -> tuple[str | None, ...]:
         """Return the texts of the values that EXECUTE lists. Raises PostgreSQL's errors."""
         try:
-            (row,) = self._answerable(parsed_select(f"SELECT {piece.sql}"), ()).rows() if piece.sql else ((),)
+            (row,) = self._answerable(parsed_select(piece.sql, parameters_of), ()).rows() if piece.sql else ((),)
         except Error as error:
-            raise moved(error, piece.offset - len("SELECT ")) from None
+            raise moved(error, piece.offset) from None
         return tuple(value["text"] if isinstance(value, dict) else value for value in row)
 
     def check_text(self, prepared: PreparedStatement) -> None:

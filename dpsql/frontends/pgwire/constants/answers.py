@@ -23,8 +23,9 @@ from dpsql.frontends.pgwire.constants import (  # noqa: F401
     texts,
 )
 from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.from_clause import kind_of
 from dpsql.frontends.pgwire.constants.queries import relation
-from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, RowSource, WrittenQuery
+from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, RowSource, Select, WrittenQuery, inner_nodes
 from dpsql.frontends.pgwire.constants.resolve import REGISTER
 from dpsql.frontends.pgwire.constants.syntax import MOST_DEPTH
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
@@ -65,14 +66,35 @@ _STRUCTS |= {t.oid(f"_{kind}"): pa.list_(struct_of(kind)) for kind in NAMED}
 _STRUCTS[RECORD] = pa.struct([("record", pa.binary()), ("text", pa.string())])
 
 
-def parsed(text: str) -> WrittenQuery | None:
+def parsed(text: str, read: Callable[[QueryParser], WrittenQuery] = QueryParser.statement) -> WrittenQuery | None:
     """Return a question that may be answered here; None for others. Raises PostgreSQL's syntax errors."""
     if len(text) > MOST_TEXT:
         return None
     try:
-        return QueryParser(text).statement()
+        return read(QueryParser(text))
     except (Elsewhere, *_GAPS):
         return None
+
+
+def parameters_of(parser: QueryParser) -> WrittenQuery:
+    """Read the values of EXECUTE as a question of one row. Raises PostgreSQL's errors of what no value may be."""
+    outputs = [parser.expression()]
+    while parser.take(","):
+        outputs.append(parser.expression())
+    if parser.token.kind != "end":
+        raise parser.problem()
+    for node in inner_nodes(outputs):
+        name = node.value if node.kind == "call" else ""
+        if any(isinstance(item, WrittenQuery) for item in node.items):
+            raise said("0A000", "cannot use subquery in EXECUTE parameter", node.position)
+        for kind, state, is_one in (
+            ("window", "42P20", node.kind == "window"),
+            ("aggregate", "42803", node.kind == "aggregate" or kind_of(name) == "aggregate"),
+            ("set-returning", "0A000", any(signature.rows for signature in REGISTER.get(name, ()))),
+        ):
+            if is_one:
+                raise said(state, f"{kind} functions are not allowed in EXECUTE parameters", node.position)
+    return WrittenQuery(Select([(value, "") for value in outputs]))
 
 
 def answerable(

@@ -141,10 +141,21 @@ def test_set_config_of_an_option_is_refused_where_its_name_is_a_parameter(client
         ("SELECT * FROM pg_catalog.nope", "42P01"),
         ("FETCH 1 FROM nowhere", "34000"),
         ("SELECT 'open", "42601"),
+        *(
+            (f"DEALLOCATE ALL; PREPARE p (int) AS {_fresh('$1')}; EXECUTE p({values})", sqlstate)  # type: ignore[arg-type]
+            for values, sqlstate in (
+                ("(SELECT COUNT(*) FROM patients)", "0A000"), ("generate_series(50, 51)", "0A000"), ("COUNT(*)", "42803"),
+                ("1 FROM generate_series(1, 1)", "42601"), ("1 AS x", "42601"), ("1 ORDER BY 1", "42601"),
+                ("1 WHERE false", "42601"), ("age FROM patients", "42601"), ("DISTINCT 1", "42601"), ("1,", "42601"),
+            )
+        ),
     ],
-)
-def test_refused_statements_have_the_sqlstate_of_postgresql(client: Client, sql: str, sqlstate: str) -> None:
-    assert error_of(client.query(sql))["C"] == sqlstate
+)  # fmt: skip
+def test_refused_statements_have_the_sqlstate_of_postgresql(
+    client: Client, served: Served, sql: str, sqlstate: str
+) -> None:
+    before = served.charges()
+    assert (error_of(client.query(sql))["C"], served.charges()) == (sqlstate, before)
 
 
 @pytest.mark.slow
