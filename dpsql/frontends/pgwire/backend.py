@@ -531,13 +531,11 @@ class Backend:
         assert cursor.answer is not None
         if cursor.rows is None:
             raise refuse("portal_unknown", name=command.name)
-        fetched = cursor.rows.part(command.value)
-        notices = cursor.answer.notices if first else ()
-        if command.kind == "move" and fetched.table is not None:
-            if fetched.held is not None:
-                fetched.held.release()
-            return StatementResult(f"MOVE {fetched.table.num_rows}", notices=notices)
-        return replace(fetched, notices=notices)
+        is_move = command.kind == "move"
+        fetched = (
+            StatementResult(f"MOVE {cursor.rows.move(command.value)}") if is_move else cursor.rows.part(command.value)
+        )
+        return replace(fetched, notices=cursor.answer.notices if first else ())
 
     def _closed(self, command: Command) -> StatementResult:
         if command.name:

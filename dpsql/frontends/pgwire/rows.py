@@ -162,13 +162,33 @@ class Rows:
             size //= 2
         return part
 
+    def move(self, direction: str) -> int:
+        """Pass the rows in the direction that MOVE names, and return their number. Raises cursor_forward."""
+        chosen, self.position = self._chosen(direction)
+        self.close_if_fetched()
+        return len(chosen)
+
     def part(self, direction: str) -> StatementResult:
-        """Fetch rows in the direction that FETCH names, as its result, which shares the memory of all. Raises cursor_forward."""
+        """Fetch rows in the direction that FETCH names, as its result, which shares the memory of all, unless they are copied in
+        the other order. Raises cursor_forward, and memory_full without room for a copy."""
+        chosen, position = self._chosen(direction)
+        start = min(chosen[0], chosen[-1]) - 1 if chosen else 0
+        table, held = self.table.slice(start, len(chosen)), None
+        if chosen.step < 0 and len(chosen) > 1:
+            held = None if self.held is None else self.held.account.reserve(table.nbytes, "rows")
+            table = table.take(list(range(len(chosen) - 1, -1, -1)))
+        elif self.held is not None:
+            held = self.held.share()
+        self.position = position
+        self.close_if_fetched()
+        return StatementResult("FETCH", self.fields, table, held=held)
+
+    def _chosen(self, direction: str) -> tuple[range, int]:
+        """Return the numbers of the rows in a direction, and the position behind them. Raises cursor_forward."""
         word, count = direction.split()
         rows, before = int(self.table.num_rows), self.position
-        most = rows + 1 if count == "all" else min(abs(int(count)), rows + 1) * (-1 if count[0] == "-" else 1)
-        if not self.scrolls and (word != "forward" or most == 0 < before):
-            raise refuse("cursor_forward")
+        limit = max(rows, before) + 1
+        most = limit if count == "all" else min(abs(int(count)), limit) * (-1 if count[0] == "-" else 1)
         if word in ("absolute", "relative"):
             start = 0 if word == "absolute" else before
             end = rows + 1 + most if word == "absolute" and most < 0 else start + most
@@ -177,13 +197,14 @@ class Rows:
             end = before + (most if word == "forward" else -most)
             chosen = range(before + 1, end + 1) if word == "forward" else range(before - 1, end - 1, -1)
             chosen = range(before, before + 1) if most == 0 else chosen
-        self.position = min(max(end, 0), rows + 1)
-        numbers = [number - 1 for number in chosen if 0 < number <= rows]
-        held = None if self.held is None else self.held.share()
-        forward = not numbers or numbers[-1] >= numbers[0]
-        table = self.table.slice(numbers[0] if numbers else 0, len(numbers)) if forward else self.table.take(numbers)
-        self.close_if_fetched()
-        return StatementResult("FETCH", self.fields, table, held=held)
+        is_on_row = 0 < before <= rows
+        is_back = end < before or (end == before and is_on_row) or (word == "absolute" and most < 0)
+        if is_back and not self.scrolls:
+            raise refuse("cursor_forward")
+        position = min(max(end, 0), max(rows + 1, before))
+        if chosen.step < 0:
+            return range(min(chosen.start, rows), max(chosen.stop, 0), -1), position
+        return range(max(chosen.start, 1), min(chosen.stop, rows + 1)), position
 
     def close_if_fetched(self) -> None:
         """Release the rows if all have been fetched and there is no way back to them."""
@@ -193,7 +214,7 @@ class Rows:
     def close(self) -> None:
         """Release the rows if their memory is held."""
         if self.held is not None:
-            self.table, self.position = self.table.schema.empty_table(), 0
+            self.position, self.table = int(self.table.num_rows) + 1, self.table.schema.empty_table()
             self.held.release()
             self.held = None
 

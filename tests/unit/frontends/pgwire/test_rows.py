@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from support.clinic import build
 
+from dpsql.engine.memory_account import MemoryAccount
+from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.questions import _error_bars
 from dpsql.frontends.pgwire.rows import (
@@ -57,6 +59,23 @@ def test_a_batch_counts_as_fetched_when_it_is_handed_out() -> None:
     rows = numbers(2 * BATCH)
     assert len(next(rows.fetch(None, (0,)))) == BATCH
     assert (rows.left, rows.position) == (BATCH, BATCH)
+
+
+def test_rows_in_the_other_order_are_a_copy_that_is_counted_and_moving_copies_nothing() -> None:
+    table, account = numbers(1000).table, MemoryAccount(10_000)
+    rows = Rows((NUMBER,), table, account.reserve(table.nbytes, "rows"), scrolls=True)
+    assert (rows.move("forward all"), rows.move("backward 900"), rows.position) == (1000, 900, 101)
+    assert account.held == table.nbytes
+    back = rows.part("backward all")
+    assert back.table is not None and back.held is not None
+    assert back.table.column(0).to_pylist() == list(range(99, -1, -1))
+    assert account.held == table.nbytes + back.table.nbytes
+    back.held.release()
+    with account.reserve(4_000, "rows"):
+        rows.move("absolute 1000")
+        with pytest.raises(Error, match="memory"):
+            rows.part("backward all")
+        assert (rows.position, rows.move("backward all"), account.held) == (1000, 999, table.nbytes + 4_000)
 
 
 def test_bars_of_hundreds_of_measures_are_told_and_those_of_long_computed_answers_are_not(tmp_path: Path) -> None:
