@@ -69,8 +69,9 @@ MOST = {
     # types of links, units by their column, row numbers, folders of one table, encodings and truth values in init and check; what Ctrl-C ends: 60
     # a message of several statements is a transaction, scrolling cursors, cursors and prepared statements in catalogs, values of
     # EXECUTE, syntax of SET and BEGIN: 190; definitions of functions and rules, descriptions of objects, differences of ranges,
-    # arithmetic of addresses, degrees, bits of bytes, frames by groups and what they exclude, pg_sleep: 430
-    "frontends": (25_231, 76),
+    # arithmetic of addresses, degrees, bits of bytes, frames by groups and what they exclude, pg_sleep: 430; turns that end before
+    # a wait, what no value of EXECUTE may be, memory of rows fetched backward, cursors that skip ahead: 60
+    "frontends": (25_291, 76),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     # quotients by integers, TRIM of given characters: 30
