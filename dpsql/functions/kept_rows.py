@@ -281,7 +281,7 @@ def _of_spans(condition: Expr) -> Expr | None:
     """Return a condition on COALESCE(x, 0), b::INTEGER or length(t), also computed with, in plainer words; None for others."""
     within = _comparison(condition)
     value = within.value if isinstance(within, _Within) else None
-    if not isinstance(within, _Within) or not isinstance(value, Call):
+    if not isinstance(within, _Within) or not isinstance(value, Call) or not value.arguments:
         return None
 
     def has(number: int) -> bool:

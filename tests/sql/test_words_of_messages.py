@@ -108,5 +108,7 @@ def test_explain_and_notices_use_the_words_of_the_question(case: Case, sessions:
 def test_refusals_use_the_words_of_the_question(case: Case) -> None:
     with pytest.raises(Error) as caught:
         asked = prepared(case, planning)
-        asked.rehearse(asked.plan(asked.planner.parse(case.sql, case.parameters), case.parameters))
+        planned = asked.plan(asked.planner.parse(case.sql, case.parameters), case.parameters)
+        asked.rehearse(planned)
+        asked.explain_planned(planned)  # which looks public rows up
     assert not foreign(set(), f"{caught.value.message} {caught.value.hint}", case.sql), caught.value.text()
