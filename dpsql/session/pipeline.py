@@ -387,12 +387,11 @@ def _measured(
     """
     blocks = planned.price.blocks
     missing = [index for index, part in enumerate(stored) if part is None]
-    charge.look_at(read_tables(planned, missing))
     loss = sum((blocks[index].loss for index in missing), PrivacyLoss.nothing())
     if any(is_charged(blocks[index]) for index in missing):
         context.planner.require_least(loss)
     receipt_id = request.id or uuid.uuid4().hex
-    measurement = MissingBlocks(context, planned, stored, request, missing, receipt_id)
+    measurement = MissingBlocks(context, planned, stored, request, missing, receipt_id, charge)
     standing = _standing(context, planned)  # what fails here must cost nothing
     reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tuple(planned.keys)))
     planned = measurement.run(charge)
@@ -413,12 +412,16 @@ class MissingBlocks:
         request: Request,
         missing: Sequence[int],
         receipt_id: str,
+        charge: Charge,
     ) -> None:
-        """Write the engine's queries before a charge; unreleased results appear in them as named placeholders."""
+        """Look at the sources and write the engine's queries before a charge; unreleased results appear in them as named
+        placeholders."""
         self._context, self._planned, self._stored, self._request = context, planned, stored, request
         self._missing, self._receipt_id = missing, receipt_id
         blocks = planned.price.blocks
+        # Before the look: what arrives afterwards is in no text, and then the answer is of another version and not stored.
         self._versions = {index: context.stored_releases.version(blocks[index]) for index in missing}
+        charge.look_at(read_tables(planned, missing))
         self._emitter = context.emitter(context.index.views())
         self._queries = {index: queries(self._emitter, blocks[index].block) for index in missing}
         for index in missing:

@@ -24,7 +24,7 @@ from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.records import charge_id
 from dpsql.noise.perturb import compare, noisy_threshold
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.planning.planner import Planned, read_tables
+from dpsql.planning.planner import Planned
 from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, require_units, run_law
 from dpsql.pricing.explain import describe_loss, planned_outputs
 from dpsql.pricing.options import Options
@@ -181,8 +181,7 @@ def watch_of(context: SessionContext, options: Options) -> NamedWatch:
 def _in_turn(context: SessionContext, question: WatchedQuestion, work: Work[Release]) -> Release:
     watch = watch_of(context, question.planned.options)
     with watch.turn(work.check), charged(context, work) as charge:
-        charge.look_at(read_tables(question.planned, [0]))
-        measurement = MissingBlocks(context, question.planned, [None], Request(None, context.stages()), [0], "")
+        measurement = MissingBlocks(context, question.planned, [None], Request(None, context.stages()), [0], "", charge)
         run, receipt = _begun(context, question, watch, charge)
         return _compared(context, question, watch, run, measurement, charge, receipt)
 
