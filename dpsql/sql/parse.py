@@ -315,7 +315,11 @@ def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
     if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query) and not tree.args.get("alias"):
-        clauses = {name: value for name, value in tree.args.items() if name not in ("this", "alias")}
+        clauses = {name: value for name, value in tree.args.items() if name not in ("this", "alias") and value}
+        for wrong in sorted(clauses.keys() - {"with_", "order", "limit", "offset", "locks"}):  # sqlglot reads them, too
+            detail = f"{wrong.rstrip('s').upper()} does not stand behind a query in brackets"
+            nodes = clauses[wrong] if isinstance(clauses[wrong], list) else [clauses[wrong]]
+            raise refuse("syntax", detail=detail, position=place(nodes[0]))
         source = exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("q")))
         return exp.Select(expressions=[exp.Star()], from_=exp.From(this=source), **clauses)
     return tree

@@ -140,3 +140,8 @@ SELECT *
 -- sqlstate: 42601
 -- at: w FROM
 SELECT ward, SUM(COUNT(*)) OVER w FROM visits GROUP BY ward
+
+-- query: where_behind_brackets
+-- sqlstate: 42601
+-- at: n > 1
+(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WHERE n > 1
