@@ -71,7 +71,7 @@ from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.records import mac
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
-from dpsql.policy.reach import is_file
+from dpsql.policy.reach import is_csv, is_file
 from dpsql.storage.files import locked, sync
 
 # --- files of append-only tables --------------------------------------------------------------------------------------
@@ -550,8 +550,7 @@ class ContributionIndex:
 
     def _is_csv(self, table: str) -> bool:
         """Return whether the table is read from CSV files; a parsed copy of these is faster."""
-        source = self._policy.table_source(table).lower()
-        return is_file(source) and not source.endswith(".parquet")
+        return is_csv(self._policy.table_source(table))
 
     def _settled(self, table: str) -> Identity | None:
         """Return the identity of the source once its last change is old enough for the next change to get a different time."""

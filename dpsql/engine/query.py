@@ -6,10 +6,14 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from dpsql.engine.lake_tables import snapshot
+from dpsql.policy.reach import lake_table
 
 UNIT_ID = "#id"
 """Name of the hidden column of a prepared view that replaces the unit's key in texts that only count units."""
@@ -125,7 +129,12 @@ class Identity:
 
 
 def matching(pattern: str | Path) -> list[Path]:
-    """Return the files that match a name or glob; any part may have wildcards, with the engine's meaning."""
+    """Return the files that match a name or glob; any part may have wildcards, with the engine's meaning. Of a lake table those
+    of its latest snapshot. Raises OSError and Fault as `lake_tables.snapshot` does if there is one that cannot be read."""
+    if lake := lake_table(str(pattern)):
+        with suppress(FileNotFoundError):
+            return list(snapshot(*lake).files)
+        return []
     return [Path(path) for path in sorted(glob.glob(str(pattern), recursive=True, include_hidden=True))]
 
 

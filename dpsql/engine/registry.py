@@ -106,7 +106,8 @@ is charged.
 
 | | DuckDB | PostgreSQL | Spark |
 | --- | --- | --- | --- |
-| `source:` | `duckdb:///file`, Parquet and CSV files, a connection or Arrow tables given in Python | \
+| `source:` | `duckdb:///file`, Parquet and CSV files, lake tables (`delta:folder`, `iceberg:folder`), a connection or Arrow \
+tables given in Python | \
 `postgresql://...` | `spark://...`, a SparkSession given in Python |
 | versions | 1.4.4 and later | 15 and later, encoding UTF8, extra `dpsql[postgres]` | 4.0 and later with Java 17, \
 extra `dpsql[spark]` |
@@ -124,6 +125,26 @@ exported columns do | as in PostgreSQL |
 
 [Data in PostgreSQL](postgresql.md) and [Data in Spark](spark.md) say how to set them up. `exp`,
 `power` and angles come from the library of each machine: their last digit may differ.
+
+## Tables of data lakes
+
+`source: delta:lake/visits` or `iceberg:lake/visits` names the folder of a table of Delta Lake or
+Apache Iceberg on this machine, with the extra `dpsql[lake]`; `dpsql init --from lake` finds them.
+The libraries of both formats (`deltalake`, `pyiceberg`) say which Parquet files the latest snapshot
+has, and dpsql reads these as it reads other Parquet files: every value of every type, with the
+identity of the files as the state of the data. A commit is seen by the next question. Columns that
+were added later are NULL in older rows. `append_only` is for folders of files, not for these tables.
+
+Without a catalog, the latest snapshot of an Iceberg table is the one whose file of metadata has the
+highest number; `iceberg:lake/visits/metadata/00012-....metadata.json` names one snapshot instead.
+
+Refused, because reading the files alone would give other rows: Delta tables with deletion vectors
+or mapped columns, and whatever else readers of a table must know; Iceberg tables with files of
+deletions, with renamed columns, or of version 3 of the format. The custodian's log says which, and
+how the table is written anew. Object stores are not read: mount or copy the folder, or let Spark
+read the table by the name of its catalog ([spark.md](spark.md)).
+
+## Further engines
 
 More engines come behind the same contract (`dpsql/engine/contract.py`, `dpsql/engine/dialect.py`).
 

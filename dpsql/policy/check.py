@@ -14,7 +14,7 @@ from dpsql.errors.custodian_log import DATASETS
 from dpsql.errors.exceptions import Error, PolicyRefusal, did_you_mean, refuse
 from dpsql.policy.build import build_policy, key_columns
 from dpsql.policy.fields import KeysOf
-from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
+from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, lake_table, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
 from dpsql.policy.values import MOST_DIGITS, OWNER
@@ -24,7 +24,8 @@ from dpsql.privacy.accounting import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 
 _FILES = (
-    "files ending in .parquet, .csv, .csv.gz (name others, such as .tsv and .txt, so, and say csv: {delimiter: ...})"
+    "files ending in .parquet, .csv, .csv.gz (name others, such as .tsv and .txt, so, and say csv: {delimiter: ...}), or "
+    "delta:FOLDER or iceberg:FOLDER on this machine"
 )
 _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62}){0,2}\Z", re.ASCII)
 
@@ -102,6 +103,8 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
         is_url = source_kind(source).reads_urls and "://" in (table.source or "")
         if table.source is not None and not (is_url or is_file(table.source) or _PHYSICAL.match(table.source)):
             problems.add(place, f"is a table's name (schema.table) or {_FILES}")
+        if source_kind(source).is_server and lake_table(table.source or ""):
+            problems.add(place, "is read by DuckDB, without a server: on Spark, name the table of its catalog")
         if table.source is None and source is not None and is_file(source) and len(policy.tables) > 1:
             problems.add(place, "is missing: the files of the dataset's source hold one table, so name this one's own")
 

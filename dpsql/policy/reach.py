@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 Hop = tuple[str, str, str, str]
 """A foreign key: (table, column, parent table, parent column)."""
@@ -15,14 +16,29 @@ ForeignKeys = Mapping[str, Mapping[str, tuple[str, str]]]
 _FILE = re.compile(r"\.(?:parquet|csv|csv\.gz)\Z", re.ASCII | re.IGNORECASE)
 
 
+_LAKE = re.compile(r"(delta|iceberg):(?=.)", re.DOTALL)
+
+
+def lake_table(source: str) -> tuple[str, str] | None:
+    """Return the format and the folder of a table of a data lake (`delta:FOLDER`, `iceberg:FOLDER`); None for other sources."""
+    begins = _LAKE.match(source)
+    return None if begins is None else (begins[1], source[begins.end() :])
+
+
 def is_file(source: str) -> bool:
-    """Return whether `source` names files (Parquet or CSV, globs allowed) instead of a table or a URL."""
-    return _FILE.search(source) is not None and "://" not in source
+    """Return whether `source` names files (Parquet or CSV, globs allowed; a lake table) instead of a table or a URL."""
+    return (_LAKE.match(source) or _FILE.search(source)) is not None and "://" not in source
 
 
 def is_csv(source: str) -> bool:
     """Return whether `source` names CSV files, compressed by gzip or not."""
-    return is_file(source) and not source.lower().endswith(".parquet")
+    return is_file(source) and lake_table(source) is None and not source.lower().endswith(".parquet")
+
+
+def within(folder: str | Path, source: str) -> str:
+    """Return a source of files with its path taken from `folder`, unless it is absolute."""
+    kind, path = lake_table(source) or ("", source)
+    return f"{kind}:{Path(folder) / path}" if kind else str(Path(folder) / path)
 
 
 def links_within(

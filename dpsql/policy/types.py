@@ -28,7 +28,7 @@ from dpsql.policy.fields import (
     option,
     written_as,
 )
-from dpsql.policy.reach import Hop, is_file, joins_of, links_within, paths_to_unit
+from dpsql.policy.reach import Hop, is_file, joins_of, links_within, paths_to_unit, within
 from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.policy.yaml_text import Origin
 from dpsql.privacy.accounting import ACCOUNTANTS
@@ -645,7 +645,7 @@ class Policy:
         return {} if self.privacy_unit is None else paths_to_unit(keys, self.privacy_unit.table)
 
     def _resolved(self, path: str) -> str:
-        return str(self.folder.resolve() / path)
+        return within(self.folder.resolve(), path)
 
     @cached_property
     def unprotected(self) -> Mapping[str, str]:

@@ -229,12 +229,13 @@ class StoredColumn:
 @dataclass(frozen=True)
 class FileGroup:
     """Files with equal types. `by_arrow`: pyarrow reads them; `keys`: columns that are only in the files' paths, as they are
-    spelled there (`region=north/`)."""
+    spelled there (`region=north/`); `absent`: columns that are NULL in all rows of these files."""
 
     paths: tuple[Path, ...]
     stored: tuple[StoredColumn, ...]
     by_arrow: bool
     keys: tuple[str, ...]
+    absent: tuple[str, ...] = ()
 
     def dataset(self) -> TotalParquet:
         """Return the files as pyarrow reads them. Raises OSError, pyarrow.ArrowException."""
@@ -242,10 +243,15 @@ class FileGroup:
 
 
 def grouped(
-    table: str, paths: Sequence[Path], columns: Collection[PolicyColumn], *, total: bool = False
+    table: str,
+    paths: Sequence[Path],
+    columns: Collection[PolicyColumn],
+    may_lack: Collection[str] = (),
+    *,
+    total: bool = False,
 ) -> list[FileGroup]:
-    """Return the files of a table in groups, in the order of their first files. `total`: pyarrow reads every file, so that texts
-    that are not UTF-8 are NULL.
+    """Return the files of a table in groups, in the order of their first files. `may_lack`: names in the source of columns that
+    are NULL in files without them. `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
 
     Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError, UnicodeDecodeError
     and pyarrow.ArrowException if a footer cannot be read.
@@ -253,12 +259,14 @@ def grouped(
     metadata = {path: pq.read_metadata(path) for path in paths}
     files = {path: _stored(table, path, columns, metadata[path]) for path in paths}
     in_files = {stored.column for columns_of_file in files.values() for stored in columns_of_file}
+    optional = {column.name: column.source_name for column in columns if column.source_name in may_lack}
     for path, columns_of_file in files.items():
-        absent = in_files - {stored.column for stored in columns_of_file}
+        absent = in_files - {stored.column for stored in columns_of_file} - set(optional)
         if absent:
             column = min(absent)
             _log.error("column %s of table %s is not in %s", column, table, path)
             raise refuse("source_files_differ", table=table, what=f"column {column}, which is not in all of them")
+    in_files |= set(optional)
     keys = _keys(table, paths, [column for column in columns if column.name not in in_files])
     groups: dict[Any, list[Path]] = {}
     for path, columns_of_file in files.items():
@@ -267,7 +275,16 @@ def grouped(
         # How pyarrow reads a type depends on more than the type.
         types = tuple((s.name, s.kind, s.details, s.arrow if by_arrow else None) for s in columns_of_file)
         groups.setdefault((by_arrow, types), []).append(path)
-    return [FileGroup(tuple(group), files[group[0]], by_arrow, keys) for (by_arrow, _), group in groups.items()]
+    return [
+        FileGroup(tuple(group), stored := files[group[0]], by_arrow, keys, _absent_columns(optional, stored))
+        for (by_arrow, _), group in groups.items()
+    ]
+
+
+def _absent_columns(optional: Mapping[str, str], stored: Iterable[StoredColumn]) -> tuple[str, ...]:
+    """Return the names in the source of those optional columns that a file does not have."""
+    present = {column.column for column in stored}
+    return tuple(in_source for column, in_source in optional.items() if column not in present)
 
 
 def _is_misnamed(metadata: Any, columns: Iterable[str]) -> bool:

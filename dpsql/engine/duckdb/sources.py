@@ -25,11 +25,12 @@ from dpsql.engine.contract import Broken
 from dpsql.engine.duckdb.literals import POINTS_OF_TIME, TYPES, cast_column, constant, is_readable, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
+from dpsql.engine.lake_tables import columns_of, snapshot
 from dpsql.engine.query import DECIMAL_COMMA, Identity, Source, check_openable, identity_of, matching, read_by, stamp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, PolicyColumn
-from dpsql.policy.reach import is_file
+from dpsql.policy.reach import is_file, lake_table
 from dpsql.storage.memory import return_free_memory
 
 if TYPE_CHECKING:
@@ -190,14 +191,18 @@ class Sources:
         return some
 
     def _files(self, table: str) -> list[Path]:
-        """Return the files to read of a table that is read from files."""
-        return matching(self._policy.table_source(table)) if table not in self._only else list(self._only[table])
+        """Return the files to read of a table that is read from files. Raises Fault for a lake table that cannot be read."""
+        if table in self._only:
+            return list(self._only[table])
+        try:
+            return matching(self._policy.table_source(table))
+        except OSError as error:
+            raise self._unreadable(table, error) from None
 
     def _files_text(self, table: str) -> str:
         """Return the SQL argument that gives DuckDB's functions the files of a table: a glob, or a list of names."""
-        if table not in self._only:
-            return constant(self._policy.table_source(table))
-        return _listed(self._only[table])
+        source = self._policy.table_source(table)
+        return _listed(self._files(table)) if table in self._only or lake_table(source) else constant(source)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor with the objects given in Python and the CSV files, which cursors do not inherit."""
@@ -317,6 +322,8 @@ class Sources:
             return dict.fromkeys(self._csv[table].names(), "VARCHAR") if self._files(table) else None
         try:
             check_openable(self._files(table) if self._is_parquet(table) else ())
+            if lake := lake_table(self._policy.table_source(table)):
+                return columns_of(snapshot(*lake))
             return self._described(self.place(table))
         except duckdb.Error as error:
             if self._is_parquet(table) and self._files(table):
@@ -443,7 +450,9 @@ class Sources:
             raise refuse("source_table_missing", table=table)
         try:
             check_openable(paths)
-            groups = grouped(table, paths, columns.values(), total=table in self._whatever)
+            lake = lake_table(self._policy.table_source(table))
+            may_lack = snapshot(*lake).may_lack if lake else ()
+            groups = grouped(table, paths, columns.values(), may_lack, total=table in self._whatever)
             scans = [
                 self._renamed(table, self._scan(table, group, number, len(groups)))
                 for number, group in enumerate(groups)
@@ -469,6 +478,10 @@ class Sources:
 
     def _scan(self, table: str, group: FileGroup, number: int, groups: int) -> str:
         """Return the FROM item of one of several groups of Parquet files. Raises OSError, pyarrow.ArrowException."""
+        absent = "".join(f", NULL::VARCHAR AS {name(column)}" for column in group.absent)
+        if absent:
+            present = self._scan(table, replace(group, absent=()), number, groups)
+            return f"(SELECT *{absent} FROM {present})"
         if group.by_arrow:
             scan = f"{_scan_name(table)} {number}"
             self._total[scan] = group.dataset()

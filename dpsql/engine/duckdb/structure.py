@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.engine.csv_files import dialect_of, header_of
 from dpsql.engine.duckdb.literals import constant
+from dpsql.engine.lake_tables import columns_of, format_of, snapshot
 from dpsql.engine.query import check_openable, matching
 from dpsql.errors.exceptions import refuse
-from dpsql.policy.reach import is_file
+from dpsql.policy.reach import is_file, within
 from dpsql.policy.types import DEFAULT_SCHEMAS
 
 _VALUE = re.compile(r"[-+]?[0-9]+([.,:/-][0-9]+)*")
@@ -26,25 +27,13 @@ _VALUE = re.compile(r"[-+]?[0-9]+([.,:/-][0-9]+)*")
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
-    """Return tables by name from a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
+    """Return tables by name from a file, a glob of files (one table), the folder of a lake table, or a folder of Parquet and CSV
+    files and lake tables (a table for each).
 
     Raises InterfaceError init_source.
     """
     if source.is_dir():
-        files = sorted(file for file in source.iterdir() if file.is_file() and is_file(file.name))
-        if not files:
-            problem = (
-                "the folder has no Parquet or CSV files; if folders within it have some, name a glob: 'FOLDER/**/*.csv'"
-            )
-            raise refuse("init_source", place=str(source), problem=problem)
-        tables: dict[str, SourceTable] = {}
-        for file in files:
-            ((name, table),) = structure_of_file(file).items()
-            if name in tables:
-                problem = f"two of its files would both be table {name}"
-                raise refuse("init_source", place=str(source), problem=problem)
-            tables[name] = replace(table, source=file.name)
-        return tables
+        return _of_folder(source)
     first = source if source.is_file() else next(iter(matching(source)), None)
     if first is None or (first != source and not is_file(source.name)):
         raise refuse("init_source", place=str(source), problem="it is not there")
@@ -71,6 +60,33 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
                 "; of other kinds of files make Parquet files first, in DuckDB: COPY (FROM 'a.json') TO 'a.parquet'"
             )
         raise refuse("init_source", place=str(source), problem=problem) from None
+
+
+def _of_folder(source: Path) -> dict[str, SourceTable]:
+    """Return the tables of a folder, which may be one lake table."""
+    if (lake := format_of(source)) is not None:
+        return {plain_name(source.name): _of_lake(lake, source)}
+    files = sorted(file for file in source.iterdir() if format_of(file) or (file.is_file() and is_file(file.name)))
+    if not files:
+        problem = (
+            "the folder has no Parquet or CSV files; if folders within it have some, name a glob: 'FOLDER/**/*.csv'"
+        )
+        raise refuse("init_source", place=str(source), problem=problem)
+    tables: dict[str, SourceTable] = {}
+    for file in files:
+        ((name, table),) = structure_of_file(file).items()
+        if name in tables:
+            problem = f"two of its files would both be table {name}"
+            raise refuse("init_source", place=str(source), problem=problem)
+        tables[name] = replace(table, source=within(file.name, table.source or ""))
+    return tables
+
+
+def _of_lake(kind: str, folder: Path) -> SourceTable:
+    try:
+        return SourceTable(columns_of(snapshot(kind, str(folder))), source=f"{kind}:.")
+    except OSError as error:
+        raise refuse("init_source", place=str(folder), problem=str(error)) from None
 
 
 def _of_parquet(file: Path) -> SourceTable:

@@ -26,7 +26,7 @@ from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.files import replace_file, writing
 from dpsql.policy import COLUMN_TYPES, parse_policy, policy_problems
 from dpsql.policy.check import policy_text
-from dpsql.policy.reach import is_file
+from dpsql.policy.reach import is_file, lake_table
 from dpsql.policy.values import MOST_SCALE
 from dpsql.policy.yaml_text import quoted, schema_line
 from dpsql.privacy.accounting import make_accountant
@@ -400,7 +400,9 @@ def _below(table: SourceTable, source: Path, path: Path) -> SourceTable:
     """Return a table of a folder with the place of its file as the policy names it."""
     if not source.is_dir() or not table.source:
         return table
-    return replace(table, source=source_link(source / table.source, path))
+    kind, inside = lake_table(table.source) or ("", table.source)
+    link = source_link(source / inside, path)
+    return replace(table, source=f"{kind}:{link}" if kind else link)
 
 
 def _with_plain_names(tables: Mapping[str, SourceTable]) -> dict[str, SourceTable]:

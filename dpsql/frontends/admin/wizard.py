@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from glob import glob
 from pathlib import Path
 from typing import TypeVar
 
+from dpsql.engine import query
 from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.admin.expected_errors import expected_errors
@@ -42,7 +42,7 @@ from dpsql.frontends.admin.policy_text import (
 from dpsql.frontends.files import replace_file
 from dpsql.policy import load_policy, parse_policy
 from dpsql.policy.check import policy_text
-from dpsql.policy.reach import is_file
+from dpsql.policy.reach import is_file, within
 from dpsql.policy.types import Preparation
 from dpsql.policy.values import MOST_COUNT, login
 from dpsql.policy.yaml_text import Problems, Unreadable, quoted, read_yaml
@@ -645,9 +645,9 @@ def _copies(answers: Answers, source: Path | str, path: Path, tables: Mapping[st
     is_database = not (source.is_dir() or is_file(source.name))
     if source.is_dir():
         patterns = {table.stored.source for table in protected if table.stored.source}
-        files = {path.parent / name for pattern in patterns for name in glob(pattern, root_dir=path.parent)}
+        files = {file for pattern in patterns for file in query.matching(within(path.parent.resolve(), pattern))}
     else:
-        files = {source} if source.is_file() else set(map(Path, glob(str(source))))
+        files = {source} if source.is_file() else set(query.matching(source))
     megabytes = -(-sum(file.stat().st_size for file in files) // 10**6)
     folder = f"the folder {source.name}.bounded beside it" if is_database else "your cache folder (~/.cache/dpsql)"
     words = (
