@@ -23,7 +23,7 @@ from dpsql.errors.exceptions import refuse
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The files of a table's snapshot, and its columns. `may_lack`: those that are NULL in files without them, older ones."""
+    """The files of a table's snapshot, and its columns. `may_lack`: in lower case those that are NULL in files without them."""
 
     files: tuple[Path, ...]
     schema: pa.Schema
@@ -99,7 +99,7 @@ def _delta(folder: Path) -> Snapshot:
             "deletion vectors hide rows of the files: REORG TABLE ... APPLY (PURGE) writes files without them"
         )
     schema = pa.schema(table.schema().to_arrow())
-    return Snapshot(_local(table.file_uris()), schema, frozenset(schema.names) - set(about.partition_columns))
+    return Snapshot(_local(table.file_uris()), schema, _folded(set(schema.names) - set(about.partition_columns)))
 
 
 def _iceberg(folder: Path) -> Snapshot:
@@ -125,7 +125,7 @@ def _iceberg(folder: Path) -> Snapshot:
     may_lack = {field.name for field in schema.fields if field.field_id not in whole and _PLAIN.fullmatch(field.name)}
     root = folder.parent.parent if folder.is_file() else folder
     moved = (task.file.file_path.replace(f"{about.location}/", f"{root}/", 1) for task in tasks)
-    return Snapshot(_local(moved), schema.as_arrow(), frozenset(may_lack))
+    return Snapshot(_local(moved), schema.as_arrow(), _folded(may_lack))
 
 
 def _latest(folder: Path) -> Path:
@@ -142,6 +142,10 @@ def _latest(folder: Path) -> Path:
             f"version {max(versions)} has two files of metadata: name the one that holds (iceberg:FOLDER/metadata/FILE)"
         )
     return files[0]
+
+
+def _folded(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(str.lower, names))
 
 
 def _local(addresses: Iterable[str]) -> tuple[Path, ...]:

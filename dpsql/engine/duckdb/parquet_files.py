@@ -250,8 +250,8 @@ def grouped(
     *,
     total: bool = False,
 ) -> list[FileGroup]:
-    """Return the files of a table in groups, in the order of their first files. `may_lack`: names in the source of columns that
-    are NULL in files without them. `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
+    """Return the files of a table in groups, in the order of their first files. `may_lack`: names in the source, in lower case, of
+    columns that are NULL in files without them. `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
 
     Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError, UnicodeDecodeError
     and pyarrow.ArrowException if a footer cannot be read.
@@ -259,7 +259,7 @@ def grouped(
     metadata = {path: pq.read_metadata(path) for path in paths}
     files = {path: _stored(table, path, columns, metadata[path]) for path in paths}
     in_files = {stored.column for columns_of_file in files.values() for stored in columns_of_file}
-    optional = {column.name: column.source_name for column in columns if column.source_name in may_lack}
+    optional = {column.name: column.source_name for column in columns if column.source_name.lower() in may_lack}
     for path, columns_of_file in files.items():
         absent = in_files - {stored.column for stored in columns_of_file} - set(optional)
         if absent:

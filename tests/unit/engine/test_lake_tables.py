@@ -48,7 +48,7 @@ tables:
       person: {type: integer}
       region: {type: text, domain: [north, south, 'a/ü c']}
       cost: {type: real, lower: 0, upper: 100}
-      stay: {type: integer, from: days, lower: 0, upper: 9}
+      stay: {type: integer, from: DAYS, lower: 0, upper: 9}
 """
 REGIONS = ["north", "south", "a/ü c", None]
 CHANGES = 7
