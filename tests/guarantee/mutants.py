@@ -362,7 +362,7 @@ with self._write_transaction() as writer:
     Mutant("an id belongs to everybody", "ledger/records.py", "charge_id", "f'{asker(analyst)}/{request_id}'", "f'owner/{request_id}'", 'unit/reuse/test_askers.py', 'request_id'),
     Mutant("an analyst called owner is the owner", "ledger/records.py", "asker", "'owner' if analyst is None else f\"analyst:{quote(analyst, safe='')}\"", "analyst or 'owner'", 'unit/reuse/test_askers.py', 'different_askers'),
     Mutant("an analyst may have the owner's login", "policy/check.py", "_check_owner", "name.lower() == OWNER", "False", 'unit/policy/test_check.py', 'owner'),
-    Mutant("SET LOCAL of an option outlives its transaction", "frontends/pgwire/transactions.py", "Transaction._end_local", "options.reset(name, before)", "options", 'unit/frontends/pgwire/test_transactions.py', 'local_option'),
+    Mutant("SET LOCAL of an option outlives its transaction", "frontends/pgwire/transactions.py", "Transaction._end_local", "options.reset(name, before)", "options", 'clients/test_statements.py', 'sessions'),
     Mutant("an id is charged again", "ledger/ledger.py", "Ledger._fitting", "charged is not None", "False", 'unit/ledger/test_ledger.py', 'charged_once and sqlite'),
     Mutant("another release is replaced", "reuse/store.py", "ReleaseStore.put", "'INSERT OR IGNORE'", "'INSERT OR REPLACE'", 'unit/reuse/test_store.py', 'first_release_stands and sqlite'),
     Mutant("a charge that is not flushed", "ledger/store.py", "Store.writing", "self._begin_durable if durable else self._begin_lossy", "self._begin_lossy", 'unit/ledger/test_ledger.py', 'flushed and sqlite'),

@@ -394,3 +394,101 @@ BEGIN; DECLARE c CURSOR FOR SELECT 1; SELECT name, is_holdable, is_binary, is_sc
 SELECT 1 FOR UPDATE
 SELECT pg_sleep(0.01)
 RESET TRANSACTION ISOLATION LEVEL
+-- what a transaction restores: settings, and options, which a server knows as settings of their own
+BEGIN; SET geqo_effort = 1; COMMIT; BEGIN; SET geqo_effort = 2; ROLLBACK; SHOW geqo_effort
+BEGIN; SET LOCAL geqo_effort = 3; COMMIT; SET geqo_effort = 4; BEGIN; COMMIT; SHOW geqo_effort
+BEGIN; SET LOCAL geqo_effort = 1; SET geqo_effort = 2; COMMIT; SHOW geqo_effort
+BEGIN; SAVEPOINT s; SET LOCAL geqo_effort = 1; ROLLBACK TO s; SET geqo_effort = 2; COMMIT; SHOW geqo_effort
+SET geqo_effort = 3; BEGIN; SET LOCAL geqo_effort = 1; SAVEPOINT s; SET geqo_effort = 2; ROLLBACK TO s; SHOW geqo_effort; COMMIT; SHOW geqo_effort
+SET geqo_effort = 3; BEGIN; SET LOCAL geqo_effort = 1; RESET geqo_effort; COMMIT; SHOW geqo_effort
+SET geqo_effort = 3; BEGIN; SET LOCAL geqo_effort = 1; RESET ALL; COMMIT; SHOW geqo_effort
+SET geqo_effort = 3; BEGIN; SET LOCAL geqo_effort = DEFAULT; SHOW geqo_effort; COMMIT; SHOW geqo_effort
+SET geqo_effort = 3; SET LOCAL geqo_effort = DEFAULT; SHOW geqo_effort
+SET LOCAL geqo_effort = 1; SET geqo_pool_size = 2; SHOW geqo_effort
+SET geqo_effort = 1; ROLLBACK; SET geqo_pool_size = 3; SELECT nosuch
+BEGIN; SET geqo_effort = 1; SAVEPOINT a; SET geqo_effort = 2; ROLLBACK TO a; SHOW geqo_effort; SET geqo_effort = 3; SELECT 1/0
+BEGIN; SAVEPOINT a; SAVEPOINT b; SAVEPOINT c; ROLLBACK TO b; ROLLBACK TO c
+BEGIN; SAVEPOINT a; SAVEPOINT b; ROLLBACK TO a; RELEASE b
+BEGIN; SAVEPOINT a; COMMIT; BEGIN; RELEASE a
+SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = 0.2; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+-- differs: an option goes back to its default, which a setting of its own has not
+SET dp.epsilon = 0.4; BEGIN; set local DP.Epsilon TO 0.2; SELECT current_setting('dp.epsilon'); ROLLBACK; SELECT current_setting('dp.epsilon')
+BEGIN; SET dp.epsilon = 0.3; SET LOCAL dp.epsilon = 0.2; SET LOCAL dp.epsilon = 0.4; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+BEGIN; SET LOCAL dp.epsilon = 0.2; SET dp.epsilon = 0.3; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+SET dp.epsilon = 0.5; BEGIN; SET LOCAL dp.epsilon = 0.2; SAVEPOINT s; SET LOCAL dp.epsilon = 0.3; ROLLBACK TO s; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+SET dp.epsilon = 0.5; BEGIN; SAVEPOINT s; SET LOCAL dp.epsilon = 0.2; RELEASE s; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+BEGIN; SAVEPOINT s; SET LOCAL dp.epsilon = 0.2; ROLLBACK TO s; SET dp.epsilon = 0.3; COMMIT; SELECT current_setting('dp.epsilon')
+SET dp.epsilon = 0.4; BEGIN; SET LOCAL dp.epsilon = 0.2; SAVEPOINT s; SET dp.epsilon = 0.3; ROLLBACK TO s; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+SET dp.epsilon = 0.4; BEGIN; SET LOCAL dp.epsilon = 0.2; COMMIT; SET dp.epsilon = 0.5; BEGIN; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+-- differs: an option goes back to its default, which a setting of its own has not
+SET dp.epsilon = 0.5; BEGIN; ROLLBACK; BEGIN; SET dp.epsilon = 0.4; SET LOCAL dp.epsilon = 0.2; ROLLBACK; SELECT current_setting('dp.epsilon')
+SET dp.epsilon = 0.3; SET dp.hits = 2; BEGIN; SET LOCAL dp.hits = 3; SET dp.epsilon = 0.4; COMMIT; SELECT current_setting('dp.hits'); SELECT current_setting('dp.epsilon')
+SET dp.epsilon = 0.3; BEGIN; SAVEPOINT a; SET dp.epsilon = 0.4; ROLLBACK TO a; SELECT current_setting('dp.epsilon'); SET dp.epsilon = 0.5; ROLLBACK TO a; SELECT current_setting('dp.epsilon'); COMMIT
+-- differs: an option goes back to its default, which a setting of its own has not
+SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = 0.2; RESET dp.epsilon; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+-- differs: an option goes back to its default, which a setting of its own has not
+SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = DEFAULT; SELECT current_setting('dp.epsilon'); COMMIT; SELECT current_setting('dp.epsilon')
+-- units of settings, zones
+SET statement_timeout = '0s'; SHOW statement_timeout
+SET statement_timeout = '0.0 min'; SHOW statement_timeout
+SET statement_timeout = '250ms'; SHOW statement_timeout
+SET statement_timeout = '1500000us'; SHOW statement_timeout
+SET statement_timeout = '1.5s'; SHOW statement_timeout
+SET statement_timeout = ' 3 min '; SHOW statement_timeout
+SET statement_timeout = '2h'; SHOW statement_timeout
+SET statement_timeout = '1d'; SHOW statement_timeout
+SET statement_timeout = '1e3'; SHOW statement_timeout
+SET statement_timeout = '1.'; SHOW statement_timeout
+SET timezone = 'utc'; SHOW timezone
+SET timezone = 'gmt'; SHOW timezone
+SET timezone = 'Etc/UTC'; SHOW timezone
+SET timezone = 'America/Argentina/Buenos_Aires'; SHOW timezone
+SET timezone = 'GMT-03:00'; SHOW timezone
+SET timezone = 'UTC+2'; SHOW timezone
+SET timezone = 'EST5EDT'; SHOW timezone
+SET timezone = '<+03>-03'; SHOW timezone
+RESET nothing
+RESET "application name"
+SET "timezone " = 'UTC'
+SET work_mem = '128kB'; SET timezone = 'Europe/Vienna'; RESET work_mem; SHOW work_mem; SHOW timezone
+-- differs: it is gone, and not empty
+SET my.other = 2; RESET my.other; SHOW my.other
+-- rows that COPY writes
+-- in 18: a further escape of texts
+COPY (SELECT 'plain', '', NULL, E'\\N', E'\\.', E'a\tb', E'a\nb\rc', E'\b\f\v', E'back\\slash', '"q",''', 'é') TO STDOUT
+COPY (SELECT NULL::int, 2.5, true, date '2024-01-15') TO STDOUT
+COPY (SELECT 'plain', '', NULL, 'a,b', 'say "x"', E'a\nb', E'a\rb', E'\\', E'a;b\tc', ' ') TO STDOUT CSV
+COPY (SELECT E'\\.' AS a) TO STDOUT (FORMAT csv, HEADER)
+COPY (SELECT 1 /* ) TO STDOUT */) TO STDOUT
+copy(select (1)) to stdout with (format csv, header)
+-- commands that are read from their words
+BEGIN; DECLARE "C d" BINARY NO SCROLL CURSOR WITH HOLD FOR SELECT 'for'; CLOSE "C d"; COMMIT
+DECLARE c FOR SELECT 1
+DECLARE c CURSOR FOR
+DECLARE c CURSOR WITH FOR SELECT 1
+DECLARE c NO CURSOR FOR SELECT 1
+DECLARE 1 CURSOR FOR SELECT 1
+-- differs: refused by its kind before its words are read
+COPY (SELECT 1
+-- differs: refused by its kind before its words are read
+COPY
+SET
+EXECUTE p p
+FETCH SIDEWARD FROM c
+-- differs: refused by its kind before its words are read
+LOCK a b IN ACCESS SHARE MODE
+-- differs: refused by its kind before its words are read
+LOCK 1 IN ACCESS SHARE MODE
+-- differs: refused by its kind before its words are read
+LOCK , IN ACCESS SHARE MODE
+(SELECT 1)
+-- differs: refused by its kind before its words are read
+"BEGIN"
+-- types of parameters
+PREPARE q AS SELECT $1::int4; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT CAST(-($1) AS bigint); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT $1::INT4[], $2::text[], $3::pg_catalog.int2, $4::varchar(10), $5::numeric(10, 2); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT $1::char, $2::"char", $3::double precision, $4::timestamptz, $5::oid; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT $1::nothing
+PREPARE q AS SELECT COUNT(*) FROM pg_class WHERE oid = $1 AND relname = $2 AND relnatts = $3 AND RelHasIndex = $4; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM PG_CATALOG.Pg_Class c WHERE reltuples = $1 AND relpages = $2 AND relkind = $3 AND relname ~ $4; SELECT parameter_types FROM pg_prepared_statements

@@ -10,16 +10,12 @@ from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.catalog.tables import CatalogContext, CatalogTables
-from dpsql.frontends.pgwire.constants.answers import answerable
-from dpsql.frontends.pgwire.constants.answers import parsed as catalog_select
 from dpsql.frontends.pgwire.parameters import (
     MOST_PARAMETERS,
     dummies,
     parameter_types,
     read_postgres,
 )
-from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import parse_policy
 from dpsql.sql.lexer import POSTGRESQL, read_script
 
@@ -96,23 +92,6 @@ def test_a_cast_says_the_type(written: str, oid: int) -> None:
 )
 def test_a_list_has_elements_of_the_type_of_its_column(test: str, column: str, element: int) -> None:
     assert where(f"{column} {test}", "patients, visits") == (LISTS[element],)
-
-
-# --- columns of catalogs ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("test", "oid"),
-    [
-        ("oid = $1", e.OID), ("relname = $1", e.NAME), ("relnatts = $1", e.INT2), ("RelHasIndex = $1", e.BOOL),
-        ("reltuples = $1", e.FLOAT4), ("relpages = $1", e.INT4), ("relkind = $1", e.CHAR), ("relname ~ $1", e.TEXT),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("relation", ["pg_class", "PG_CLASS", "pg_catalog.pg_class", "PG_CATALOG.Pg_Class c"])
-def test_columns_of_catalogs_have_the_types_of_postgresql(relation: str, test: str, oid: int) -> None:
-    place = CatalogContext("ann", Settings("ann"), 1, CatalogTables(POLICY, "ann"))
-    select = catalog_select(f"SELECT COUNT(*) FROM {relation} WHERE {test}")
-    assert select is not None and answerable(select, place).parameters == (oid,)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

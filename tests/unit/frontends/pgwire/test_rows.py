@@ -16,8 +16,6 @@ from dpsql.frontends.pgwire.rows import (
     OIDS,
     ResultField,
     Rows,
-    data_row,
-    writers,
 )
 from dpsql.plan.intervals import Type
 from dpsql.session.session import open_session
@@ -35,20 +33,6 @@ def test_every_type_of_an_answer_has_an_oid() -> None:
     for type_, oid in scalars.items():
         if f"{type_.name}_LIST" in Type.__members__:
             assert OIDS[Type[f"{type_.name}_LIST"]] == e.ARRAY_OF[oid]
-
-
-def test_values_are_written_as_text_or_binary() -> None:
-    assert [write(258) for write in writers((NUMBER, NUMBER), (0, 1))] == [b"258", b"\0\0\1\2"]
-    assert [write("é") for write in writers((TEXT, TEXT), (0, 1))] == ["é".encode()] * 2
-    assert writers((TEXT,), (0,))[0]("a\ud800") == b"a?", "a text that UTF-8 cannot hold does not stop the answer"
-    with pytest.raises(ValueError, match="zip"):
-        writers((TEXT,), (0, 0))
-
-
-def test_a_row_holds_lengths_and_values_and_null_is_not_empty() -> None:
-    assert data_row((b"ab", b"")) == b"\0\2" + b"\0\0\0\2ab" + b"\0\0\0\0"
-    assert data_row((None, b"x", None)) == b"\0\3" + b"\xff" * 4 + b"\0\0\0\1x" + b"\xff" * 4
-    assert data_row(()) == b"\0\0"
 
 
 # --- fetching ---------------------------------------------------------------------------------------------------------
