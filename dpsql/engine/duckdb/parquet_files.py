@@ -250,8 +250,8 @@ def grouped(
     *,
     total: bool = False,
 ) -> list[FileGroup]:
-    """Return the files of a table in groups, in the order of their first files. `may_lack`: names in the source, in lower case, of
-    columns that are NULL in files without them. `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
+    """Return the files of a table in groups, in the order of their first files. `may_lack`: names in the source, in lower case,
+    of columns that are NULL in files without them. `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
 
     Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError, UnicodeDecodeError
     and pyarrow.ArrowException if a footer cannot be read.
