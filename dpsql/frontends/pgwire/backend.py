@@ -119,15 +119,12 @@ class Backend:
                 self._skipping = True
 
     def rejected(self, kind: bytes, error: Error) -> bytes:
-        """Return the answer to a message with valid framing and invalid contents (text that is not UTF-8), which counts as
-        failed."""
+        """Return the answer to a message with valid framing and invalid contents (a text that is not UTF-8, a field that is
+        missing), which counts as failed."""
         if self._skipping and kind != b"S":
             return b""
-        response = self._failed(error)
-        if kind == b"Q":
-            return response + self._end()
-        self._skipping = True
-        return response
+        self._skipping = kind not in (b"Q", b"F", b"S")
+        return self._failed(error) + (b"" if self._skipping else self._end())
 
     def _failed(self, error: Exception) -> bytes:
         """Return the message of a registered error; one generic message for any other exception."""
@@ -137,6 +134,7 @@ class Backend:
     # --- simple queries -----------------------------------------------------------------------------------------------
 
     def _query(self, message: m.Query) -> Iterator[bytes]:
+        self._drop_statement("")
         with self._questions.reading(message.sql):
             pieces = self._pieces(message.sql)
         if not pieces:
@@ -248,10 +246,11 @@ class Backend:
         if self._transaction.status == "E" and not self._may_end(prepared):
             raise refuse("transaction_failed")
         if len(message.values) != len(prepared.oids):
-            raise refuse("wire_parameters", got=len(message.values), want=len(prepared.oids))
+            name, got, want = message.statement, len(message.values), len(prepared.oids)
+            raise refuse("wire_parameters", got=got, name=name, want=want)
         if message.portal and message.portal in self._portals:
             raise refuse("portal_known", name=message.portal)
-        formats = formats_for(message.formats, len(message.values))
+        formats = formats_for(message.formats, len(message.values), "parameter")
         read = parameter_text if prepared.kind == "catalog" else read_parameter
         values = tuple(
             read(oid, form, data, number)
@@ -265,17 +264,19 @@ class Backend:
     def _describe(self, message: m.Describe) -> Iterator[bytes]:
         if message.kind == "S":
             prepared = self._statement(message.name)
-            yield m.parameter_description(prepared.oids)
+            before = m.parameter_description(prepared.oids)
             fields = self._fields(prepared, None)
             formats: tuple[int, ...] = (0,) * len(fields)
         else:
-            portal = self._portal(message.name)
+            portal = self._portal(message.name, "portal")
             fields = self._fields(portal.prepared, portal.values)
-            formats = formats_for(portal.formats, len(fields))
-        yield described(fields, formats) if fields else m.NO_DATA
+            formats, before = formats_for(portal.formats, len(fields)), b""
+        if fields and self._transaction.status == "E":
+            raise refuse("transaction_failed")
+        yield before + (described(fields, formats) if fields else m.NO_DATA)
 
     def _execute(self, message: m.Execute) -> Iterator[bytes]:
-        portal = self._portal(message.portal)
+        portal = self._portal(message.portal, "portal")
         if self._transaction.status == "E" and not self._may_end(portal.prepared):
             raise refuse("transaction_failed")
         self._ask(portal)
@@ -298,9 +299,9 @@ class Backend:
             raise refuse("statement_unknown", name=name)
         return self._statements[name]
 
-    def _portal(self, name: str) -> Portal:
+    def _portal(self, name: str, kind: str = "cursor") -> Portal:
         if name not in self._portals:
-            raise refuse("portal_unknown", name=name)
+            raise refuse("portal_unknown", kind=kind, name=name)
         return self._portals[name]
 
     def _keep(self, name: str, portal: Portal, size: int) -> None:
@@ -530,7 +531,7 @@ class Backend:
         self._ask(cursor)
         assert cursor.answer is not None
         if cursor.rows is None:
-            raise refuse("portal_unknown", name=command.name)
+            raise refuse("portal_unknown", kind="cursor", name=command.name)
         is_move = command.kind == "move"
         fetched = (
             StatementResult(f"MOVE {cursor.rows.move(command.value)}") if is_move else cursor.rows.part(command.value)

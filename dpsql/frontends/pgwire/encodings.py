@@ -21,6 +21,7 @@ from numpy import float32
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants.moments import read_interval
+from dpsql.frontends.pgwire.messages import text_of
 from dpsql.release.value_text import interval_parts, interval_text
 from dpsql.sql.rewrites.comparisons import read_list
 
@@ -233,10 +234,6 @@ def _read_bool(text: str) -> bool:
     raise ValueError(text)
 
 
-def _utf8(data: bytes) -> str:
-    return data.decode("utf-8")
-
-
 def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -246,7 +243,7 @@ def _as_text(value: Any) -> str:
 
 
 def _text(name: str, size: int = -1) -> Codec:
-    return Codec(name, size, _as_text, lambda v: _as_text(v).encode("utf-8", "replace"), str, _utf8)
+    return Codec(name, size, _as_text, lambda v: _as_text(v).encode("utf-8", "replace"), str, text_of)
 
 
 def _floating(name: str, size: int, form: str) -> Codec:
@@ -285,7 +282,7 @@ def _vector(name: str, element: int) -> Codec:
 
 def _named(name: str) -> Codec:
     """Return the codec of a type whose values name an object; a parameter of it is a text."""
-    return Codec(name, 4, lambda v: str(v["text"]), lambda v: struct.pack("!I", v[name]), str, _utf8)
+    return Codec(name, 4, lambda v: str(v["text"]), lambda v: struct.pack("!I", v[name]), str, text_of)
 
 
 def send_record(items: Sequence[tuple[int, bytes | None]]) -> bytes:
@@ -426,7 +423,7 @@ CODECS: dict[int, Codec] = {
     XID: _integer("xid", 4, "!I", unsigned=True),
     OIDVECTOR: _vector("oidvector", OID),
     JSON: _text("json"),
-    JSONB: Codec("jsonb", -1, str, lambda v: b"\1" + str(v).encode(), str, lambda b: _utf8(b[1:])),
+    JSONB: Codec("jsonb", -1, str, lambda v: b"\1" + str(v).encode(), str, lambda b: text_of(b[1:])),
     FLOAT4: _floating("float4", 4, "!f"),
     FLOAT8: _floating("float8", 8, "!d"),
     UNKNOWN: _text("unknown", -2),
@@ -455,7 +452,7 @@ CODECS: dict[int, Codec] = {
     _receive_numeric),
     **{oid: _named(name) for name, oid in NAMED.items()},
     ACLITEM: _text("aclitem"),
-    RECORD: Codec("record", -1, lambda v: str(v["text"]), lambda v: bytes(v["record"]), str, _utf8),
+    RECORD: Codec("record", -1, lambda v: str(v["text"]), lambda v: bytes(v["record"]), str, text_of),
     UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
     lambda b: str(uuid.UUID(bytes=b))),
     869: Codec("inet", -1, str, _send_inet(0), str, _receive_inet),
@@ -606,7 +603,7 @@ def read_parameter(oid: int, form: int, data: bytes | None, number: int) -> Any:
         return None
     kind = codec(oid)
     try:
-        return kind.receive(data) if form == 1 else kind.read(data.decode("utf-8"))
+        return kind.receive(data) if form == 1 else kind.read(text_of(data))
     except (ValueError, struct.error, InvalidOperation, OverflowError, IndexError, KeyError):
         raise refuse("wire_parameter", number=number, type=kind.name) from None
 
@@ -618,7 +615,7 @@ def parameter_text(oid: int, form: int, data: bytes | None, number: int) -> str 
     if form == 1 and oid in (DATE, TIMESTAMP, TIMESTAMPTZ) and data in (_first(oid), _last(oid)):
         return "-infinity" if data == _first(oid) else "infinity"
     try:
-        value = read_parameter(oid, form, data, number) if form == 1 else data.decode("utf-8")
+        value = read_parameter(oid, form, data, number) if form == 1 else text_of(data)
         return value if isinstance(value, str) else codec(oid).write(value)
     except UnicodeDecodeError:
         raise refuse("wire_parameter", number=number, type=codec(oid).name) from None

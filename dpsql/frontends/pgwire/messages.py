@@ -124,6 +124,20 @@ Message = (
 )  # fmt: skip
 
 
+def text_of(data: bytes) -> str:
+    """Return a text in UTF-8 without NUL, which no text of PostgreSQL has. Raises wire_encoding with the bytes that are none."""
+    try:
+        text = data.decode("utf-8")
+        position = data.find(0)
+    except UnicodeDecodeError as error:
+        text, position = "", error.start
+    if position < 0:
+        return text
+    lead = data[position]
+    size = 1 if lead >= 0xF8 else 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+    raise refuse("wire_encoding", bytes=" ".join(f"0x{byte:02x}" for byte in data[position : position + size]))
+
+
 class _Reader:
     """Reader of the fields of a message, from front to back. A body that does not fit is refused (wire_message)."""
 
@@ -136,10 +150,7 @@ class _Reader:
             raise self.bad()
         data = self._body[self._position : end]
         self._position = end + 1
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise refuse("wire_encoding") from None
+        return text_of(data)
 
     def number(self, form: str) -> int:
         size = struct.calcsize(form)
@@ -224,7 +235,7 @@ def _read(kind: bytes, reader: _Reader, body: bytes) -> Message:
     }  # fmt: skip
     if kind in plain:
         return plain[kind]
-    raise refuse("wire_unknown", kind=repr(kind)[1:])
+    raise refuse("wire_unknown", kind=kind[0])
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

@@ -62,16 +62,19 @@ class StatementResult:
     is_paid: bool = False
 
 
-def formats_for(requested: Sequence[int], width: int) -> tuple[int, ...]:
-    """Return one format for each column, from no format, one for all or one for each. Raises wire_formats."""
+def formats_for(requested: Sequence[int], width: int, kind: str = "result") -> tuple[int, ...]:
+    """Return one format for each column or parameter, from no format, one for all or one for each. Raises wire_formats and
+    wire_format."""
     if len(requested) == width:
         formats = tuple(requested)
     elif len(requested) <= 1:
         formats = (requested[0] if requested else 0,) * width
     else:
-        raise refuse("wire_formats", got=len(requested), want=width)
-    if any(form not in (0, 1) for form in formats):
-        raise refuse("wire_format")
+        wanted = f"query has {width} columns" if kind == "result" else f"{width} parameters"
+        raise refuse("wire_formats", got=len(requested), kind=kind, wanted=wanted)
+    for form in formats:
+        if form not in (0, 1):
+            raise refuse("wire_format", code=form)
     return formats
 
 

@@ -649,11 +649,11 @@ _UNFINISHED = frozenset({b"P", b"B", b"D", b"E", b"C"})
 
 
 def _read(kind: bytes, body: bytes) -> m.Message | Error:
-    """Return a message, or what is wrong with its text. Raises wire_message, wire_unknown, wire_state."""
+    """Return a message, or what is wrong with its contents, as with every function call ("F"). Raises wire_unknown, wire_state."""
     try:
         message = m.read_message(kind, body)
     except Error as error:
-        if error.slug != "wire_encoding":
+        if error.slug == "wire_unknown" and kind != b"F":
             raise
         return error
     if isinstance(message, m.Password):

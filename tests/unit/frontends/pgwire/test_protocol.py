@@ -1,6 +1,7 @@
 """The protocol byte by byte: when queries are charged, portals, errors, transactions, cursors, COPY."""
 
 import struct
+from typing import Any
 
 import pytest
 from support.raw_client import (
@@ -88,6 +89,46 @@ def test_errors_come_at_once_and_skip_to_sync(client: Client) -> None:
     client.send(bind(), execute(), SYNC, parse("SELECT 1"), bind(), execute(), SYNC)
     assert kinds(client.until(b"Z")) == "Z"
     assert kinds(client.until(b"Z")) == "12DCZ"
+
+
+_ONE = (parse("SELECT $1::text"), bind((b"x",)), describe(b"P"), execute())
+
+
+@pytest.mark.parametrize("place", range(len(_ONE)))
+@pytest.mark.parametrize("change", [lambda body: body[:-1], lambda body: body + b"x", lambda body: b"\xff" + body[1:]])
+def test_a_broken_message_in_a_batch_is_an_error_up_to_sync(client: Client, place: int, change: Any) -> None:
+    """As in PostgreSQL: what stood before it is answered, what stands behind it is skipped, and the connection goes on."""
+    broken = framed(_ONE[place][:1], change(_ONE[place][5:]))
+    client.send(*_ONE[:place], broken, *_ONE[place + 1 :], SYNC, *_ONE, SYNC)
+    assert kinds(client.until(b"Z")) == f"{'12TDC'[:place]}EZ"
+    assert kinds(client.until(b"Z")) == "12TDCZ"
+
+
+@pytest.mark.parametrize("kind", [b"F", b"Q", b"S"])
+def test_a_broken_message_that_ends_a_batch_is_an_error(client: Client, kind: bytes) -> None:
+    client.send(framed(kind, b"\0x"), *_ONE, SYNC)
+    assert kinds(client.until(b"Z")) == "EZ"
+    assert kinds(client.until(b"Z")) == "12TDCZ"
+
+
+@pytest.mark.parametrize("formats", [(0,), (1,)])
+@pytest.mark.parametrize(("value", "found"), [(b"a\0b", "0x00"), (b"a\xc3(", "0xc3 0x28"), (b"\xe2\x82", "0xe2 0x82")])
+def test_texts_that_no_text_can_be_are_refused(
+    client: Client, value: bytes, found: str, formats: tuple[int, ...]
+) -> None:
+    values = b"".join((b"\0\1", formats[0].to_bytes(2, "big"), b"\0\1", len(value).to_bytes(4, "big"), value, b"\0\0"))
+    for sql in ("SELECT $1::text", "SELECT COUNT(*) FROM patients WHERE sex = $1"):
+        client.send(parse(sql), framed(b"B", b"\0\0" + values), execute(), SYNC)
+        error = error_of(client.until(b"Z"))
+        assert (error["C"], error["M"]) == ("22021", f'invalid byte sequence for encoding "UTF8": {found}')
+
+
+def test_the_unnamed_statement_ends_with_the_next_text(client: Client) -> None:
+    client.send(parse("SELECT 1"), SYNC)
+    client.until(b"Z")
+    client.query("SELECT 2")
+    client.send(bind(), execute(), SYNC)
+    assert error_of(client.until(b"Z"))["C"] == "26000"
 
 
 def test_errors_carry_sqlstate_place_hint_and_charge(client: Client) -> None:
