@@ -649,7 +649,7 @@ _UNFINISHED = frozenset({b"P", b"B", b"D", b"E", b"C"})
 
 
 def _read(kind: bytes, body: bytes) -> m.Message | Error:
-    """Return a message, or what is wrong with its contents, as with every function call ("F"). Raises wire_unknown, wire_state."""
+    """Return a message, or what is wrong with its contents, as with any function call ("F"). Raises wire_unknown, wire_state."""
     try:
         message = m.read_message(kind, body)
     except Error as error:
