@@ -86,7 +86,7 @@ class Backend:
         self._transaction = Transaction(questions)
         self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
-        self._skipping = False
+        self._skipping, self._text = False, ""
         questions.connection_rows = self._listed
         self._handlers: dict[type, Callable[[Any], Iterator[bytes]]] = {
             m.Query: self._query, m.Parse: self._parse, m.Bind: self._bind, m.Describe: self._describe,
@@ -135,6 +135,7 @@ class Backend:
 
     def _query(self, message: m.Query) -> Iterator[bytes]:
         self._drop_statement("")
+        self._text = message.sql
         with self._questions.reading(message.sql):
             pieces = self._pieces(message.sql)
         if not pieces:
@@ -171,7 +172,7 @@ class Backend:
             portal.close()
 
     def _end(self) -> bytes:
-        statuses = self._transaction.settle()
+        statuses, self._text = self._transaction.settle(), ""
         if self._transaction.status == "I":
             self._end_portals(held=True)
         return b"".join(m.parameter_status(*pair) for pair in statuses) + self.ready()
@@ -277,6 +278,7 @@ class Backend:
 
     def _execute(self, message: m.Execute) -> Iterator[bytes]:
         portal = self._portal(message.portal, "portal")
+        self._text = portal.prepared.piece.sql
         if self._transaction.status == "E" and not self._may_end(portal.prepared):
             raise refuse("transaction_failed")
         self._ask(portal)
@@ -320,7 +322,9 @@ class Backend:
         return self._memory.reserve(size + sys.getsizeof(name), "statements", forced=forced)
 
     def _listed(self, kind: str) -> list[tuple[Any, ...]]:
-        """Return the rows of pg_prepared_statements or pg_cursors."""
+        """Return the rows of pg_prepared_statements or pg_cursors, or the text that is answered ("query")."""
+        if kind == "query":
+            return [(self._text,)]
         now = datetime.now(UTC).replace(tzinfo=None)
         if kind == "cursors":
             return [

@@ -224,7 +224,7 @@ def _set(sql: str, words: list[str], upper: list[str]) -> Command:
     if upper[0] in ("ROLE", "AUTHORIZATION"):
         return _role(upper[0], words[-1])
     if upper[:2] == ["TIME", "ZONE"]:
-        name, values = "timezone", words[3:4] if upper[2:3] == ["INTERVAL"] else words[2:]
+        name, values = "timezone", [_hours(words[3])] if upper[2:3] == ["INTERVAL"] else words[2:]
     elif upper[:2] == ["XML", "OPTION"]:
         name, values = "xmloption", words[2:]
     elif upper[0] in _NAMED and upper[1:2] != ["="]:
@@ -236,6 +236,12 @@ def _set(sql: str, words: list[str], upper: list[str]) -> Command:
     words_for_default = ("DEFAULT", "LOCAL") if upper[:2] == ["TIME", "ZONE"] else ("DEFAULT",)
     default = len(values) == 1 and values[0].upper() in words_for_default
     return Command("reset" if default else "set", "SET", name, "".join(map(unquoted, values)), words=(scope,))
+
+
+def _hours(written: str) -> str:
+    """Return hours and minutes of an interval as hours, which are counted east of Greenwich as in no text with minutes."""
+    match = re.fullmatch(r"'([+-]?)(\d{1,2}):(\d\d)'", written)
+    return written if match is None else f"{match[1]}{int(match[2]) + int(match[3]) / 60:.4f}"
 
 
 def _role(word: str, written: str) -> Command:

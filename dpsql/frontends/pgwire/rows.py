@@ -70,8 +70,8 @@ def formats_for(requested: Sequence[int], width: int, kind: str = "result") -> t
     elif len(requested) <= 1:
         formats = (requested[0] if requested else 0,) * width
     else:
-        wanted = f"query has {width} columns" if kind == "result" else f"{width} parameters"
-        raise refuse("wire_formats", got=len(requested), kind=kind, wanted=wanted)
+        has = f"query has {width} columns" if kind == "result" else f"{width} parameters"
+        raise refuse("wire_formats", got=len(requested), kind=kind, has=has)
     for form in formats:
         if form not in (0, 1):
             raise refuse("wire_format", code=form)

@@ -13,6 +13,7 @@ from importlib.resources import files
 from zoneinfo import available_timezones
 
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.constants.tokens import said
 
 SERVER_VERSION = "16.14"
 """The version whose catalogs are mirrored (catalog/postgresql.json)."""
@@ -107,6 +108,7 @@ REPORTED = {
 """Settings whose changes are reported to the client at once (GUC_REPORT), and their spelling in that message."""
 
 
+_OWN_NAME = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)+")
 MOST_OWN = 100
 """Limit on the settings with a dot in their name that a connection may invent."""
 LONGEST_NAME, LONGEST_VALUE = 128, 1_000
@@ -141,6 +143,8 @@ class Settings:
             raise refuse("setting_privilege", name=name)
         if key not in DEFAULTS and "." not in key:
             raise refuse("setting_unknown", name=name)
+        if "." in key and not _OWN_NAME.fullmatch(key):
+            raise said("42602", f'invalid configuration parameter name "{name}"')
         value = _in_force(key, value)
         if len(key) > LONGEST_NAME:
             raise refuse("setting_value", name=name[:LONGEST_NAME], value=value)
@@ -204,6 +208,8 @@ def _in_force(key: str, value: str) -> str:
     if setting is None:
         return value
     written = value
+    if key in ("application_name", "cluster_name"):
+        value = "".join(chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}" for byte in value.encode())
     if key == "client_encoding":
         value = re.sub(r"[^A-Za-z0-9]", "", value).upper()
         value = "UTF8" if value == "UNICODE" else value
@@ -267,8 +273,8 @@ def _boolean(name: str, value: str) -> str:
 _ZONE_HINT = "name a time zone, such as UTC, +02 or Europe/Berlin; times are in UTC here whichever it is"
 _AREA = re.compile(r"[A-Za-z][A-Za-z_]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
 """The form of a name, which is all that can be checked on a machine without a database of time zones."""
-_POSIX = re.compile(r"(?:[A-Za-z]{3,6}|<[A-Za-z0-9+-]{3,6}>)[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}(?:[A-Za-z]{3,6})?")
-"""A zone as POSIX spells it, such as GMT+02:00 or EST5EDT: the JVM sends one for a zone without a name."""
+_POSIX = re.compile(r"(?:[A-Za-z]{3,6}|<[A-Za-z0-9+-]{3,6}>)?[+-]?[0-9]{1,2}(?::[0-5][0-9]){0,2}(?:[A-Za-z]{3,6})?")
+"""A zone as POSIX spells it, west of Greenwich, such as GMT+02:00, EST5EDT or 02:00: the JVM sends it for one without a name."""
 
 
 @cache
@@ -284,7 +290,7 @@ def _zone(value: str) -> str | None:
         return value.upper()
     offset = _OFFSET.fullmatch(value)
     if offset is not None:
-        part = offset[3] or f"{round(60 * float(offset[4] or 0)):02}"
+        part = f"{round(60 * float(offset[3] or 0)):02}"
         minutes = f":{part}" if part != "00" else ""
         hours = f"{int(offset[2]):02}{minutes}"
         return f"<{offset[1] or '+'}{hours}>{'+' if offset[1] == '-' else '-'}{hours}"
@@ -294,8 +300,8 @@ def _zone(value: str) -> str | None:
     return zones.get(value.lower())
 
 
-_OFFSET = re.compile(r"([+-]?)([0-9]{1,2})(?:(?::([0-9]{2}))|(\.[0-9]{0,4}))?")
-"""Hours east of Greenwich, and minutes or a fraction."""
+_OFFSET = re.compile(r"([+-]?)([0-9]{1,2})(\.[0-9]{0,4})?")
+"""Hours east of Greenwich, and a fraction."""
 
 
 def setting_key(name: str) -> str:

@@ -1395,3 +1395,16 @@ SELECT 'nothing'::regproc
 SELECT 1259::regclass::text, 7::regclass::text, 0::regclass::text, ARRAY[ARRAY[1, 2], ARRAY[3, 4]]
 SELECT current_user, current_schema(), version() ~ '^PostgreSQL'
 SELECT 'pg_class'::regclass::oid, 'orders'::regclass::text, 'int4'::regtype::text, set_config('jit', 'off', false)
+-- functions of which views are made (\dx of psql 18)
+SELECT e.extname, e.extversion, ae.default_version FROM pg_catalog.pg_extension e LEFT JOIN pg_catalog.pg_available_extensions() ae(name, default_version, comment) ON ae.name = e.extname ORDER BY 1
+SELECT * FROM pg_available_extension_versions() WHERE name = 'plpgsql'
+SELECT * FROM pg_prepared_xact()
+SELECT * FROM pg_lock_status() LIMIT 0
+SELECT query, state FROM pg_stat_activity WHERE pid = pg_backend_pid()
+SELECT datname, numbackends > 0 FROM pg_stat_database WHERE datname = current_database()
+SELECT attname, attalign, attlen FROM pg_attribute WHERE attrelid = 'public.users'::regclass ORDER BY attnum
+SELECT 'a.b.c.d'::regclass
+SELECT has_column_privilege('orders', 'nosuch', 'SELECT')
+SELECT pg_relation_filepath('pg_class'::regclass) LIKE 'base/%'
+SELECT * FROM json_to_record('{"a":[1,null],"b":[["x","y"],["z","w"]],"c":null}') AS t(a int[], b text[], c int[])
+SELECT (date '2024-01-01', date '2024-02-01') OVERLAPS (date '2024-01-15', interval '1 day')

@@ -162,6 +162,8 @@ class ObjectNames:
             if kind != "regoper" and not _NAME.fullmatch(text):
                 raise said("42602", "invalid name syntax")
             spelt = text.strip() if kind == "regoper" else _spelling(text)
+            if kind == "regclass" and len(_PIECE.findall(text.strip())) > 3:
+                raise said("42601", f"improper relation name (too many dotted names): {spelt}")
             candidates = (*(f"{quoted(schema)}.{spelt}" for schema in path), spelt)
             oid = next((oid for name in candidates if (oid := self._oid_of(kind, name)) is not None), None)
         if oid is None or oid == _SEVERAL:

@@ -131,7 +131,7 @@ class PolicyRows:
                     **facts, setting=setting.value, source="default", boot_val=setting.value, reset_val=setting.value
                 ),
             )
-        yield _counters("stat_database", datid=DATABASE, datname=self._policy.dataset)
+        yield _counters("stat_database", datid=DATABASE, datname=self._policy.dataset, numbackends=1)
         if self._policy.description:
             yield _description(DATABASE, 0, self._policy.description)
         for schema, oid in self._namespaces.items():
@@ -385,7 +385,7 @@ def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_nul
     type_oid, size = type_
     return relation("pg_attribute").row(
         attrelid=oid, attname=name, atttypid=type_oid, attlen=size, attnum=number, attcacheoff=-1, atttypmod=-1,
-        attbyval=0 < size <= 8, attalign="d" if size == 8 else "i", attstorage="p" if size > 0 else "x",
+        attbyval=0 < size <= 8, attalign={1: "c", 2: "s", 6: "s", 8: "d"}.get(size, "i"), attstorage="p" if size > 0 else "x",
         attnotnull=not_null,
         attislocal=True, attcollation=100 if type_oid == 25 else 0, attstattarget=-1,
     )  # fmt: skip

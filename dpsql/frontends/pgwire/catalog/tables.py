@@ -182,7 +182,8 @@ class CatalogContext:
     check: Callable[[], None] = lambda: None
     """Raises if the statement is to stop."""
     connection_rows: Callable[[str], list[tuple[Any, ...]]] = lambda kind: []
-    """What the connection keeps: the rows of pg_prepared_statements ("statements") or of pg_cursors ("cursors")."""
+    """What the connection keeps: the rows of pg_prepared_statements ("statements") or of pg_cursors ("cursors"), and the text
+    that it answers ("query")."""
     turn: Callable[[], None] = lambda: None
     """Waits for the turn of a statement that takes long."""
     end_turn: Callable[[], None] = lambda: None

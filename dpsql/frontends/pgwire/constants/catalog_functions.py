@@ -315,7 +315,8 @@ def _column_right(context: Context, *values: Any) -> bool | None:
         _check_role(context, text)
     oid = context.number_of("regclass", table, None) if isinstance(table, str) else table
     if column not in context.catalog.tables.columns.get(oid, {}):
-        raise refuse("catalog_column", name=f'"{column}"')
+        table = context.catalog.names.text("regclass", oid, (*namespaces(), *context.catalog.path))
+        raise refuse("catalog_column", name=f'"{column}" of relation "{table}"')
     return _granted(rights, _COLUMN_RIGHTS, _COLUMN_RIGHTS[:1])
 
 
@@ -372,6 +373,7 @@ _constant("; ".join(f"pg_{name}({keys}) bool" for name in ("try_advisory_lock", 
 _constant("txid_current() int8", 1)
 _constant("pg_blocking_pids(int4) _int4", [])
 function("pg_relation_filenode(regclass) oid")(lambda oid: oid)
+function("pg_relation_filepath(regclass) text")(lambda oid: f"base/{DATABASE}/{oid}")
 _constant("age(xid) int4", 2147483647)
 _constant("_pg_truetypmod(record, record) int4", -1)
 _constant("pg_last_wal_receive_lsn() pg_lsn; pg_last_wal_replay_lsn() pg_lsn; pg_last_xact_replay_timestamp() timestamptz; "
@@ -425,11 +427,18 @@ def _shape_of(name: str) -> _Shape:
 _ACTIVITY = _shape_of("pg_stat_get_activity")
 
 
+@function("current_query() text", context=True)
+def _query(context: Context) -> str:
+    """Return the text that the connection has sent."""
+    return str(next((text for (text,) in context.catalog.connection_rows("query")), ""))
+
+
 def _activity(context: Context, process: int | None) -> list[tuple[Any, ...]]:
     """Return the connection itself: an analyst sees no other, and its statement is the one that asks."""
     catalog = context.catalog
     row = {"datid": DATABASE, "pid": catalog.process, "usesysid": catalog.names.oid("regrole", quoted(catalog.user), ()),
-           "application_name": catalog.settings.get("application_name"), "state": "active", "query": "", "client_port": -1,
+           "application_name": catalog.settings.get("application_name"), "state": "active", "client_port": -1,
+           "query": _query(context)[:1023],
            **dict.fromkeys(("xact_start", "query_start", "backend_start", "state_change"), context.now),
            "backend_type": "client backend", "ssl": catalog.settings.encrypted,
            **dict.fromkeys(("gss_auth", "gss_enc", "gss_delegation"), False)}  # fmt: skip
@@ -440,6 +449,19 @@ _rows_of("pg_stat_get_activity(int4)", _ACTIVITY, _activity, context=True, stric
 _relation_rows("pg_timezone_names", lambda context: zone_rows())
 _relation_rows("pg_timezone_abbrevs", lambda context: context.catalog.tables.rows("pg_timezone_abbrevs"))
 _relation_rows("pg_settings", lambda context: context.catalog.tables.rows("pg_settings"), "pg_show_all_settings")
+for _called, _listed in (
+    ("pg_available_extensions", ""), ("pg_available_extension_versions", ""), ("pg_lock_status", "pg_locks"),
+    ("pg_prepared_xact", "pg_prepared_xacts"), ("pg_get_replication_slots", "pg_replication_slots"),
+):  # fmt: skip
+
+    def _viewed(context: Context, name: str = _listed or _called, called: str = _called) -> list[tuple[Any, ...]]:
+        """Return the columns of a function from the rows of the view that PostgreSQL makes of it."""
+        columns = list(relation(name).columns)
+        indexes = [columns.index(column) if column in columns else None for column, _ in _shape_of(called)]
+        rows = context.catalog.tables.rows(name)
+        return [tuple(None if index is None else row[index] for index in indexes) for row in rows]
+
+    _rows_of(f"{_called}()", _shape_of(_called), _viewed, context=True)
 _rows_of(
     "pg_get_keywords()",
     (("word", "text"), ("catcode", "char"), ("barelabel", "bool"), ("catdesc", "text"), ("baredesc", "text")),

@@ -357,7 +357,8 @@ for _type in ("timestamp", "time", "timestamptz"):
     function(f"overlaps({_type}, {_type}, {_type}, {_type}) bool", strict=False)(_overlap)
 for _type in ("timestamp", "timestamptz"):
     function(
-        f"overlaps({_type}, interval, {_type}, interval) bool; overlaps({_type}, interval, {_type}, {_type}) bool",
+        f"overlaps({_type}, interval, {_type}, interval) bool; overlaps({_type}, interval, {_type}, {_type}) bool; "
+        f"overlaps({_type}, {_type}, {_type}, interval) bool",
         strict=False,
     )(_overlap)
 

@@ -179,10 +179,24 @@ def record_values(value: Any, columns: list[tuple[str, str]], many: bool, contex
     for part in _elements(value, "call json_to_recordset on") if many else [value]:
         members = dict(_members(part, "json_to_record"))
         texts = [(as_text(members[name]) if name in members else None, type_) for name, type_ in columns]
-        if any(type_.startswith("_") for _, type_ in texts):
-            raise Elsewhere
-        rows.append(tuple(None if text is None else t.read(text, type_, context) for text, type_ in texts))
+        rows.append(tuple(None if text is None else _of_type(text, type_, context) for text, type_ in texts))
     return rows
+
+
+def _of_type(text: str, type_: str, context: t.Context, depth: int = 1) -> Any:
+    """Return the text of a member as a value of a type; the elements of an array are values of its type."""
+    if not type_.startswith("_"):
+        return t.read(text, type_, context)
+    if depth > 6 or kind(text) != "array":
+        raise Elsewhere
+    inner = [item for _, item in items(text)]
+    element = type_ if inner and kind(inner[0]) == "array" else type_[1:]
+    values = [
+        None if (item := as_text(each)) is None else _of_type(item, element, context, depth + 1) for each in inner
+    ]
+    if element == type_ and len({len(value or ()) for value in values}) > 1:
+        raise Elsewhere
+    return values
 
 
 # --- building ---------------------------------------------------------------------------------------------------------

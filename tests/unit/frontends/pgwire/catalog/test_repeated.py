@@ -27,6 +27,8 @@ def test_every_changing_function_is_known_by_its_name() -> None:
         "setval",
         "lastval",
         "pg_last_wal_receive_lsn",
+        "pg_lock_status",
+        "pg_prepared_xact",
         "pg_last_wal_replay_lsn",
     }  # all of these return the same here
     sizes = re.compile(r"pg_\w+_size|pg_relation_filenode|pg_is_\w+|pg_show_all_settings")
