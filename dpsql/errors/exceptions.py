@@ -68,7 +68,8 @@ class Error(Exception):
 
     Attributes: slug (stable name in the register), sqlstate (five characters), message (one sentence), hint (how to
     write it instead, may be empty), position (1-based character in the SQL text, or None), sql (the text that
-    position refers to), charged (whether privacy loss was charged), path (place in the policy file, or None).
+    position refers to), charged (whether privacy loss was charged), receipt (of that charge, or ""), path (place in the
+    policy file, or None).
     """
 
     exit_status: Exit = Exit.FAULT
@@ -94,6 +95,7 @@ class Error(Exception):
         self.position = position
         self.sql = sql
         self.charged = charged
+        self.receipt = ""
         self.path = path
 
     def placed_in(self, sql: str, position: int | None = None) -> Error:

@@ -170,6 +170,8 @@ class Work(Generic[_Result]):
         self.interrupt, self.pace = interrupt, pace
         self._goes_on = goes_on
         self.asker, self.session = asker, session
+        self.receipt = ""
+        """Of the charge, once it is recorded."""
         self._changed = threading.Condition()
         self._begun = False
         self._charged: bool | None = None

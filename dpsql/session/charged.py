@@ -53,6 +53,9 @@ def in_background(context: SessionContext, work: Work[_Result], measure: Callabl
     try:
         work.start(measure)
         return work.result()
+    except Error as error:
+        error.receipt = work.receipt
+        raise
     except KeyboardInterrupt as stop:
         work.leave()
         stop.add_note(work.fate())
@@ -98,6 +101,7 @@ class Charge:
 
         with TRACES.span("reserve"), self.work.begun():
             self.reservation = context.accounts.in_present_window(reserved)
+            self.work.receipt = receipt_id
         return self.reservation
 
     def resume(self, reservation: Reservation) -> None:

@@ -263,6 +263,7 @@ class Session:
                     sql,
                     error.slug,
                     project=options.project,
+                    receipt=error.receipt,
                     claimed_user=claimed or options.on_behalf_of,
                 )
             raise

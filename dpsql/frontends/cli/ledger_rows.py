@@ -99,7 +99,8 @@ def chosen_rows(
     the questions that were free or refused. `answer_age`: how many days ago a free answer was measured; `claimed_user`: for whom
     the client said that it asks; `price`: as of `charge_rows`."""
     names, charges = charge_rows(ledger, price)
-    texts = {question.receipt: question for question in written if question.outcome == ANSWERED}
+    charged = [question for question in written if question.receipt and question.outcome != FREE]
+    texts = {question.receipt: question for question in sorted(charged, key=lambda other: other.outcome == ANSWERED)}
     # The process may have been killed after its answer and before it noted that: the text is written first.
     answered = {question.receipt for question in written if question.outcome in (ANSWERED, FREE)}
     measured = {row[6]: row[1] for row in charges}
@@ -110,7 +111,7 @@ def chosen_rows(
         outcome = "answered" if row[5] == "cut short" and row[6] in answered else row[5]
         rows.append((*row[:5], outcome, row[6], "", *written_of))
     for question in written if all or column else ():
-        if question.outcome != ANSWERED:
+        if question.outcome == FREE or not question.receipt:
             scopes = f"project:{question.project}" if question.project else ""
             age = "" if question.outcome != FREE else _days_between(measured.get(question.receipt), question.time)
             rows.append((

@@ -15,7 +15,9 @@ from support.package_modules import FILES, PACKAGE, nodes_of
 
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.exports.rows_file import NewFile
+from dpsql.frontends.cli.ledger_rows import chosen_rows
 from dpsql.ledger.ledger import Reservation
+from dpsql.reuse.questions import open_questions
 from dpsql.session import charged, pipeline, row_export, watches
 from dpsql.session.background_work import Pace
 from dpsql.session.row_export import RowExport
@@ -155,6 +157,10 @@ def test_a_failure_at_any_stage_after_the_charge_is_one_fault_that_says_so(
     (record,) = [record for record in caplog.records if incident[1] in record.getMessage()]
     assert record.exc_info is not None and SECRET in str(record.exc_info[1])
     assert outcomes(session)[0] == "charge" and outcomes(session).count("charge") == 1
+    _, rows = chosen_rows(session.ledger, open_questions(session.ledger, session.policy).all(), "", None, all=True,
+                          analyst=None, project=None, column=None, claimed_user=None)  # fmt: skip
+    texts = [row[-1] for row in rows if row[0] is not None]
+    assert all(texts) or way == "exported", "the owner sees what failed, in the row of its charge"
     assert [path for path in tmp_path.iterdir() if "parquet" in path.name] == []
     again = WAYS[way](session, tmp_path)
     stored = getattr(again, "reused", False)
