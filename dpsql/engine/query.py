@@ -66,11 +66,13 @@ class Source:
 _BY = re.compile(r"BY (\S+) READ (.*)", re.DOTALL)
 """The rule comes first: what follows may be any text, as the names of an enumerated type are; no engine's type begins so."""
 DECIMAL_COMMA = ","
+DAYS = {"dmy": r"\3-\2-\1\4", "mdy": r"\3-\1-\2\4"}  # the parts of WRITTEN_DAY in ISO order
+WRITTEN_DAY = r"^\s*([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})($|[^0-9])"
 
 
 def read_by(engine_type: str, rule: str | None) -> str:
     """Return an engine's type as that of a column that is read by a rule of the policy (None: there is none): the zone by whose
-    clock points of time are read, or `DECIMAL_COMMA` for numbers in texts."""
+    clock points of time are read, `DECIMAL_COMMA` for numbers in texts, or one of `DAYS` with `:` and perhaps a zone."""
     return engine_type if rule is None else f"BY {rule} READ {engine_type}"
 
 

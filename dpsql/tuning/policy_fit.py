@@ -19,6 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpsql.engine.query import DAYS, WRITTEN_DAY
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.source_kinds import source_kind
@@ -410,10 +411,13 @@ _LONGEST_NUMBER = 60
 
 
 def _plainly(table: Table, column: PolicyColumn) -> str:
-    """Return a column of texts without what questions cannot cast and the policy reads: decimal commas, and offsets of times."""
+    """Return a column of texts as questions cast it: without decimal commas, other orders of days, and offsets of times."""
     name = f'"{column.name}"'
     if column.type in ("date", "timestamp"):
-        return f"LEFT(TRIM({name}), {_TO_THE_MINUTE})"
+        days = None if table.csv is None else DAYS.get(table.csv.days)
+        minutes = f"LEFT(TRIM({name}), {_TO_THE_MINUTE})"
+        in_iso = f"REGEXP_REPLACE({minutes}, '{WRITTEN_DAY}', '{days}')"
+        return f"LEFT({in_iso}, {_TO_THE_MINUTE})" if days else minutes  # what is cast has a bounded length
     if column.type in ("integer", "real") and table.csv is not None and table.csv.decimal == ",":
         return f"REPLACE(REPLACE(LEFT({name}, {_LONGEST_NUMBER}), '.', ''), ',', '.')"
     return name

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from dpsql.engine.dialect import constant_of, in_calendar
-from dpsql.engine.query import DECIMAL_COMMA, stored_as
+from dpsql.engine.query import DAYS, DECIMAL_COMMA, WRITTEN_DAY, stored_as
 from dpsql.plan.intervals import Type
 
 TYPES = {
@@ -57,6 +57,9 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     engine_type, rule = stored_as(engine_type)
     if rule == DECIMAL_COMMA:
         return _with_decimal_comma(source, target)
+    days, of_days, zone = (rule or "").partition(":")
+    if of_days:
+        source, rule = f"regexp_replace({source}, '{WRITTEN_DAY}', '{DAYS[days]}')", zone or None
     if rule is not None:
         return _local_time(source, type_, engine_type, rule)
     if engine_type.upper() in _NARROWER.get(type_, ()):

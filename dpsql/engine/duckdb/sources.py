@@ -421,10 +421,12 @@ class Sources:
         csv = self._policy.tables[table].csv
         if csv is not None and csv.decimal == DECIMAL_COMMA and column.type in ("integer", "real"):
             return DECIMAL_COMMA
-        if column.timezone is not None and engine_type in POINTS_OF_TIME:
-            self._check_zone(table, column.timezone)
-            return column.timezone
-        return None
+        zone = column.timezone if engine_type in POINTS_OF_TIME else None
+        if zone is not None:
+            self._check_zone(table, zone)
+        if csv is not None and csv.days != "ymd" and column.type in ("date", "timestamp"):
+            return f"{csv.days}:{zone or ''}"
+        return zone
 
     def _check_zone(self, table: str, zone: str) -> None:
         """Check that DuckDB knows a zone, because it raises at the first value otherwise. Raises Fault source_zone."""

@@ -5,6 +5,7 @@ import gzip
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -371,6 +372,39 @@ def test_numbers_are_read_with_a_decimal_comma(tmp_path: Path) -> None:
     assert read["x"] == [*NUMBERS.values()] and read["s"] == [cell or None for cell in NUMBERS]
     rounded = [None if x is None else int(abs(x) + 0.5) * (1 if x > 0 else -1) for x in NUMBERS.values()]
     assert read["i"] == rounded
+
+
+DAYS = ("1.2.2024", "31.12.2024", "12/31/2024", " 05-06-2024 ", "13.13.2024", "29.2.2023", "29.2.2024", "0.1.2024", "1.2.24", "1.2.20245",
+        "1.2.2024x", "2024-02-01", "2024.2.1", "1.2.0999", "1.2.10000", "1..2024", "1.2.2024.", "", "x", "01.02.2024 23:30", "01.02.2024T23:30:15",
+        "01.02.2024 24:30", "1.2.2024 23:30:00+00:00", "2024-02-01 23:30:00+00:00", "1.2.2024 23:30+25:00")  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("order", ["dmy", "mdy"])
+def test_days_are_read_in_the_order_of_the_policy(tmp_path: Path, order: str, zone: str | None) -> None:
+    """As the ISO text with the same parts is read, or as NULL; ISO days stay, and columns of other types."""
+
+    def in_iso(cell: str) -> str:
+        parts = re.match(r"\s*(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?!\d)", cell)
+        if parts is None:
+            return cell
+        first, second, year = parts.groups()
+        day, month = (first, second) if order == "dmy" else (second, first)
+        return f"{year}-{month:0>2}-{day:0>2}{cell[parts.end() :]}"
+
+    types = {name: {"type": name, **({"timezone": zone} if zone else {})} for name in ("date", "timestamp")}
+    read = []
+    for name, cells, days in (("written", DAYS, order), ("iso", [*map(in_iso, DAYS)], "ymd")):
+        (tmp_path / name).mkdir()
+        lines = [f'{n},"{cell}","{cell}","{cell}"\n' for n, cell in enumerate(cells)]
+        (tmp_path / name / "t.csv").write_text("".join(["n,date,timestamp,s\n", *lines]))
+        read.append(values(policy(tmp_path / name, "csv", {**types, "s": {"type": "text"}}, csv={"days": days})))
+    written, iso = read
+    assert written["date"] == iso["date"] and written["timestamp"] == iso["timestamp"]
+    assert written["s"] == [cell or None for cell in DAYS]
+    at = DAYS.index("1.2.2024")
+    assert written["date"][at] == date(2024, *((2, 1) if order == "dmy" else (1, 2)))
+    assert [written["date"][DAYS.index(cell)] for cell in ("1.2.24", "1.2.20245", "13.13.2024")] == [None, None, None]
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])

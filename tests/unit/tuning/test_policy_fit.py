@@ -298,8 +298,9 @@ def test_whole_numbers_are_added_to_a_domain_as_numbers(tmp_path: Path, exactly:
     ]
 
 
-def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exactly: Measured) -> None:
-    cells = "1.234,5;12,7;yes;2024-06-01T23:30:00+02:00;2024-06-01T23:30:00Z"
+@pytest.mark.parametrize("days", ["2024-06-01T23:30:00+02:00;2024-06-01T23:30:00Z", "1.6.2024;01/06/2024 23:30:00"])
+def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exactly: Measured, days: str) -> None:
+    cells = f"1.234,5;12,7;yes;{days}"
     lines = [f"{number};{cells}" for number in range(100)] + [f"{number};x;x;x;x;x" for number in range(100, 150)]
     (tmp_path / "people.csv").write_text("\n".join(["person;pay;points;member;day;seen", *lines]) + "\n")
     text = POLICY[: POLICY.index("tables:")].replace("source: duckdb:///ward.duckdb\n", "timezone: Europe/Berlin\n")
@@ -312,9 +313,7 @@ def test_what_the_policy_reads_from_texts_is_not_unreadable(tmp_path: Path, exac
         "seen": "timestamp",
     }
     columns = ", ".join(f"{name}: {{type: {type_}}}" for name, type_ in types.items())
-    text += (
-        "tables: {people: {source: people.csv, csv: {delimiter: ;, decimal: ','}, max_rows: 1, primary_key: [person], "
-    )
+    text += "tables: {people: {source: people.csv, csv: {delimiter: ;, decimal: ',', days: dmy}, max_rows: 1, primary_key: [person], "
     (tmp_path / "p.yaml").write_text(text + f"columns: {{{columns}}}}}}}")
     open_session(tmp_path / "p.yaml", create_ledger=True).close()
     unreadable = {
