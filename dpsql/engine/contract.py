@@ -60,6 +60,7 @@ class Broken:
     open_quote: int = 0
     not_text: int = 0
     inner_return: int = 0
+    joined: int = 0
 
     def add(self, other: Broken) -> None:
         """Add the counts of other lines."""

@@ -230,6 +230,8 @@ def records(block: LineBlock, layout: CellLayout) -> tuple[list[pa.RecordBatch],
     ends = _ends(text, layout.dialect)
     if not len(ends) or ends[-1] != len(text) - 1:  # a multiline file ends inside quotes: its last record ends there
         ends = np.append(ends, len(text) - 1)
+    if layout.dialect.multiline:
+        broken.joined += text.count(b"\n") - len(ends)
     odd = _odd_lines(text, ends, layout.dialect)
     if len(odd):
         text, lines = _split(text, ends, odd)

@@ -43,16 +43,18 @@ _BROKEN = {
     "inner_return": "carriage returns that end no line (after a first line feed, only line feeds end lines)",
     "not_text": "lines with bytes that are no UTF-8 text (if it is Windows-1252: csv: {encoding: windows-1252}); "
     "such cells count as NULL",
+    "joined": "lines that continue a quoted cell (csv: {multiline: true}); if cells have fewer, a stray quote hides other rows",
 }
 """What is wrong with lines of a CSV file, by the field of `Broken` that counts them."""
 _AS_READ = {
     "boolean": "yes and no are read as true, t, yes, y, 1 and false, f, no, n, 0",
     "integer": "whole numbers are read as 1234, or as 1.234 below csv: {decimal: ','}",
     "real": "numbers are read as 1234.5, or as 1.234,5 below csv: {decimal: ','}",
-    "date": "days are read as 2024-01-31",
-    "timestamp": "times are read as 2024-01-31 12:00:00",
+    "date": "days are read as 2024-01-31, or as 31.1.2024 below csv: {days: dmy}",
+    "timestamp": "times are read as 2024-01-31 12:00:00, or as 31.1.2024 12:00:00 below csv: {days: dmy}",
 }
 """How cells of CSV files are written that can be read as a type."""
+_MISSING = "; texts that stand for no value: csv: {null: ['', NA]}"
 _LIKE_A_VALUE = re.compile(r"[-+]?[0-9][0-9.,:/-]*")
 _MOST_NAMED = 8
 _MOST_REASON_LINES = 12
@@ -461,7 +463,7 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
                     said.setdefault(f"{table}.{' and '.join(empty)} has no filled cell", []).append(
                         (False, rows, f"in {file}")
                     )
-            spellings = {fault: _AS_READ.get(type_) for fault, type_ in types.items() if about.csv is not None}
+            spellings = {fault: _AS_READ[type_] + _MISSING for fault, type_ in types.items() if about.csv is not None}
             losses += [_loss(sentence, of_files, spellings.get(sentence)) for sentence, of_files in said.items()]
             if (scan or not kept_elsewhere) and policy.unit_column(table) is not None:
                 losses += _rows_left_out(policy, engine, table)
@@ -512,7 +514,7 @@ def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
     dropped = broken.wrong_width + broken.too_long > rows
     is_lost = {
         "wrong_width": dropped, "too_long": dropped, "open_quote": 2 * broken.open_quote > rows,
-        "inner_return": broken.inner_return > rows, "not_text": 2 * broken.not_text > rows,
+        "inner_return": broken.inner_return > rows, "not_text": 2 * broken.not_text > rows, "joined": False,
     }  # fmt: skip
     kinds = [(words, getattr(broken, kind), is_lost[kind]) for kind, words in _BROKEN.items()]
     empty = [] if rows else [("files without a row that can be read", 1, False)]

@@ -94,8 +94,8 @@ def test_init_reads_the_structure_of_a_server(
     open_ledger(url, "other", create=True).close()
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute(
-            "CREATE TYPE kind AS ENUM ('secret'); CREATE DOMAIN years AS int; CREATE DOMAIN money_ AS numeric(7, 3); CREATE SCHEMA other;"
-            "CREATE TABLE people (id bigint PRIMARY KEY, age years, height float8 NOT NULL, kind kind, photo bytea);"
+            "CREATE TYPE kind AS ENUM ('secret'); CREATE DOMAIN years AS int; CREATE DOMAIN money_ AS numeric(7, 3); CREATE SCHEMA other; CREATE TYPE other.pair AS (a int);"
+            "CREATE TABLE people (id bigint PRIMARY KEY, age years, height float8 NOT NULL, kind kind, photo bytea, mail other.pair);"
             "CREATE TABLE visits (visit int, person bigint REFERENCES people, cost numeric(9, 2), tip money_, at timestamptz);"
             "CREATE TABLE other.dpsql_wards (ward varchar(9), beds smallint); CREATE TABLE other.people (secret text)"
         )
@@ -122,6 +122,7 @@ def test_init_reads_the_structure_of_a_server(
     assert status_of(["check", "p.yaml", "--create-ledger"]) == 0, capsys.readouterr().err
     assert status_of(["init", url, "--out", "s.yaml", "--starter", "--unit", "people.id"]) == 0
     assert "foreign_keys: {person: people.id}" in Path("s.yaml").read_text()
+    assert "# mail is PAIR, which dpsql does not read" in Path("s.yaml").read_text()
     assert status_of(["init", "mysql://h/d"]) == 2
     assert status_of(["init", url.replace("//postgres:@", "//nobody:@"), "--starter"]) == 4
 
@@ -267,10 +268,10 @@ LOST = "cells that cannot be read as {} and count as NULL: 20 of 20 in {{}}/p.cs
 UNREADABLE = "cannot read the header of {{}}/{}, a file of people: {}"
 BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
     "a comma between thousands": ({"p.csv": _csv('p{0},{1},"1,234",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
-    "a decimal comma": ({"p.csv": _csv('p{0},{1},"80000,25",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')} (numbers are read as 1234.5, or as 1.234,5 below csv: {{decimal: ','}})"),
+    "a decimal comma": ({"p.csv": _csv('p{0},{1},"80000,25",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')} (numbers are read as 1234.5, or as 1.234,5 below csv: {{decimal: ','}}; texts that stand for no value: csv: {{null: ['', NA]}})"),
     "a unit beside each number": ({"p.csv": _csv("p{0},{1} years,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
     "a currency before each number": ({"p.csv": _csv("p{0},{1},$10.5,2000-01-02\n")}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
-    "days as Germans write them": ({"p.csv": _csv("p{0},{1},1.5,05.01.2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
+    "days as Germans write them": ({"p.csv": _csv("p{0},{1},1.5,05.01.2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')} (days are read as 2024-01-31, or as 31.1.2024 below csv: {{days: dmy}}"),
     "days as Americans write them": ({"p.csv": _csv("p{0},{1},1.5,05/01/2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
     "years of two digits": ({"p.csv": _csv("p{0},{1},1.5,24-01-02\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
     "days, months, years": ({"p.csv": _csv("p{0},{1},1.5,1/2/24\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
@@ -314,6 +315,21 @@ def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     findings = check_policy_file(_people(tmp_path, source))
     assert findings.status is status
     assert words.replace("{}", str(folder)) in "\n".join(findings.problems)
+
+
+@pytest.mark.parametrize(("line", "joined"), [('"p{0}\nx",{1},1.5,2000-01-02\n', 20), ("p{0},{1},1.5,2000-01-02\n", 0),
+                                              ('"p{0},{1},1.5,2000-01-02\n', 10), ('p{0},{1},"1.5\n\n",2000-01-02\n', 40)])  # fmt: skip
+def test_lines_that_quotes_join_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, joined: int
+) -> None:
+    """Where a quote is stray, rows of others are in its cell, and nothing else says that they are lost."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    (tmp_path / "p.csv").write_text(_csv(line))
+    findings = check_policy_file(_people(tmp_path, str(tmp_path / "p.csv"), multiline=True))
+    said = [
+        sentence for sentence in findings.problems + findings.notes if "lines that continue a quoted cell" in sentence
+    ]
+    assert [sentence.rpartition(": ")[2].partition(" ")[0] for sentence in said] == [str(joined)] * (joined > 0)
 
 
 @pytest.mark.parametrize(
