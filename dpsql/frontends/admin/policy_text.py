@@ -69,7 +69,7 @@ class WrongAnswer(ValueError):
 @dataclass(frozen=True)
 class ColumnChoice:
     """A column: its type, and its bounds or listed values as written in the policy. `filled`: never NULL; `in_source`: its name
-    in the source if that differs; `scale`: of decimals, the digits after the point."""
+    in the source if that differs; `scale`: of decimals, the digits after the point; `is_said`: the owner named the type."""
 
     type: str
     bounds: tuple[str, str] | None = None
@@ -77,6 +77,7 @@ class ColumnChoice:
     filled: bool = False
     in_source: str | None = None
     scale: int | None = None
+    is_said: bool = False
 
     def text(self) -> str:
         """Return the column as a flow mapping of YAML."""
@@ -222,7 +223,8 @@ def with_key_types(chosen: Mapping[str, TableChoice], types: Mapping[tuple[str, 
     for name, table in chosen.items():
         for column, choice in table.columns.items():
             if choice is not None:
-                (open_ends if choice.type == "text" and table.stored.delimiter else types)[name, column] = choice.type
+                is_open = choice.type == "text" and table.stored.delimiter and not choice.is_said
+                (open_ends if is_open else types)[name, column] = choice.type
     links = [((name, column), end) for name, table in chosen.items() for column, end in table.foreign_keys.items()]
     for end, start in [pair for _ in links for link in links for pair in (link, link[::-1])]:  # again for keys of keys
         if start in types and end in open_ends:
@@ -502,11 +504,12 @@ def column_choice(answer: str, stored: ColumnChoice, *, typed: bool) -> ColumnCh
     between = _BETWEEN.fullmatch(answer)
     bounds = (between[1], between[2]) if between else None
     domain = _listed(answer) if answer and bounds is None else ()
-    type_ = type_ or _type_of_bounds(bounds) or "text"
+    type_ = type_ or _type_of_bounds(bounds) or ("text" if domain else None)
+    is_said, type_ = type_ is not None, type_ or "text"
     if type_ == "text" and bounds is not None:
         raise WrongAnswer("texts have no bounds: list the values, or say nothing")
     bounds = bounds or (None if domain else stored.bounds)
-    choice = replace(stored, type=type_, bounds=bounds, domain=domain, filled=filled)
+    choice = replace(stored, type=type_, bounds=bounds, domain=domain, filled=filled, is_said=is_said)
     problems = policy_problems(_PROBE % choice.text())
     if problems:
         raise WrongAnswer(re.sub(r"^line \d+: ", "", problems[0][1]))

@@ -497,20 +497,16 @@ def _matching(pattern: str, columns: Iterable[str]) -> list[str]:
 def _choices(
     answers: Answers, name: str, table: SourceTable, question: str, columns: list[str]
 ) -> dict[str, ColumnChoice | None]:
-    """Return the choices that one answer makes for some columns, None for those left out. Truth values need no answer."""
+    """Return the choices that one answer makes for some columns, None for those left out."""
     as_stored = {column: choice for column in columns if (choice := column_of(table, column)) is not None}
-    chosen = {c: choice for c, choice in as_stored.items() if choice.type == "boolean" and not table.delimiter}
-    open_ = [column for column in columns if column not in chosen]
 
     def meaning(text: str) -> dict[str, ColumnChoice | None]:
-        return {column: column_choice(text, as_stored[column], typed=not table.delimiter) for column in open_}
+        return {column: column_choice(text, as_stored[column], typed=not table.delimiter) for column in columns}
 
-    if not open_:
-        return {**chosen}
-    about = sorted({"type?" if table.delimiter else as_stored[column].type for column in open_})
-    of_all = "" if len(columns) == 1 else f", one answer for {len(open_)} columns: {_shortened(open_)}"
+    about = sorted({"type?" if table.delimiter else as_stored[column].type for column in columns})
+    of_all = "" if len(columns) == 1 else f", one answer for {len(columns)} columns: {_shortened(columns)}"
     words = f"   {question} ({', '.join(about)}{of_all})"
-    return {**chosen, **answers.get(f"{name}.{question}", words, meaning, "")}
+    return answers.get(f"{name}.{question}", words, meaning, "")
 
 
 def _column_words(name: str, *, typed: bool) -> str:
@@ -581,7 +577,7 @@ def _budgeted(answers: Answers, unit: Unit, tables: dict[str, TableChoice]) -> P
     )
     epsilon, every = answers.get("budget", words, _budget, "1")
     delta = delta_for(people)
-    default = f"{float(Fraction(epsilon) * _STARTING_SHARE):.12f}".rstrip("0").rstrip(".")
+    default = _starting_price(epsilon)
     words = (
         f"\n   And one question, unless it says otherwise? With epsilon {default} about"
         f" {questions_within(epsilon, delta, default)} fit; half of it fits four times as often, and doubles the error."
@@ -621,8 +617,10 @@ def _analysts(answers: Answers, epsilon: str, delta: str, per_query: str) -> dic
             if name in limits or _decimal(limit.strip()) > Fraction(epsilon):
                 raise WrongAnswer(f"write each name once, with at most {epsilon}: ann {epsilon}, students {per_query}")
             if not questions_within(limit.strip(), delta, per_query):
+                fitting = _starting_price(limit.strip())
                 raise WrongAnswer(
-                    f"{name} could not ask one question of epsilon {per_query}: {limit.strip()} is too little"
+                    f"{name} could not ask one question of epsilon {per_query}: {limit.strip()} is too little; it allows about"
+                    f" {questions_within(limit.strip(), delta, fitting)} of epsilon {fitting} (the answer per_query)"
                 )
             limits[name] = limit.strip()
         return limits
@@ -662,6 +660,10 @@ def _copies(answers: Answers, source: Path | str, path: Path, tables: Mapping[st
 def delta_for(people: int) -> str:
     """Return delta as text: a power of ten, at most 10^-6 and at most a tenth of one over the number of people."""
     return f"1e-{max(_MOST_DELTA, len(str(people)) + 1)}"
+
+
+def _starting_price(epsilon: str) -> str:
+    return f"{float(Fraction(epsilon) * _STARTING_SHARE):.12f}".rstrip("0").rstrip(".")
 
 
 def _budget(text: str) -> tuple[str, str | None]:

@@ -97,6 +97,10 @@ def test_a_table_is_added_to_a_policy_that_exists(bare_clinic: Clinic, dpsql: Ru
     added = dpsql("init", "--add", "visits", "night.yaml", "--answers", "more.txt")
     assert added.status == 0 and "has the table visits" in added.err
     assert Path("night.yaml").read_text() == whole + "# the end\n"
+    Path("night.yaml").write_text(before)
+    unanswered = dpsql("init", "--add", "visits", "night.yaml")
+    assert unanswered.status == 2 and "init_unanswered" in unanswered.err, "nobody can be asked without a terminal"
+    Path("night.yaml").write_text(whole + "# the end\n")
     for table, word in (("visits", "has this table"), ("visit", "no such table")):
         refused = dpsql("init", "--add", table, "night.yaml", "--answers", "more.txt")
         assert refused.status == 2 and "init_table" in refused.err and word in refused.err
@@ -125,6 +129,36 @@ def test_a_key_in_a_csv_file_has_the_type_of_the_other_end(bare_clinic: Clinic, 
         duckdb.sql("COPY (SELECT 'P1' AS person) TO 'night/stays.parquet'")
         refused = dpsql("init", "--add", "stays", "night.yaml", "--answers", "answers.txt")
         assert "stays.person is text and patients.person is integer" in refused.err and "init_answer" in refused.err
+
+
+@pytest.mark.parametrize("answered", [{"v": "text"}, {"p": "text"}, {"p": "text", "v": ""}, {"w": "integer"}, {"w": "A1, B2"},
+                                      {"p": "text", "w": "integer"}, {}], ids=str)  # fmt: skip
+def test_a_key_has_the_type_that_its_owner_names(bare_clinic: Clinic, dpsql: Run, answered: dict[str, str]) -> None:
+    """In all CSV files of a folder; two types are refused, and nothing is written."""
+    Path("night").mkdir()
+    for table in "pvw":
+        Path("night", f"{table}.csv").write_text("id,seen\n0001,3\n")
+    lines = ["unit: p.id", "p.repeats: no", "v.max_rows: 2", "w.max_rows: 2", "people: 9"]
+    Path("answers.txt").write_text("\n".join(lines + [f"{table}.id: '{word}'" for table, word in answered.items()]))
+    outcome = dpsql("init", "--from", "night", "--answers", "answers.txt")
+    words = {"integer" if word == "integer" else "text" for word in answered.values() if word} or {"text"}
+    assert outcome.status == (0 if len(words) == 1 else 1) and Path("night.yaml").exists() == (len(words) == 1)
+    if len(words) == 1:
+        types = {table.columns["id"].type for table in load_policy(Path("night.yaml")).tables.values()}
+        assert types == words
+
+
+def test_any_column_may_be_left_out(bare_clinic: Clinic, dpsql: Run) -> None:
+    """Also one of truth values, and from a source with types."""
+    types = {"integer": "INTEGER", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE"}
+    columns = ", ".join(f"NULL::{stored} AS {word}_" for word, stored in types.items())
+    duckdb.sql(f"COPY (SELECT 1 AS id, {columns}) TO 'p.parquet'")
+    for left_out in types:
+        Path("a.txt").write_text(f"unit: p.id\np.repeats: no\npeople: 9\np.{left_out}_: '-'\n")
+        assert dpsql("init", "--from", "p.parquet", "--answers", "a.txt", "--out", f"{left_out}.yaml").status == 0
+        assert set(load_policy(Path(f"{left_out}.yaml")).tables["p"].columns) == {"id"} | {f"{w}_" for w in types} - {
+            f"{left_out}_"
+        }
 
 
 def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic, dpsql: Run) -> None:
@@ -194,6 +228,7 @@ def test_what_is_said_and_written_does_not_depend_on_values(bare_clinic: Clinic,
         ("budget: 2 every month", "budget: 2 every fortnight", "NUMBER every day"),
         ("budget: 2 every month", "budget: 0.0000001", "a number from 0.000001 on"),
         ("people: 5000", "people: 5000000000", "a whole number from 1 to 1,000,000,000"),
+        ("per_query: 0.1", "per_query: 0.5\nanalysts: ann 1", "it allows about 50 of epsilon 0.03"),
         ("per_query: 0.1", "per_query: 3", "one question cannot cost more than all together"),
         ("per_query: 0.1", "per_query: 0.1\nper_query: 0.2", "is no file of answers"),
         ("unit: patients.patient_id", "unit: [patients]", "each line is `QUESTION: ANSWER`"),
