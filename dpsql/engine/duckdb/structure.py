@@ -57,7 +57,8 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
             problem = "another program has it open for writing: close it first"
         elif not is_file(first.name):
             problem += (
-                "; of other kinds of files make Parquet files first, in DuckDB: COPY (FROM 'a.json') TO 'a.parquet'"
+                "; of other kinds of files make Parquet files first, in DuckDB: COPY (FROM 'a.json') TO 'a.parquet';"
+                " of a workbook save each sheet as CSV in UTF-8"
             )
         raise refuse("init_source", place=str(source), problem=problem) from None
 

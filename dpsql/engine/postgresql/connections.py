@@ -178,7 +178,9 @@ def structure_of_server(url: str) -> dict[str, SourceTable]:
     for schema, name, column, filled, type_ in columns:
         if schemas[name] == schema:
             table = tables.setdefault(name, SourceTable({}, schema=None if schema == DEFAULT_SCHEMA else schema))
-            table.columns[column] = _ENGINE_TYPES.get(type_, str(type_).upper().replace("NUMERIC(", "DECIMAL("))
+            table.columns[column] = _ENGINE_TYPES.get(
+                type_, str(type_).rpartition(".")[2].upper().replace("NUMERIC(", "DECIMAL(")
+            )
             table.filled |= {column} if filled else set()
     for schema, name, kind, parent, key, parent_key in keys:
         if schemas.get(name) != schema or not set(key) <= set(tables[name].columns):

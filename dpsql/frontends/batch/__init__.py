@@ -259,7 +259,7 @@ class Batch:
         return session.planner.accountant.units(loss) if charged else {}, list(planned.keys) if reuse else []
 
     def _tell(self, steps: Sequence[Step], progress: Progress) -> None:
-        for line in self.plan_lines():
+        for line in self.plan_lines() if steps else ["no statement of the files asks anything"]:
             progress.say(line)
         states = {"done": "earlier", "lost": "lost"}
         for step in steps:

@@ -6,6 +6,7 @@ Standard output carries data only, everything else goes to standard error. Exit 
 
 from __future__ import annotations
 
+import errno
 import gc
 import math
 import os
@@ -305,5 +306,8 @@ def _unwritten(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return NO_READER
-    notify(unexpected_text(error))
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        notify(f"cannot write standard output: {error.strerror}; `dpsql budget history` tells what was charged")
+    else:
+        notify(unexpected_text(error))
     return Exit.FAULT

@@ -130,6 +130,8 @@ def _with_answers(
     if answers_file is not None:
         written |= read_answers(read_text(answers_file), str(answers_file))
         return use(Answers(written, str(answers_file), notify))
+    if not sys.stdin.isatty():
+        return use(Answers(written, "no file", notify))
     draft = path.with_suffix(".answers.yaml")
     introduction = [
         "Enter takes the default in brackets. `back` takes the last answer back, `again QUESTION` an earlier one."

@@ -209,7 +209,7 @@ async def _reload(server: Server, path: Path) -> None:
         server.reload(await asyncio.get_running_loop().run_in_executor(None, load_policy, path))
     except Error as error:
         audit("reload_refused", slug=error.slug, reason=error.message)
-        notify(f"the policy stays as it was: {error.message}")
+        notify(f"the policy stays as it was: {error.message}; {error.hint}")
     else:
         audit("reload", policy=server.policy.version)
         notify("the policy was read again")

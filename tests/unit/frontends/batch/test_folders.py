@@ -62,3 +62,12 @@ def test_the_summary_says_what_became_of_each_statement(clinic: Clinic, dpsql: R
     assert first["error"] is None and first["left"] != dry["left"] and first["dataset"] == "clinic"
     second = summary(dpsql(*run("n.sql", "--keep-going", "--json")))
     assert second["statements"][0]["state"] == "earlier" and second["price"] != first["price"]
+
+
+def test_a_run_without_a_question_says_so(clinic: Clinic, dpsql: Run) -> None:
+    Path("none.sql").write_text("-- nothing yet\n;\n")
+    Path("set.sql").write_text("SET dp.epsilon = 0.5")
+    Path("some.sql").write_text("SELECT COUNT(*) FROM patients")
+    for files, is_said in ((["none.sql"], True), (["none.sql", "set.sql"], True), (["none.sql", "some.sql"], False)):
+        outcome = dpsql("run", "-p", "clinic.yaml", "--out", "out", "--dry-run", *files)
+        assert outcome.status == 0 and ("no statement of the files asks anything" in outcome.err) == is_said

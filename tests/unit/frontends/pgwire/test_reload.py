@@ -68,7 +68,7 @@ def test_a_narrower_policy_ends_the_connections_that_it_concerns(clinic: Served)
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("research: {epsilon: 4}", "research: {epsilon: 5}", "analysts.research.epsilon"),
+        ("research: {epsilon: 4}", "research: {epsilon: 5}", "analysts.research.epsilon; restart the server"),
         ("\ntables:\n", "\ntables:\n  - x\n", "not acceptable"),
         ("clinic: {epsilon: 6}", "clinic: {epsilon: 6, where: {patients: shoe > 3}}", "analysts.clinic.where.patients"),
     ],
