@@ -128,6 +128,19 @@ def test_a_function_is_the_same_over_rows_results_and_public_tables(
         assert all(any(same(a[0], b[0]) and a[1] == b[1] for b in first) for a in answer), (first, answer)
 
 
+def test_signs_have_no_names_and_functions_are_named_in_one_word(
+    world: tuple[duckdb.DuckDBPyConnection, Session],
+) -> None:
+    """As in PostgreSQL. A column named by the text of its expression, or by the empty text, breaks questions around it."""
+    _, session = world
+    for expression in EXPRESSIONS:
+        place = "results" if expression in NOT_OVER_ROWS else "rows"
+        asked = questions(expression)[place].replace(" AS k,", ",")
+        (name, *_) = session.plan(session.planner.parse(asked, None)).plan.output_names
+        called = re.search(r"\w\(|::|case", expression.lower())
+        assert name == "?column?" or (called and re.fullmatch("[a-z_0-9]+", name)), (expression, name)
+
+
 def test_every_function_of_rows_and_results_is_in_the_register() -> None:
     trees = [query for text in EXPRESSIONS if (query := parse(f"SELECT {text} FROM facts").query) is not None]
     trees += [parse_one(text, read="duckdb") for text in EXPRESSIONS]

@@ -1,11 +1,15 @@
 """Every accepted query is planned with the keys and sensitivities that stand beside it, under entity and row privacy."""
 
+from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import pytest
 from support.aggregate_calls import MEASURED, calls
 from support.corpus_neighbours import Hospital
+from support.neighbouring_hospitals import PUBLIC
+from support.places import policy
+from support.recording_session import World
 
 from dpsql.errors.exceptions import Error
 from dpsql.pricing.pricing import Price
@@ -81,6 +85,34 @@ def test_change_one_doubles_every_norm(case: Case) -> None:
         for one, two in zip(once, twice, strict=True):
             assert (two.l1, two.linf, two.l0) == (2 * one.l1, 2 * one.linf, 2 * one.l0)
             assert two.l2_squared == 4 * one.l2_squared
+
+
+NAMING_VISITS = [
+    case for case in ACCEPTED if case.group in ("per_unit", "relations", "windows") and "visit_id" in case.sql
+]
+
+
+@pytest.mark.parametrize("case", NAMING_VISITS, ids=lambda case: case.id)
+def test_bounds_of_a_key_change_nothing(case: Case) -> None:
+    """A subquery by the number of a visit has rows of single people, also where the policy bounds these numbers so that they
+    could be listed."""
+    with bounded_visits().options(case.marks.get("set", [])):
+        session = bounded_visits().session
+        price = session.plan(session.planner.parse(case.sql, case.parameters)).price
+    assert (keys(price), in_any_order(sensitivities(price))) == (case.mark("keys"), in_any_order(case.mark("l1")))
+
+
+@cache
+def bounded_visits() -> World:
+    known = policy("hospital")
+    tables = {
+        name: replace(table, columns={column: replace(of, lower=Fraction(0), upper=Fraction(999)) if column == "visit_id" else of
+                                      for column, of in table.columns.items()})
+        for name, table in known.tables.items()
+    }  # fmt: skip
+    world = World(replace(known, tables=tables))
+    world.load(PUBLIC)
+    return world
 
 
 def test_every_aggregate_that_is_measured_is_asked_so_that_neighbours_are_compared_for_it() -> None:

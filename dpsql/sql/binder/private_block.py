@@ -247,12 +247,13 @@ def _by_unit(work: _BlockRewriter, node: exp.Select) -> tuple[list[Expr], list[E
 
 def _within_units(work: _BlockRewriter, source: Relation) -> bool:
     """Return whether the groups are those of single units though no key is the unit's own: the number of an order names its
-    customer. If all keys have public values the groups can be released and are left as they are. Refuses (one_unit_groups) such
-    a grouping as the whole statement: no group could pass its threshold."""
-    if len(work.sets) != 1 or all(key.values is not None for key in work.keys):
+    customer. A whole statement whose keys all have public values is released as it is. Refuses (one_unit_groups) others: no
+    group could pass its threshold."""
+    whole = work.node is work.context.whole
+    if len(work.sets) != 1 or (whole and all(key.values is not None for key in work.keys)):
         return False
     naming = naming_unit(source, [key.expression for key in work.keys], work.context.policy)
-    if naming and work.node is work.context.whole:
+    if naming and whole:
         position = place(work.node.args.get("group")) or place(work.node)
         raise refuse("one_unit_groups", names=", ".join(naming), position=position)
     return bool(naming)

@@ -389,8 +389,7 @@ class QueryBinder:
         bound = self.query(plain, environment)
         if not isinstance(bound, Protected) or max(bound.units.values(), default=Kind.OTHER) >= Kind.IMAGE:
             return None
-        read = [column for _, column in bound.columns]
-        if naming_unit(bound.relation, read, self.policy) and any(domain_of(column) is None for column in read):
+        if naming_unit(bound.relation, [column for _, column in bound.columns], self.policy):
             return None
         columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in bound.columns)
         return Protected(Distinct(bound.relation), columns)

@@ -187,7 +187,7 @@ _SLOTS = {
 }  # fmt: skip
 """Descriptions of the slots of nodes whose names are not words of SQL."""
 
-_FUNCTIONS: dict[type[exp.Expr], str] = {
+FUNCTION_WORDS: dict[type[exp.Expr], str] = {
     exp.Explode: "UNNEST", exp.GroupConcat: "STRING_AGG", exp.RegexpLike: "REGEXP_MATCHES", exp.TimeToUnix: "EPOCH",
     exp.ArraySize: "ARRAY_LENGTH", exp.ArrayContains: "LIST_CONTAINS", exp.BitwiseAndAgg: "BIT_AND",
     exp.BitwiseOrAgg: "BIT_OR", exp.BitwiseXorAgg: "BIT_XOR", exp.LogicalAnd: "BOOL_AND", exp.LogicalOr: "BOOL_OR",
@@ -225,7 +225,7 @@ def function_word(node: exp.Func) -> str:
         return str(node.this).upper()
     if isinstance(node, exp.Pad):
         return "LPAD" if node.args.get("is_left") else "RPAD"
-    return _FUNCTIONS.get(type(node), node.sql_name())
+    return FUNCTION_WORDS.get(type(node), node.sql_name())
 
 
 def sql_word(node: exp.Expr) -> str:

@@ -16,7 +16,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Key, Measure
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_node, only_utc
 from dpsql.sql.binder.equal_keys import named_table
-from dpsql.sql.binder.scope import Bound, Protected, Released, only, shown_names, sql_word
+from dpsql.sql.binder.scope import FUNCTION_WORDS, Bound, Protected, Released, only, shown_names, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
 from dpsql.sql.parser import WRITTEN_NAME
@@ -162,8 +162,8 @@ def output_name(item: exp.Expr) -> str:
         return "case"
     if (written := item.meta_get(WRITTEN_NAME)) is not None:
         return str(written).lower()
-    if isinstance(item, exp.Func):
-        return item.sql(dialect()).split("(")[0].lower()
+    if isinstance(item, exp.Func) and not isinstance(item, exp.Binary):  # AND, OR and ~ are functions for sqlglot
+        return FUNCTION_WORDS.get(type(item), item.sql(dialect()).split("(")[0]).lower()
     return "?column?"
 
 
