@@ -33,6 +33,8 @@ def _of(block: BoundedBlock) -> Iterator[tuple[Any, ...]]:
             type(relation).__name__,
             *(getattr(relation, name, None) for name in ("kind", "on_unit", "negated")),
         )
+        for window in getattr(relation, "windows", ()):
+            yield "relation", window.word, not window.order
     for key in block.keys:
         yield "key", key.values is None, key.expression.facts.type
     for term in block.terms:

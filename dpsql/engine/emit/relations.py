@@ -48,8 +48,8 @@ def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
         for item in window.order
     ]
     aggregate = window.word in AGGREGATES
-    if not aggregate and window.word not in ("rank", "dense_rank"):
-        order += ties
+    if not aggregate:  # Spark takes no rank without an order; the unit is the same in all rows
+        order += [dialect.identifier(UNIT)] if window.word in ("rank", "dense_rank") else ties
     sorted_ = f" ORDER BY {', '.join(order)}" if order else ""
     over = f" OVER (PARTITION BY {parts}{sorted_})"
     if aggregate:

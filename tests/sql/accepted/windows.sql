@@ -29,6 +29,13 @@ SELECT COUNT(*) FROM (SELECT ward, row_number() OVER (PARTITION BY patient_id OR
 SELECT COUNT_IF(r = 1), COUNT_IF(d = 1) FROM (SELECT rank() OVER (PARTITION BY patient_id ORDER BY ward) AS r,
   dense_rank() OVER (PARTITION BY patient_id ORDER BY ward) AS d FROM visits) AS t
 
+-- query: ranks_in_no_order
+-- keys: none
+-- l1: 20, 20
+-- rows: refused window_over_rows
+SELECT COUNT_IF(r = 1), COUNT_IF(d = 1) FROM (SELECT rank() OVER (PARTITION BY patient_id) AS r,
+  dense_rank() OVER (PARTITION BY patient_id, ward ORDER BY patient_id) AS d FROM visits) AS t
+
 -- query: all_of_rank_one
 -- keys: none
 -- l1: 20
