@@ -36,7 +36,8 @@ MOST = {
     # files that a text names one by one are those of its identity: 8
     # tables of Delta Lake and Apache Iceberg by the files of their latest snapshot, also in init: 235
     # days in the order of day, month and year: 10; lines that a quote joins are counted: 3
-    "engine": (11_456, 43),
+    # the rows of units with too many are hashed once and counted by places, so that first questions take a third less: 38
+    "engine": (11_494, 43),
     "errors": (546, 3),  # the receipt of a charge that failed: 2
     "exports": (770, 3),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;

@@ -365,7 +365,7 @@ def test_faults_of_the_core_are_found_by_the_first_questions(monkeypatch: pytest
     """One row above max_rows, and half of the sensitivity of counts or of sums, are found by the first comparison of each core
     question, before any law of noise is drawn."""
     if fault == "a cap":
-        for name in ("_within", "thresholds", "within_thresholds", "row_counts"):
+        for name in ("_within", "counting", "within_thresholds", "row_counts"):
             right_text = getattr(bounded_view.BoundedView, name)
             monkeypatch.setattr(
                 bounded_view.BoundedView, name,

@@ -72,11 +72,28 @@ _WORD, _BITS = '"#word"', '"#bits"'
 _BIT = f"{_BITS} >> CAST({ROW} & 63 AS UBIGINT) & 1"
 
 
-def _left_out(view: BoundedView, thresholds: str, key: str) -> str:
+def _left_out(view: BoundedView, key: str) -> str:
     """Return a SELECT of the numbers of the rows that a view leaves out, as bits of words: a quarter of a byte for each row."""
-    # A condition of the rows would be tested in the join, which takes longer where keys of units are dense integers.
     bits = f"bit_or(CAST({IS_BEYOND} AS UBIGINT) << CAST({ROW} & 63 AS UBIGINT))"
-    return f"SELECT {ROW} >> 6 AS {_WORD}, {bits} AS {_BITS} FROM ({view.left_out(thresholds, key)}) GROUP BY ALL"
+    return f"SELECT {ROW} >> 6 AS {_WORD}, {bits} AS {_BITS} FROM ({view.left_out(key)}) GROUP BY ALL"
+
+
+def count_rows(cursor: duckdb.DuckDBPyConnection, view: BoundedView, key: str, table: str) -> None:
+    """Write the thresholds of a view, or the numbers of the rows that it leaves out, into a table. Raises duckdb.Error.
+
+    Each step is a table of its own: only of tables does DuckDB know the ends of their columns, and dense integers are then joined
+    and grouped by their places in an array. All threads together hold at most 2**22 places.
+    """
+    (threads,) = cursor.execute("SELECT current_setting('threads')").fetchall()[0]
+    steps = view.counting(key)
+    cursor.execute(f"SET SESSION perfect_ht_threshold = {max(12, 23 - threads.bit_length())}")
+    for step, select in steps.items():
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {step} AS {select}")
+    cursor.execute("RESET SESSION perfect_ht_threshold")
+    result = _left_out(view, key) if view.numbered else view.of_units()
+    cursor.execute(f"CREATE OR REPLACE TABLE {table} AS {result}")
+    for step in steps:
+        cursor.execute(f"DROP TABLE {step}")
 
 
 def _part(opened: _Opened, part: RowsRead) -> str:
@@ -194,12 +211,8 @@ class Views:
             return
         try:
             require_unchanged()
-            table, view, key = _thresholds(opened), opened.view, opened.key
-            limits, kind = ('temp.main."#limits"', "TEMP TABLE") if view.numbered else (table, "TABLE")
-            cursor.execute(f"CREATE OR REPLACE {kind} {limits} AS {view.thresholds(key)}")
-            if view.numbered:
-                cursor.execute(f"CREATE OR REPLACE TABLE {table} AS {_left_out(view, limits, key)}")
-                cursor.execute(f"DROP TABLE {limits}")
+            table = _thresholds(opened)
+            count_rows(cursor, opened.view, opened.key, table)
             require_unchanged()
             with self._lock:
                 if self._opened.get(place) is not opened or self._is_former:

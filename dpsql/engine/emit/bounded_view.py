@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.quantization import integer_type, kept_integers, row_integer, value_text
@@ -26,6 +26,8 @@ RANK, ROWS_OF_UNIT, ROW, IS_BEYOND = '"#rank"', '"#rows of unit"', '"#row"', '"#
 MOST_HASHED = 8
 """Most columns that are read to order the rows of units, as long as their hashes differ."""
 _COUNT, _HASH, _HEAVY, _COUNTS, _LIMITED = '"#count"', '"#hash"', '"#heavy unit"', '"#counts"', '"#limited"'
+_NUMBER, _ROW_HASH, _LIMIT = '"#number"', '"#row hash"', '"#limit of hashes"'
+_HASHED, _LIMITS = '"#hashed"', '"#limits of numbers"'
 _DEVIATIONS = 6
 """Standard deviations by which the limit of hashes exceeds the mean number of rows below it."""
 
@@ -102,35 +104,48 @@ class BoundedView:
 
     def thresholds(self, key: str) -> str:
         """Return a SELECT of the units that have too many rows, each with the hash of its first row that is left out, and how
-        many rows with this hash stay (`#count`). `within_thresholds` keeps the rows of `ranked` by it.
+        many rows with this hash stay (`#count`). `within_thresholds` keeps the rows of `ranked` by it."""
+        steps = ", ".join(f"{table} AS MATERIALIZED ({select})" for table, select in self.counting(key).items())
+        return f"WITH {steps} {self.of_units()}"
 
-        Only units and hashes are sorted, and of a unit with many rows only the hashes below a limit that probably leaves a few
+    def of_units(self) -> str:
+        """Return the SELECT of `thresholds` where the tables of `counting` exist."""
+        unit = self.dialect.identifier(UNIT)
+        units = self.dialect.derived(f"SELECT {_HEAVY} AS {unit}, {_NUMBER} FROM {_COUNTS}")
+        return f"SELECT {unit}, {_HASH}, {_COUNT} FROM {units} {self._joined_with_limits(_LIMITS, _NUMBER)}"
+
+    def counting(self, key: str) -> dict[str, str]:
+        """Return SELECTs, each by the name of the table that later ones read: units that have too many rows, numbered; the hashes
+        of their rows (the only other reading of the table, in which each row is hashed once); and the thresholds of the numbers.
+
+        Only numbers and hashes are sorted, and of a unit with many rows only the hashes below a limit that probably leaves a few
         more than `most` + 1. If at least that many are below it, the hash of rank `most` + 1 among them is that among all rows,
         whatever the limit is. Units with fewer, such as those whose rows are equal, have all their rows sorted.
         """
-        unit, rows, row_hash = self.dialect.identifier(UNIT), self.dialect.derived(self.rows), self._hash(key)
-        rows_below = self.most + 1 + _DEVIATIONS * math.sqrt(self.most + 1)
-        limit = self.dialect.order_below(f"least(1.0, {self.dialect.constant(rows_below)} / {_COUNT})")
-        counts = (
-            f"SELECT {unit} AS {_HEAVY}, count(*) AS {_COUNT} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}"
-        )
-        below = f"SELECT {unit}, {row_hash} AS {_HASH} FROM {rows} JOIN {_COUNTS} ON {unit} = {_HEAVY}"
-        unlimited = f"SELECT {_HEAVY} FROM {_COUNTS} WHERE {_HEAVY} NOT IN (SELECT {unit} FROM {_LIMITED})"
-        all_hashed = f"SELECT {unit}, {row_hash} AS {_HASH} FROM {rows} WHERE {unit} IN ({unlimited})"
-        return (
-            f"WITH {_COUNTS} AS MATERIALIZED ({counts}), "
-            f"{_LIMITED} AS MATERIALIZED ({self._left_out_first(f'{below} WHERE {row_hash} <= {limit}')}) "
-            f"SELECT * FROM {_LIMITED} UNION ALL {self._left_out_first(all_hashed)}"
-        )
+        unit, rows, most = self.dialect.identifier(UNIT), self.dialect.derived(self.rows), self.most
+        rows_below = self.dialect.constant(most + 1 + _DEVIATIONS * math.sqrt(most + 1))
+        limit = self.dialect.order_below(f"least(1.0, {rows_below} / {_COUNT})")
+        heavy = f"SELECT {unit} AS {_HEAVY}, count(*) AS {_COUNT} FROM {rows} GROUP BY {unit} HAVING count(*) > {most}"
+        number = f"CAST(row_number() OVER () AS INTEGER) AS {_NUMBER}"
+        # Without a condition of the hash: it would be tested in the join, which takes longer where units are dense integers.
+        hashed = f"SELECT {f'{ROW}, ' * bool(self.numbered)}{_NUMBER}, {self._hash(key)} AS {_ROW_HASH}"
+        below = f"{_HASHED} JOIN {_COUNTS} USING ({_NUMBER}) WHERE {_ROW_HASH} <= {_LIMIT}"
+        unlimited = f"SELECT {_NUMBER} FROM {_COUNTS} WHERE {_NUMBER} NOT IN (SELECT {_NUMBER} FROM {_LIMITED})"
+        all_hashed = f"{_HASHED} WHERE {_NUMBER} IN ({unlimited})"
+        numbered = self.dialect.derived(self.numbered or self.rows)
+        return {
+            _COUNTS: f"SELECT *, {limit} AS {_LIMIT}, {number} FROM {self.dialect.derived(heavy)}",
+            _HASHED: f"{hashed} FROM {numbered} JOIN {_COUNTS} ON {unit} = {_HEAVY}",
+            _LIMITED: self._left_out_first(below),
+            _LIMITS: f"SELECT * FROM {_LIMITED} UNION ALL {self._left_out_first(all_hashed)}",
+        }
 
     def _left_out_first(self, hashed: str) -> str:
-        """Return a SELECT of the thresholds of the units in `hashed`, a SELECT of units and hashes, that have more than `most`
-        rows there."""
-        unit = self.dialect.identifier(UNIT)
-        window = f"OVER (PARTITION BY {unit} ORDER BY {_HASH})"
+        """Return a SELECT of the thresholds of the units that have more than `most` rows in `hashed`, an item of FROM."""
+        window = f"OVER (PARTITION BY {_NUMBER} ORDER BY {_ROW_HASH})"
         ranks = f"row_number() {window} AS {RANK}, {self.most} + 1 - rank() {window} AS {_COUNT}"
-        ranked = f"SELECT {unit}, {_HASH}, {ranks} FROM {self.dialect.derived(hashed)}"
-        return f"SELECT {unit}, {_HASH}, {_COUNT} FROM {self.dialect.derived(ranked)} WHERE {RANK} = {self.most} + 1"
+        ranked = f"SELECT {_NUMBER}, {_ROW_HASH} AS {_HASH}, {ranks} FROM {hashed}"
+        return f"SELECT {_NUMBER}, {_HASH}, {_COUNT} FROM {self.dialect.derived(ranked)} WHERE {RANK} = {self.most} + 1"
 
     def within_thresholds(self, thresholds: str, key: str, hidden: tuple[str, ...]) -> str:
         """Return a SELECT of the same rows as `within_max_rows` of the whole table. `thresholds`: a table with the result of
@@ -151,32 +166,37 @@ class BoundedView:
         Only units with a threshold have such rows, so the engine reads the other columns, and hashes them, for these units alone.
         The row that has the threshold is left out; it is among the rows with an equal hash where some of these stay.
         """
-        parts = self._perhaps_beyond(thresholds, key)
-        return " UNION ALL ".join(f"SELECT {columns} FROM {rows} WHERE {is_beyond}" for rows, is_beyond in parts)
+        heavy = self._joined_with_limits(thresholds)
+        above = f"{self.dialect.derived(self.rows)} {heavy} WHERE {_beyond(self._hash(key))}"
+        equal = f"{self._equal(heavy, key)} WHERE {RANK} > {_COUNT}"
+        return f"SELECT {columns} FROM {above} UNION ALL SELECT {columns} FROM {equal}"
 
-    def left_out(self, thresholds: str, key: str) -> str:
+    def left_out(self, key: str) -> str:
         """Return a SELECT of the numbers of rows, and whether `within_thresholds` leaves a row out: one that is listed twice is
-        left out if one of both says so. A row that is not listed stays."""
-        parts = replace(self, rows=self.numbered)._perhaps_beyond(thresholds, key)
-        return " UNION ALL ".join(f"SELECT {ROW}, {is_beyond} AS {IS_BEYOND} FROM {rows}" for rows, is_beyond in parts)
+        left out if one of both says so. A row that is not listed stays. It reads the tables of `counting`, and the table itself
+        only for rows with the hash of their unit's threshold, where some of these stay."""
+        hashed = f"{_HASHED} {self._joined_with_limits(_LIMITS, _NUMBER)}"
+        same = f'SELECT {ROW} AS "#equal", {_COUNT} FROM {hashed} WHERE {_COUNT} > 0 AND {_ROW_HASH} = {_HASH}'
+        equal = f'{self.dialect.derived(self.numbered)} JOIN {self.dialect.derived(same)} ON {ROW} = "#equal"'
+        return (
+            f"SELECT {ROW}, {_beyond(_ROW_HASH)} AS {IS_BEYOND} FROM {hashed} "
+            f"UNION ALL SELECT {ROW}, {RANK} > {_COUNT} AS {IS_BEYOND} FROM {self._ranked_ties(equal, key)}"
+        )
 
-    def _perhaps_beyond(self, thresholds: str, key: str) -> list[tuple[str, str]]:
-        """Return items of FROM, each with the condition for its rows that are left out."""
-        heavy, row_hash = self._joined_with_limits(thresholds), self._hash(key)
-        condition = f"CASE WHEN {_COUNT} > 0 THEN {row_hash} > {_HASH} ELSE {row_hash} >= {_HASH} END"
-        above = f"{self.dialect.derived(self.rows)} {heavy}"
-        return [(above, condition), (self._equal(heavy, key), f"{RANK} > {_COUNT}")]
-
-    def _joined_with_limits(self, thresholds: str) -> str:
-        unit = self.dialect.identifier(UNIT)
-        heavy = self.dialect.derived(f"SELECT {unit} AS {_HEAVY}, {_HASH}, {_COUNT} FROM {thresholds}", "#heavy")
-        return f"JOIN {heavy} ON {unit} = {_HEAVY}"
+    def _joined_with_limits(self, thresholds: str, column: str = "") -> str:
+        """Return a JOIN with thresholds by a column of theirs and of the rows ("": the unit)."""
+        column = column or self.dialect.identifier(UNIT)
+        heavy = self.dialect.derived(f"SELECT {column} AS {_HEAVY}, {_HASH}, {_COUNT} FROM {thresholds}", "#heavy")
+        return f"JOIN {heavy} ON {column} = {_HEAVY}"
 
     def _equal(self, heavy: str, key: str) -> str:
         """Return the rows with the hash of their unit's threshold, where some of these stay, with their ranks among them."""
-        position = _row_number([self.dialect.identifier(UNIT)], self._ties(key))
         same = f"{self.dialect.derived(self.rows)} {heavy} WHERE {_COUNT} > 0 AND {self._hash(key)} = {_HASH}"
-        return self.dialect.derived(f"SELECT *, {position} AS {RANK} FROM {same}")
+        return self._ranked_ties(same, key)
+
+    def _ranked_ties(self, rows: str, key: str) -> str:
+        position = _row_number([self.dialect.identifier(UNIT)], self._ties(key))
+        return self.dialect.derived(f"SELECT *, {position} AS {RANK} FROM {rows}")
 
     def row_counts(self) -> str:
         """Return a SELECT of the number of rows of each unit within max_rows: whichever rows stay, they are as many."""
@@ -198,6 +218,11 @@ class BoundedView:
     def _ties(self, key: str) -> list[str]:
         """Return the order of rows of one unit whose first hashes are equal."""
         return [*(keyed_order(self.dialect, key, columns) for columns in self.hashed[1:]), *self.content]
+
+
+def _beyond(row_hash: str) -> str:
+    """Return the condition for the rows that a threshold leaves out, but for those of equal hashes where some of them stay."""
+    return f"CASE WHEN {_COUNT} > 0 THEN {row_hash} > {_HASH} ELSE {row_hash} >= {_HASH} END"
 
 
 def rank(
