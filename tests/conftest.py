@@ -144,6 +144,14 @@ STATISTICAL_FILES = frozenset(
 """Files whose tests draw many samples and compare them with a distribution."""
 
 
+LONG_FILES = (
+    "guarantee/test_replay.py", "load/test_load.py", "unit/engine/postgresql/test_corpus.py", "audit/test_audit.py",
+    "clients/test_node.py", "clients/test_jdbc.py", "guarantee/test_value_places_on_servers.py", "guarantee/test_tight_sensitivity.py",
+    "guarantee/test_neighbours.py", "answers/test_queries.py", "answers/test_same_groups.py", "fuzz/test_fuzz.py",
+    "unit/functions/test_canonical_conditions.py", "clients/test_statements.py", "answers/test_generated.py", "unit/pricing/test_plan_check.py",
+)  # fmt: skip
+"""Those that take longest, in this order: the others fill the time of the processes after them."""
+
 MEMORY, LEAST_FREE_GIGABYTES = Path("/dev/shm"), 4
 
 
@@ -218,9 +226,32 @@ def left_out(markers: frozenset[str], wanted: str) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the place of their file. Run the tests of one Spark application first and in one process: that process starts
-    the application once and keeps it warm, and no other process waits for it at the end."""
+    """Mark tests by the place of their file. Run those with Spark first, then files that take long, so that no process waits for
+    one at the end."""
     for item in items:
         for marker in sorted(markers_of(item.path)):
             item.add_marker(marker)
-    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+    place = {name: number for number, name in enumerate(("spark", *LONG_FILES))}
+    items.sort(key=lambda item: place.get(room(item.nodeid), len(place)))
+
+
+def room(nodeid: str) -> str:
+    """Return the name of the tests that run in one process, because they share what takes long to start: those with Spark, those
+    with the libraries of node, or those of one file."""
+    if "spark" in nodeid.lower():
+        return "spark"
+    file = nodeid.split("::", maxsplit=1)[0].removeprefix("tests/")
+    return "clients/test_node.py" if file == "clients/test_orms.py" else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Distribute rooms in the order of collection, each to the next process that is free."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Rooms(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return room(nodeid)
+
+    config.option.loadscopereorder = False
+    return Rooms(config, log) if config.getvalue("dist") == "loadscope" else None

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
+from support.corpus_traits import spread
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
 from support.neighbouring_hospitals import SCHEMAS, crowd, together
@@ -65,12 +66,14 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, int], 
 
 
 def cases() -> list[Any]:
-    def marks(number: int, size: int) -> Any:
-        by_day = pytest.mark.slow if (size > 0) == (number % 2 == 0) else pytest.mark.nightly
+    chosen = spread(ACCEPTED)
+
+    def marks(number: int, case: Case, size: int) -> Any:
+        by_day = pytest.mark.slow if case in chosen and (size > 0) == (number % 2 == 0) else pytest.mark.nightly
         return () if number % QUICK == 0 else by_day
 
     return [
-        pytest.param(case, size, id=f"{case.id}-{size}", marks=marks(number, size))
+        pytest.param(case, size, id=f"{case.id}-{size}", marks=marks(number, case, size))
         for number, case in enumerate(ACCEPTED)
         for size in (FAR, -FAR)
     ]

@@ -132,6 +132,7 @@ def test_nobody_waits_for_the_texts_of_another_client(clinic: Served) -> None:
         assert seconds(lambda: clinic.stop(signal.SIGTERM)) < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", CONSTANTS, ids=lambda sql: sql[7:40])
 def test_a_constant_takes_the_server_two_seconds_at_most(sql: str, context: CatalogContext) -> None:
     begun = time.thread_time()
@@ -174,7 +175,8 @@ def test_a_running_aggregate_is_that_of_the_rows_so_far(context: CatalogContext,
     running = f"SELECT {call.format('a')} OVER (ORDER BY {order.format('a')}) FROM"
     again = f"SELECT (SELECT {call.format('b')} FROM {few} b WHERE {before} <= {now}) FROM {few} a ORDER BY a"
     assert answer(f"{running} {few} a ORDER BY a") == answer(again)
-    assert len(answer(f"{running} generate_series(1, 30000) a")) == 30_000
+    many = 30_000 if order == "{}" else 3_000
+    assert len(answer(f"{running} generate_series(1, {many}) a")) == many
 
 
 @pytest.mark.parametrize("terms", [10, 400, 9_000])
