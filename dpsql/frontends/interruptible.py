@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 import uuid
@@ -59,11 +60,16 @@ def ask(
                 display.enter_context(waiting())
             question.ended.wait()
     except KeyboardInterrupt:
-        question.stop()
-        if session.options.threshold is not None:
-            # Runs of watches have their own receipts, and a comparison that was made is not returned again.
-            raise question.error or refuse("stopped", charge=": the comparison counts", charged=True) from None
-        raise _stopped(session, receipt, answered=question.release is not None, stays=stays) from None
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would take the place of what is charged
+        try:
+            question.stop()
+            if session.options.threshold is not None:
+                # Runs of watches have their own receipts, and a comparison that was made is not returned again.
+                raise question.error or refuse("stopped", charge=": the comparison counts", charged=True) from None
+            raise _stopped(session, receipt, answered=question.release is not None, stays=stays) from None
+        finally:
+            if stays:
+                signal.signal(signal.SIGINT, before)
     if question.release is None:
         assert question.error is not None
         raise question.error

@@ -103,6 +103,10 @@ def _of_csv(file: Path) -> SourceTable:
     if _VALUE.fullmatch(header[0]):
         problem = "its first line begins with a number or a date, as rows do: add a line with names of the columns"
         raise refuse("init_source", place=str(file), problem=problem)
+    named = sum(map(bool, header))
+    if not named or (named == 1 < len(header) - 1) or header[0].lower().startswith("sep="):
+        problem = "its first line is empty, a title, or Excel's sep=: delete what is above the names of the columns"
+        raise refuse("init_source", place=str(file), problem=problem)
     columns = _unrepeated(header, repeat("VARCHAR"))
     return SourceTable(columns, delimiter=dialect.delimiter, encoding=dialect.encoding)
 

@@ -87,6 +87,7 @@ def init(
     """
     from dpsql.frontends.admin.policy_text import data_set_name, glob_of_files, source_link, write_starter
     from dpsql.frontends.admin.wizard import ask_for_policy, ask_for_table
+    from dpsql.policy.reach import is_file
 
     if (source is None) == (path is None):
         raise click.UsageError("name one source: dpsql init PATH, or dpsql init --from PATH")
@@ -110,6 +111,10 @@ def init(
         notify(
             f"the files of {origin} have the same columns: if they are one table, stop, and say dpsql init '{pattern}'"
         )
+    if isinstance(origin, Path) and origin.is_dir():
+        names = sorted(file.name for file in origin.iterdir() if file.is_file())
+        if others := [name for name in names if not is_file(name) and not name.startswith(".")]:
+            notify(f"left out, as they are no Parquet or CSV files: {', '.join(others)}")
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
         written = {} if unit is None else {"unit": unit}
         tables = _with_answers(lambda answers: ask_for_policy(origin, file, answers), file, written, answers_file)

@@ -208,14 +208,18 @@ def test_an_engine_error_quotes_nothing(clinic: Clinic, dpsql: Run) -> None:
     assert row["outcome"] == "failed" and row["question"].endswith("WHERE smokes")
 
 
-def test_ctrl_c_stops_the_engine_and_tells_the_charge(clinic: Clinic) -> None:
+@pytest.mark.parametrize("times", [1, 3])
+def test_ctrl_c_stops_the_engine_and_tells_the_charge(clinic: Clinic, times: int) -> None:
+    """However often it is pressed."""
     clinic.make_slow()
     child = process("query", "-p", "clinic.yaml", "SELECT AVG(n) AS a FROM numbers")
     deadline = time.monotonic() + 240
     while clinic.charges() == 0 and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.2)
-    child.send_signal(signal.SIGINT)
+    for _ in range(times):
+        child.send_signal(signal.SIGINT)
+        time.sleep(0.05)
     out, err = child.communicate(timeout=240)
     assert (child.returncode, out) == (130, "")
     assert "the question was stopped: epsilon 0.1 charged, receipt " in err and "Traceback" not in err

@@ -175,6 +175,9 @@ def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic
     [
         ("a.csv", "17,34.5,Secret\n", "begins with a number or a date, as rows do"),
         ("a.csv", "2024-05-01,34.5,Secret\n", "begins with a number or a date, as rows do"),
+        ("a.csv", "\na,b\n1,2\n", "its first line is empty, a title, or Excel's sep="),
+        ("a.csv", "Ward 7;;\na;b;c\n1;2;3\n", "its first line is empty, a title, or Excel's sep="),
+        ("a.csv", "sep=;\na;b\n1;2\n", "its first line is empty, a title, or Excel's sep="),
         ("a.json", "[]", "COPY (FROM 'a.json') TO 'a.parquet'"),
         ("a.parquet", "", ""),
     ],
@@ -351,8 +354,11 @@ def test_files_that_may_be_one_table_are_said_to(bare_clinic: Clinic, dpsql: Run
     Path("nights").mkdir()
     for name, header in (("a.csv", "a,b"), ("b.csv", columns)):
         Path("nights", name).write_text(f"{header}\n1,2\n")
+    for other in ("stays.xlsx", ".notes.txt"):
+        Path("nights", other).touch()
     made = dpsql("init", "--from", "nights", "--unit", "row")
     assert made.status == 0 and ("dpsql init 'nights/*.csv'" in made.err) == is_said
+    assert "left out, as they are no Parquet or CSV files: stays.xlsx\n" in made.err
 
 
 @pytest.mark.parametrize("numbers", ["rownames", "index", "Unnamed__0", "row_number"])
