@@ -37,7 +37,9 @@ class Account:
         return all(self.spent[dimension] + amount <= self.limits[dimension] for dimension, amount in charge.items())
 
     def times(self, charge: Mapping[str, int]) -> int:
-        """Return how many charges like this one still fit; 0 for a charge of nothing."""
+        """Return how many charges like this one still fit; 0 for a charge of nothing, and where more is spent than a limit."""
+        if any(self.spent[name] > limit for name, limit in self.limits.items()):
+            return 0
         return min((self.remaining[name] // amount for name, amount in charge.items() if amount), default=0)
 
     def must_change(self, accountant: str, limits: Units) -> bool:

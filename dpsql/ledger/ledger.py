@@ -498,50 +498,62 @@ class Forecast:
     one begins, None for an account of all time.
     """
 
-    scope: str
+    account: Account
     charged: Units
-    remaining: Units
-    until: datetime | None
+    now: datetime
     closes: date | None = None
+
+    @property
+    def scope(self) -> str:
+        return self.account.scope
+
+    @property
+    def remaining(self) -> Units:
+        return self.account.remaining
+
+    @property
+    def until(self) -> datetime | None:
+        return _end(self.charged, self.remaining, self.now)
 
     def words(self, price: Units) -> str:
         """Return a sentence such as "dataset: 31 questions are left; at this week's rate (12) they last until 2026-12-24"."""
-        left = min((self.remaining[name] // amount for name, amount in price.items() if amount), default=0)
-        rate = max((self.charged.get(name, 0) / amount for name, amount in price.items() if amount), default=0.0)
+        left = self.account.times(price)
+        charged = {name: self.charged.get(name, 0) for name, amount in price.items() if amount}
+        rate = max((amount / price[name] for name, amount in charged.items()), default=0.0)
         questions = f"{in_words(self.scope)}: {'1 question is' if left == 1 else f'{left:,} questions are'} left"
         if not rate or not left:
             return f"{questions}{'' if rate else '; nothing was charged this week'}{self._window()}"
-        return f"{questions}; at this week's rate ({rate:.3g}) they last {self._end()}"
+        return f"{questions}; at this week's rate ({rate:.3g}) they last {self._end(_end(charged, self.remaining, self.now))}"
 
     def exact_words(self) -> str:
         """Return a sentence such as "dataset: at this week's rate (epsilon 2) the budget lasts until 2026-12-24"."""
         if not any(self.charged.values()):
             return f"{self.scope}: nothing was charged this week{self._window()}"
         amounts = [f"{name} {decimal_text(name, self.charged[name])}" for name in DECIMALS if self.charged.get(name)]
-        return f"{self.scope}: at this week's rate ({', '.join(amounts)}) the budget lasts {self._end()}"
+        return f"{self.scope}: at this week's rate ({', '.join(amounts)}) the budget lasts {self._end(self.until)}"
 
-    def _end(self) -> str:
-        if self.closes is not None and (self.until is None or self.until.date() >= self.closes):
+    def _end(self, until: datetime | None) -> str:
+        if self.closes is not None and (until is None or until.date() >= self.closes):
             return f"beyond {self.closes}, when a new budget begins"
-        return "for more than a century" if self.until is None else f"until {self.until:%Y-%m-%d}{self._window()}"
+        return "for more than a century" if until is None else f"until {until:%Y-%m-%d}{self._window()}"
 
     def _window(self) -> str:
         return "" if self.closes is None else f"; a new budget begins on {self.closes}"
 
 
-def forecasts(ledger: Ledger, every: str | None = None) -> list[Forecast]:
-    """Return the forecasts of all accounts but sessions and closed windows, the dataset first. `every`: the windows' length."""
+def forecasts(ledger: Ledger, every: str | None = None, given: Mapping[str, Account] | None = None) -> list[Forecast]:
+    """Return the forecasts of all accounts but sessions and closed windows, the dataset first. `every`: the windows' length;
+    `given`: the accounts under the limits of the policy, in place of the ledger's."""
     now = datetime.now(UTC)
-    present = of_present(ledger.accounts())
+    present = of_present(ledger.accounts() if given is None else given)
     accounts = {scope: account for scope, account in present.items() if not scope.startswith("session:")}
     charged = _charged_since(ledger.history(), now - WEEK)
     listed = []
     for scope in sorted(accounts, key=lambda name: (name != "dataset", name)):
-        left = accounts[scope].remaining
-        week = {dimension: charged.get((scope, dimension), 0) for dimension in left}
+        week = {dimension: charged.get((scope, dimension), 0) for dimension in accounts[scope].limits}
         start = parts(scope)[0]
         closes = next_start(every, date.fromisoformat(start)) if start is not None and every is not None else None
-        listed.append(Forecast(scope, week, left, _end(week, left, now), closes))
+        listed.append(Forecast(accounts[scope], week, now, closes))
     return listed
 
 

@@ -220,10 +220,12 @@ def budget_of_everybody(policy: Policy, accounts: Mapping[str, Account]) -> Budg
 
 
 def _under_the_policy(scope: BudgetScope, account: Account | None) -> Account:
-    """Return an account with the limits of the policy, which the ledger learns with the next question."""
+    """Return an account with the limits of the policy, which the ledger learns with the next question. Raises
+    ledger_accountant."""
     limits = dict(scope.accountant.limit_units())
-    if account is None or account.limits.keys() != limits.keys():
+    if account is None:
         return Account(scope.name, scope.accountant.kind, limits, dict.fromkeys(limits, 0), 0)
+    account.must_change(scope.accountant.kind, limits)
     return replace(account, limits=limits) if scope.is_limited else account
 
 

@@ -559,6 +559,7 @@ def _check_ledger(
                     "note: the role may not write the tables of the ledger: no question can be charged"
                 )
             findings.notes += _lost_releases(policy, ledger)
+            budget = budget_of_everybody(policy, accounts)
     except Error as error:
         if error.slug != "ledger_missing":
             findings.fail(error)
@@ -566,7 +567,7 @@ def _check_ledger(
         findings.notes.append("ledger: there is none yet; `dpsql check --create-ledger` makes it, once")
         return
     if verdict.sound:
-        left = budget_of_everybody(policy, accounts).questions_text(question_price(policy), policy.per_query.epsilon)
+        left = budget.questions_text(question_price(policy), policy.per_query.epsilon)
         findings.notes += [f"left: {left}", f"ledger: holds, {verdict.entries} entries"]
     else:
         findings.problems.append(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}")

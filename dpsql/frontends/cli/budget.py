@@ -128,9 +128,10 @@ def history(
 def forecast(policy: Policy, ledger: Ledger, verbose: bool) -> None:
     """Show how long each account will last at the rate of the last 7 days, in questions of the policy's `per_query`."""
     from dpsql.ledger.ledger import forecasts
-    from dpsql.session.budget import question_price
+    from dpsql.session.budget import budget_of_everybody, question_price
 
-    for outlook in forecasts(ledger, every=policy.budget.every):
+    accounts = budget_of_everybody(policy, ledger.accounts()).accounts
+    for outlook in forecasts(ledger, policy.budget.every, accounts):
         if outlook.scope != "dataset" or policy.budget.is_limited:
             say(outlook.exact_words() if verbose else outlook.words(question_price(policy)))
 

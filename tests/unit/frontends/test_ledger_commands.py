@@ -1,5 +1,6 @@
 """Commands for the life cycle of a ledger: backup, restore, adopt, head, a second budget."""
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -135,6 +136,42 @@ def test_a_restore_keeps_the_logins_of_the_machine_and_takes_the_key_by_a_flag(
         SELF_SIGNED
     )
     assert {(home / name).stat().st_mode & 0o777 for name in SELF_SIGNED} == {0o600}
+
+
+EDITS = {
+    "nothing": "{epsilon: 2, delta: 1e-6}", "more": "{epsilon: 9, delta: 1e-6}", "less": "{epsilon: 1, delta: 1e-6}",
+    "less than is spent": "{epsilon: 0.07, delta: 1e-6}", "less delta": "{epsilon: 2, delta: 1e-9}", "more delta": "{epsilon: 2, delta: 1e-5}",
+    "another accountant": "{epsilon: 2, delta: 1e-6, accountant: pure}", "windows": "{epsilon: 2, delta: 1e-6, every: month}",
+    "windows and less": "{epsilon: 0.07, delta: 1e-6, every: month, lifetime: {epsilon: 2}}",
+    "less in all": "{epsilon: 0.06, delta: 1e-6, every: month, lifetime: {epsilon: 0.07}}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_is_left_after_an_edit_of_the_budget_is_what_can_be_asked(
+    dpsql: Run, place: Path, tmp_path: Path, edit: str
+) -> None:
+    """By `check`, `budget show` and `budget forecast`, also where a part of the budget was charged as lost."""
+    columns = "w: {type: integer, from: v}, v:"
+    place.write_text(POLICY.replace("v:", columns) + "per_query: {epsilon: 0.05}\n")
+    assert dpsql("check", "--create-ledger")[0] == 0
+    with open_session(place) as session:  # a part of delta is spent, too
+        session.execute("SELECT w, COUNT(*) AS n FROM a GROUP BY w")
+    charge(place, 1)
+    place.write_text(place.read_text().replace("{epsilon: 2, delta: 1e-6}", EDITS[edit]))
+    reports = [dpsql(*words) for words in (("check",), ("budget", "show"), ("budget", "forecast"))]
+    status, _, told = dpsql("query", "SELECT COUNT(*) AS n FROM a WHERE v > 2")
+    assert not [said for _, *texts in reports for said in texts if "XX000" in said]
+    if status == 4:
+        assert {report[0] for report in reports} == {4} and all(
+            "ledger_accountant" in told for _, _, told in reports[1:]
+        )
+        return
+    assert status in (0, 3), told
+    counts = (r" (\d+)(?: questions?)?(?=, |$)", r"^\S.*? (\d+) +\d+ *$", r"(\d+) questions? (?:is|are) left")
+    texts = (reports[0][1].rpartition("left: ")[2].partition(", each of")[0], reports[1][1], reports[2][1])
+    lefts = [min(map(int, re.findall(words, text, re.M))) for words, text in zip(counts, texts, strict=True)]
+    assert {left > 0 for left in lefts} == {status == 0}, (lefts, texts)
 
 
 @pytest.mark.parametrize("lost", ["0.5 x", "0.5 1", "0.5 -1", "-1 0", "1 2 3"])

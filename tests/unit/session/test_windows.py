@@ -238,7 +238,7 @@ def test_a_forecast_ends_with_its_window(policy: Path, clock: Clock, ages: Itera
         (datetime(2026, 11, 9, tzinfo=UTC), "(1) they last beyond 2026-11-01, when a new budget begins"),
     ):
         assert (
-            replace(window, charged=price, until=until)
+            replace(window, charged=price, now=until - timedelta(weeks=2))
             .words(price)
             .endswith(f"2 questions are left; at this week's rate {end}")
         )
@@ -247,7 +247,7 @@ def test_a_forecast_ends_with_its_window(policy: Path, clock: Clock, ages: Itera
         .words(price)
         .endswith("nothing was charged this week; a new budget begins on 2026-11-01")
     )
-    spent = replace(window, charged=price, remaining={"epsilon": 1}, until=datetime(2026, 10, 20, tzinfo=UTC))
+    spent = replace(window, charged=price, account=window.account.after(9, limits=window.account.spent))
     assert spent.words(price).endswith(" 0 questions are left; a new budget begins on 2026-11-01")
     assert next_start("week", date(2026, 10, 26)) == date(2026, 11, 2) and next_start(
         "day", date(2026, 12, 31)
