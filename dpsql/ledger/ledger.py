@@ -541,11 +541,13 @@ class Forecast:
         return "" if self.closes is None else f"; a new budget begins on {self.closes}"
 
 
-def forecasts(ledger: Ledger, every: str | None = None, given: Mapping[str, Account] | None = None) -> list[Forecast]:
+def forecasts(
+    ledger: Ledger, every: str | None = None, under_policy: Mapping[str, Account] | None = None
+) -> list[Forecast]:
     """Return the forecasts of all accounts but sessions and closed windows, the dataset first. `every`: the windows' length;
-    `given`: the accounts under the limits of the policy, in place of the ledger's."""
+    `under_policy`: the accounts under the limits of the policy, in place of the ledger's."""
     now = datetime.now(UTC)
-    present = of_present(ledger.accounts() if given is None else given)
+    present = of_present(ledger.accounts() if under_policy is None else under_policy)
     accounts = {scope: account for scope, account in present.items() if not scope.startswith("session:")}
     charged = _charged_since(ledger.history(), now - WEEK)
     listed = []

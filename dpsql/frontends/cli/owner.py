@@ -113,8 +113,8 @@ def init(
         )
     if isinstance(origin, Path) and origin.is_dir():
         names = sorted(file.name for file in origin.iterdir() if file.is_file())
-        if others := [name for name in names if not is_file(name) and not name.startswith(".")]:
-            notify(f"left out, as they are no Parquet or CSV files: {', '.join(others)}")
+        if unread := [name for name in names if not is_file(name) and not name.startswith(".")]:
+            notify(f"left out, as they are no Parquet or CSV files: {', '.join(unread)}")
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
         written = {} if unit is None else {"unit": unit}
         tables = _with_answers(lambda answers: ask_for_policy(origin, file, answers), file, written, answers_file)
