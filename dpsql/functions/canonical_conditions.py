@@ -50,6 +50,7 @@ FOLDED = (Type.TEXT, Type.INTEGER, Type.DATE, Type.TIMESTAMP)
 """Types of constants that are computed here. Reals are not: engines may differ from Python in their last bit."""
 NO_VALUE = literal(None)
 _TRUTHS = (literal(True), literal(False))
+_NUMBERED = {"%Y": "year", "%m": "month", "%d": "day"}
 EXACT_REALS = 2**52
 """Smaller doubles are compared exactly with every integer of 64 bits, although that is cast to a double."""
 
@@ -242,7 +243,7 @@ def _comparison(condition: Call) -> Expr:
         isinstance(left, Call)
         and left.function == "strpos"
         and (word, bound) in _FOUND
-        and _is_present(left.arguments[1])
+        and is_present(left.arguments[1])
     ):
         contained = call("contains", *left.arguments)
         return contained if _FOUND[word, bound] else call("not", contained)
@@ -290,12 +291,14 @@ def _where_true(condition: Expr) -> Expr:
     if condition.function in ("is_true", "is_false"):
         (tested,) = condition.arguments
         return filter_condition(tested if condition.function == "is_true" else call("not", tested))
-    if condition.function == "not_distinct" and _is_present(condition.arguments[1]):
+    if condition.function == "not_distinct" and is_present(condition.arguments[1]):
         return filter_condition(call("eq", *condition.arguments))
     if condition.function == "case" and NO_VALUE in condition.arguments[1::2] + condition.arguments[-1:]:
         return filter_condition(
             call("case", *(_TRUTHS[1] if part == NO_VALUE else part for part in condition.arguments))
         )
+    if condition.function == "in" and NO_VALUE in condition.arguments:
+        return filter_condition(call("in", *(part for part in condition.arguments if part != NO_VALUE)))
     if condition.function in ("and", "or"):
         parts = tuple(map(_where_true, condition.arguments))
         if condition.function == "and":
@@ -306,14 +309,14 @@ def _where_true(condition: Expr) -> Expr:
 
 
 def _without_presence(parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    tests = {part: tested for part in parts if (tested := _tested_for_null(part)) is not None}
+    tests = {part: tested for part in parts if (tested := tested_for_null(part)) is not None}
     if not tests:
         return parts
     read = {value for part in parts if part not in tests for value in needed(part)}
     return tuple(part for part in parts if part not in tests or tests[part] not in read)
 
 
-def _tested_for_null(part: Expr) -> Expr | None:
+def tested_for_null(part: Expr) -> Expr | None:
     """Return x of `x IS NOT NULL`; None for other conditions."""
     test = _without_not(part)
     return test.arguments[0] if isinstance(test, Call) and test.function == "is_null" else None
@@ -377,7 +380,7 @@ def _is_false(condition: Expr | None) -> bool:
 # --- Forms of other expressions ---
 
 
-def _is_present(value: Expr) -> bool:
+def is_present(value: Expr) -> bool:
     return isinstance(value, Literal) and value.value is not None
 
 
@@ -389,7 +392,7 @@ def _never_null(value: Expr) -> bool:
             value.function in ("and", "or", "not", "in", "like", "ilike", *_MIRRORED)
             and all(map(_never_null, value.arguments))
         )
-    return _is_present(value)
+    return is_present(value)
 
 
 def _in_any_order(value: Call) -> Expr:
@@ -443,7 +446,7 @@ def _chosen(value: Call) -> Expr:
     if isinstance(other, Call) and other.function == "case" and labelled_column(other) is None:
         *written, other = other.arguments
         branches += zip(written[::2], written[1::2], strict=True)
-    if _tested_for_null(filter_condition(branches[0][0])) == branches[0][1]:
+    if tested_for_null(filter_condition(branches[0][0])) == branches[0][1]:
         later = _chosen(_case(branches[1:], other)) if branches[1:] else other
         return _first_value(call("coalesce", branches[0][1], later))
     chosen: list[tuple[Expr, Expr]] = []
@@ -507,7 +510,7 @@ def _place_in_case(value: Expr) -> int:
 def _unequal(value: Call) -> Expr:
     """Return the form of NULLIF, whose second argument is a literal as it is compared."""
     left, right = value.arguments
-    return call("nullif", left, _as_compared(left, right)) if _is_present(right) else value
+    return call("nullif", left, _as_compared(left, right)) if is_present(right) else value
 
 
 def _joined_text(value: Call) -> Expr:
@@ -550,6 +553,10 @@ def _cast(value: Call) -> Expr:
     type_ = inner.facts.type
     if type_ is value.facts.type:
         return inner
+    if value.function == "to_integer" and isinstance(inner, Call) and inner.function == "strftime":
+        moment, form = inner.arguments
+        part = _NUMBERED.get(form.value) if isinstance(form, Literal) else None
+        return value if part is None else call("date_part", literal(part), moment)
     if value.function == "to_integer" and type_ is Type.BOOLEAN and _never_null(inner):
         return _chosen(call("case", inner, literal(1), literal(0)))
     if isinstance(inner, Call) and inner.function == "date_trunc" and value.function == "to_date":

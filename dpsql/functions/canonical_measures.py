@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from dpsql.functions.canonical_conditions import (
     EXACT_REALS,
+    NO_VALUE,
     canonical_condition,
     filter_condition,
+    flat,
     in_canonical_form,
+    needed,
+    tested_for_null,
 )
-from dpsql.functions.kept_rows import name_of
+from dpsql.functions.kept_rows import name_of, named_rows, row_condition
 from dpsql.functions.numeric import DECIMAL, nearest_decimal
 from dpsql.functions.signatures import call
+from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, Call, Expr, Literal, Measure, UnitAggregate, literal
+from dpsql.plan.measurements import RankHistogram
+from dpsql.plan.plan import (
+    Block,
+    BoundedBlock,
+    Call,
+    Expr,
+    Filter,
+    Literal,
+    Measure,
+    Term,
+    TermKind,
+    UnitAggregate,
+    literal,
+)
 
 TRUE, FALSE = literal(True), literal(False)
 
@@ -34,10 +53,16 @@ def _sorted(measures: Iterable[Measure]) -> tuple[Measure, ...]:
     """Return measures in the order of their texts: that of the SELECT list is no other question. Counts and sums come first:
     sums that share each row then give counts with the smaller errors."""
     listed = tuple(measures)
-    return listed if len(listed) < 2 else tuple(sorted(listed, key=_place))
+    if len(listed) < 2:
+        return listed
+    common = set.intersection(*(set(_parts(measure.filter)) for measure in listed))
+    return tuple(sorted(listed, key=partial(_place, common)))
 
 
-def _place(measure: Measure) -> tuple[bool, str]:
+def _place(common: Collection[Expr], measure: Measure) -> tuple[bool, str]:
+    """Return the place of a measure; whether `common` conditions stand in the FILTER of all, or in WHERE, has no part in it."""
+    if common:
+        measure = replace(measure, filter=_all([part for part in _parts(measure.filter) if part not in common]))
     return measure.aggregate not in ("count", "sum"), name_of(replace(measure, name=""))
 
 
@@ -165,3 +190,81 @@ def _indicated(value: Expr) -> Expr | None:
     if numbers != [0, 1]:
         return None
     return call("not", call("is_true", conditions[0]) if conditions[0].facts.nullable else conditions[0])
+
+
+# --- names of blocks ---
+
+
+def named_block(block: BoundedBlock) -> BoundedBlock:
+    """Return the block as the name of its release has it: conditions that keep the same rows are the same, those of all its terms
+    (in FILTER, or as COUNT(x)) stand in WHERE, and those that the terms imply are left out (`x IS NOT NULL` beside AVG(x)). WHERE
+    stays where it decides which groups there are, or which rows of a unit are kept."""
+    block = named_rows(block)
+    summed = {term.value for term in block.terms if term.kind is TermKind.SUM}
+    block = replace(block, terms=tuple(_with_least_filter(term, summed) for term in block.terms))
+    is_public = block.selection_term is None and all(key.values is not None for key in block.keys)
+    adds_up = bool(block.terms or block.measurements) and all(type(m) is RankHistogram for m in block.measurements)
+    return _filtered_once(block) if is_public and adds_up and not block.caps.bounds.drops_rows_by_group else block
+
+
+def _with_least_filter(term: Term, summed: Collection[Expr | None]) -> Term:
+    """Return COUNT(x) as COUNT(*) FILTER (WHERE x IS NOT NULL), except beside SUM(x); with FILTER (WHERE FALSE) what reads NULL
+    alone; and other terms without conditions that they imply."""
+    if term.value is not None and NO_VALUE in needed(term.value):
+        return replace(term, filter=literal(False))
+    if term.kind is TermKind.COUNT and term.value is not None and term.value not in summed:
+        present = filter_condition(call("not", call("is_null", term.value)))
+        return replace(term, value=None, filter=_all([*_parts(term.filter), present]))
+    if term.filter is None:
+        return term
+    return _with_filter(term, _without_implied(_parts(term.filter), [replace(term, filter=None)]))
+
+
+def _filtered_once(block: BoundedBlock) -> BoundedBlock:
+    """Return the block with the conditions that all terms have in WHERE, and with those there that no term implies."""
+    source, measured = block.source, [measurement.term for measurement in block.measurements]
+    inner, where = (source.source, _parts(source.predicate)) if isinstance(source, Filter) else (source, [])
+    filters = [set(_parts(term.filter)) for term in (*block.terms, *measured)]
+    common = set.intersection(*filters).difference(where)
+    if common and (not measured or literal(False) in common):
+        where += sorted(common, key=canonical_text)
+    stated = set(where)
+    terms = tuple(
+        _with_filter(term, [part for part in _parts(term.filter) if part not in stated]) if filters[number] else term
+        for number, term in enumerate(block.terms)
+    )
+    least = _without_implied(where, [*terms, *measured])
+    if common or len(least) < len(where):
+        condition = _all(least)
+        source = inner if condition is None else Filter(inner, condition)
+    return replace(block, source=source, terms=terms)
+
+
+def _without_implied(parts: list[Expr], terms: list[Term]) -> list[Expr]:
+    """Return conditions without x IS NOT NULL where without x a row adds nothing to each of the terms."""
+    if all(tested_for_null(part) is None for part in parts):
+        return parts
+    needs = [set(_needed(term)) for term in terms]
+    return [part for part in parts if not all(tested_for_null(part) in values for values in needs)]
+
+
+def _needed(term: Term) -> Iterator[Expr]:
+    """Yield the values without which a row adds nothing to a term."""
+    if term.value is not None and not term.absent:
+        yield from needed(term.value)
+    for part in _parts(term.filter):
+        yield from needed(part)
+        if (tested := tested_for_null(part)) is not None:
+            yield from needed(tested)
+
+
+def _with_filter(term: Term, parts: list[Expr]) -> Term:
+    return term if parts == _parts(term.filter) else replace(term, filter=_all(parts))
+
+
+def _parts(condition: Expr | None) -> list[Expr]:
+    return [] if condition is None else list(flat("and", (condition,)))
+
+
+def _all(parts: Sequence[Expr]) -> Expr | None:
+    return row_condition(canonical_condition(call("and", *parts)) if len(parts) > 1 else parts[0]) if parts else None

@@ -7,19 +7,27 @@ conditions as they are: `year(d) = 2024` leaves the key year(d) one value, and i
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from fractions import Fraction
+from functools import cache
 from operator import is_
 from typing import Any
 
-from dpsql.functions.canonical_conditions import canonical_condition, filter_condition, flat
+from dpsql.functions.canonical_conditions import (
+    canonical_condition,
+    filter_condition,
+    flat,
+    is_present,
+)
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.signatures import call
 from dpsql.functions.values import lower, moved_by_months, truncated
 from dpsql.plan.canonical_text import canonical_text
-from dpsql.plan.intervals import Type
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     Call,
     Column,
@@ -58,13 +66,24 @@ _MOST_DAYS = 36_600
 _MOST_FACTORED = 40
 """Tests of a condition of which common parts are taken out, one at a time."""
 _FORMATS = {"%Y": "year", "%Y-%m": "month", "%Y%m": "month", "%m/%Y": "month", "%Y-%m-%d": "day", "%Y%m%d": "day"}
+_STEPS = ("floor", "ceil", "round", "to_integer", "to_real", "div", "mul")
+"""Functions that never fall as their first argument rises, where the others are literals above 0."""
+_MOST_STEPS = 20
+_WRITTEN_PARTS = {
+    "%A": "isodow", "%a": "isodow", "%B": "month", "%b": "month", "%m": "month", "%d": "day", "%H": "hour", "%M": "minute",
+}  # fmt: skip
+_TIMES_OF_DAY = ("%H", "%M")
+_FROM_START = re.compile(r"\^(?:\((?:\?:)?(?P<several>[\w |-]+)\)|(?P<alone>[\w -]+))(?:(?P<end>\$)|\.\*)?")
 _ARITHMETIC = ("add", "sub", "neg", "abs", "mul", "intdiv")
+_STEPS = ("floor", "ceil", "round", "to_integer", "to_real", "div", "mul")
+"""Functions that never fall as their first argument rises, where the others are literals above 0."""
+_MOST_STEPS = 20
 _PARTS = {
     "quarter": (1, 5), "month": (1, 13), "day": (1, 32), "dow": (0, 7), "isodow": (1, 8), "hour": (0, 24), "minute": (0, 60),
 }  # fmt: skip
 """The least number of a part of a time, and that after the largest."""
 _SPANNING = ("eq", "ne", "in", "lt", "le", "gt", "ge")
-_COMPARING = (*_SPANNING, "like", "ilike", "starts_with", "ends_with", "contains")
+_COMPARING = (*_SPANNING, "like", "ilike", "starts_with", "ends_with", "contains", "regexp_matches")
 
 
 @dataclass(frozen=True)
@@ -93,14 +112,14 @@ def _named(part: Any) -> Any:
     if isinstance(part, Call):
         return canonical_condition(_in_cases(part))
     if isinstance(part, Filter):
-        return Filter(named_rows(part.source), _row_condition(part.predicate))
+        return Filter(named_rows(part.source), row_condition(part.predicate))
     if isinstance(part, SemiJoin) and part.condition is not None:
-        return replace(named_rows(replace(part, condition=None)), condition=_row_condition(part.condition))
+        return replace(named_rows(replace(part, condition=None)), condition=row_condition(part.condition))
     if isinstance(part, (Term, Measure, Window)) and part.filter is not None:
-        return replace(named_rows(replace(part, filter=None)), filter=_row_condition(part.filter))
+        return replace(named_rows(replace(part, filter=None)), filter=row_condition(part.filter))
     if isinstance(part, UnitAggregate):
         columns = tuple(
-            (name, word, named_rows(value), tested and _row_condition(tested), facts)
+            (name, word, named_rows(value), tested and row_condition(tested), facts)
             for name, word, value, tested, facts in part.columns
         )
         return UnitAggregate(named_rows(part.source), named_rows(part.keys), columns)
@@ -113,7 +132,7 @@ def _part_of_pair(term: Term) -> Term:
     """Return the part with its factors in their order: `place` counts by it, and numbers by another order have another name."""
     assert isinstance(term.value, Call)
     value = replace(term.value, arguments=named_rows(term.value.arguments))
-    return replace(term, value=value, filter=term.filter and _row_condition(term.filter))
+    return replace(term, value=value, filter=term.filter and row_condition(term.filter))
 
 
 def _in_cases(value: Expr) -> Expr:
@@ -124,12 +143,12 @@ def _in_cases(value: Expr) -> Expr:
     if value.function in ("case", "is_true"):
         conditions = range(0, len(arguments) - (value.function == "case"), 2)
         for number in conditions:
-            arguments[number] = _row_condition(arguments[number])
+            arguments[number] = row_condition(arguments[number])
     same = all(map(is_, arguments, value.arguments))
     return value if same else replace(value, arguments=tuple(arguments))
 
 
-def _row_condition(condition: Expr) -> Expr:
+def row_condition(condition: Expr) -> Expr:
     """Return the form that all conditions have which keep the same rows by their comparisons with literals."""
     canonical = _in_cases(condition)
     canonical = condition if canonical is condition else canonical_condition(canonical)
@@ -316,6 +335,8 @@ def _compared(test: Call) -> Expr | None:
     """Return a comparison with literals in plainer words, which is true, false and NULL for the same rows, or None."""
     operand, *items = test.arguments
     values = [item.value for item in items if isinstance(item, Literal)]
+    if test.function == "regexp_matches":
+        return _of_regular_expression(test)
     if test.function == "ilike" and isinstance(values[0], str):
         return call("like", call("lower", operand), literal(lower(values[0])))
     if not isinstance(operand, Call) or test.function not in _SPANNING:
@@ -329,7 +350,13 @@ def _compared(test: Call) -> Expr | None:
         return call("and", compared, call("not", missing))
     if operand.function == "strpos" and (test.function, values) == ("eq", [1]) and _is_text(operand.arguments[1]):
         return call("starts_with", *operand.arguments)
-    return _of_written_time(test, operand, values) if operand.function == "strftime" else None
+    if operand.function != "strftime" or test.function not in ("eq", "ne", "in"):
+        return None
+    moment, form = operand.arguments
+    written_as = str(form.value) if isinstance(form, Literal) else ""
+    if written_as in _WRITTEN_PARTS and not (written_as in _TIMES_OF_DAY and moment.facts.type is Type.DATE):
+        return _of_written_part(test, moment, written_as, values)
+    return _of_written_time(test.function, moment, written_as, values)
 
 
 def _alike(first: Call) -> bool:
@@ -341,12 +368,29 @@ def _is_text(part: Expr) -> bool:
     return isinstance(part, Literal) and bool(part.value)
 
 
-def _of_written_time(test: Call, written: Call, values: Sequence[Any]) -> Expr | None:
+def _of_written_part(test: Call, moment: Expr, written_as: str, values: Sequence[Any]) -> Expr | None:
+    """Return `dayname(d) = 'Monday'` as a comparison of the number of the day."""
+    numbers = _numbers_of_texts(written_as)
+    if not numbers.keys() >= set(values):
+        return None
+    unit = literal(_WRITTEN_PARTS[written_as])
+    return call(test.function, call("date_part", unit, moment), *(literal(numbers[value]) for value in values))
+
+
+@cache
+def _numbers_of_texts(written_as: str) -> dict[str, int]:
+    """Return the numbers of a part of a time by the texts that `strftime` writes for them."""
+    unit = _WRITTEN_PARTS[written_as]
+    start, part = datetime(2024, 1, 1), "day" if unit == "isodow" else unit  # a Monday
+    moments = {number: start.replace(**{part: number}) for number in range(*_PARTS[unit])}  # type: ignore[arg-type]
+    texts = {number: call("strftime", literal(moment), literal(written_as)) for number, moment in moments.items()}
+    return {evaluate(text, {}): number for number, text in texts.items()}
+
+
+def _of_written_time(word: str, moment: Expr, written_as: str, values: Sequence[Any]) -> Expr | None:
     """Return `strftime(d, '%Y-%m') = '2024-05'` as a comparison of the start of the month."""
-    moment, form = written.arguments
-    written_as = str(form.value) if isinstance(form, Literal) else ""
     unit = _FORMATS.get(written_as)
-    if unit is None or test.function not in ("eq", "ne", "in"):
+    if unit is None:
         return None
     starts: list[Any] = []
     for value in values:
@@ -357,7 +401,23 @@ def _of_written_time(test: Call, written: Call, values: Sequence[Any]) -> Expr |
         if start.year < 1000 or start.strftime(written_as) != value:
             return None
         starts.append(start if moment.facts.type is Type.TIMESTAMP else start.date())
-    return call(test.function, call("date_trunc", literal(unit), moment), *map(literal, starts))
+    return call(word, call("date_trunc", literal(unit), moment), *map(literal, starts))
+
+
+def _of_regular_expression(test: Call) -> Expr | None:
+    """Return `t ~ '^ab'` as starts_with(t, 'ab'), and `t ~ '^(ab|c)$'` as t IN ('ab', 'c')."""
+    text, pattern, *options = test.arguments
+    searched = pattern.value if isinstance(pattern, Literal) and not options else None
+    match = _FROM_START.fullmatch(searched) if isinstance(searched, str) else None
+    if match is None:
+        return None
+    texts = (match["several"] or match["alone"]).split("|")
+    if not all(texts):
+        return None
+    if match["end"]:
+        return call("in", text, *map(literal, texts))
+    tests: list[Expr] = [call("starts_with", text, literal(each)) for each in texts]
+    return tests[0] if len(tests) == 1 else call("or", *tests)
 
 
 # --- comparisons as spans ---------------------------------------------------------------------------------------------
@@ -369,6 +429,8 @@ def _comparison(condition: Expr) -> Expr | _Within | None:
     inner = condition.arguments[0] if isinstance(condition, Call) and negated else condition
     if isinstance(inner, Call) and inner.function in ("starts_with", "like"):
         test = _of_whole_text(inner)
+        if (period := _of_text_of_time(test)) is not None:
+            return _read(call("not", period) if negated else period)
         if negated and test.function == "not":  # NOT LIKE '%' is never true: it is NULL for NULL
             return literal(False)
         return call("not", test) if negated else test
@@ -381,6 +443,8 @@ def _comparison(condition: Expr) -> Expr | _Within | None:
     negated = negated is not (inner.function == "ne")
     if isinstance(operand, Call) and operand.function == "left" and inner.function in ("eq", "ne", "in"):
         return _start_of_text(operand, values, negated)
+    if (within := _of_steps(inner, negated)) is not None:
+        return within
     kind, first, end = _NUMBERS.get(operand.facts.type, (None, 0, 0))
     if any(type(value) is not kind for value in values):
         return None
@@ -396,6 +460,18 @@ def _comparison(condition: Expr) -> Expr | _Within | None:
     as_usual = inner.function in ("eq", "ne") or (widths and 1 not in widths)
     same = as_usual and within.value is operand and within.spans == spans and inner.function in usual
     return replace(within, condition=condition) if same else within
+
+
+def _of_text_of_time(test: Call) -> Expr | None:
+    """Return `d::TEXT LIKE '2024-05%'` as a comparison of the start of the month."""
+    text = test.arguments[0]
+    if test.function != "starts_with" or not isinstance(text, Call) or text.function != "to_text":
+        return None
+    searched = test.arguments[1]
+    (moment,), start = text.arguments, str(searched.value) if isinstance(searched, Literal) else ""
+    form = {4: "%Y", 5: "%Y-", 7: "%Y-%m", 8: "%Y-%m-", 10: "%Y-%m-%d"}.get(len(start), "")
+    is_time = moment.facts.type.temporal and start.endswith("-") is form.endswith("-")
+    return _of_written_time("eq", moment, form.rstrip("-"), [start.rstrip("-")]) if is_time else None
 
 
 def _complement(spans: Spans, first: int, end: int) -> Spans:
@@ -471,6 +547,48 @@ def _of_operand(value: Call, spans: Spans) -> _Within:
         shift = -constant if value.function == "add" else constant
         moved = tuple((low + shift, high + shift) for low, high in spans)
     return _of_argument(operand, _common(_joined(moved), ((-(2**63), 2**63),)))
+
+
+def _of_steps(test: Call, negated: bool) -> _Within | None:
+    """Return `floor(x / 10) = 2` as x BETWEEN 20 AND 29: a function that never falls is compared for some whole numbers x."""
+    steps: Expr
+    steps, *items = test.arguments
+    path: list[Call] = []
+    while isinstance(steps, Call) and steps.function in _STEPS and all(map(_is_above_zero, steps.arguments[1:])):
+        path.append(steps)
+        steps = steps.arguments[0]
+    if not path or steps.facts.type is not Type.INTEGER or len(items) > _MOST_STEPS or not all(map(is_present, items)):
+        return None
+    number: Expr = Column("x", Facts(Type.INTEGER))
+    for part in reversed(path):
+        number = call(part.function, number, *part.arguments[1:])
+    _, first, end = _NUMBERS[Type.INTEGER]
+    if any(evaluate(number, {"x": x}) is None for x in (first, 0, end - 1)):
+        return None
+
+    def least(word: str, item: Expr) -> int:
+        compared, low, high = call(word, number, item), -1, 1
+        while low > first and evaluate(compared, {"x": low}):
+            low *= 2
+        while high < end and not evaluate(compared, {"x": high}):
+            high *= 2
+        if low == first and evaluate(compared, {"x": low}):
+            return first
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if evaluate(compared, {"x": middle}) else (middle, high)
+        return high
+
+    spans = {
+        "lt": lambda item: (first, least("ge", item)), "le": lambda item: (first, least("gt", item)),
+        "gt": lambda item: (least("gt", item), end), "ge": lambda item: (least("ge", item), end),
+    }.get(test.function, lambda item: (least("ge", item), least("gt", item)))  # fmt: skip
+    included = _joined(tuple(map(spans, items)))
+    return _of_argument(steps, _complement(included, first, end) if negated else included)
+
+
+def _is_above_zero(part: Expr) -> bool:
+    return isinstance(part, Literal) and isinstance(part.value, int | Fraction) and part.value > 0
 
 
 def _turned(spans: Spans, constant: int) -> Spans:

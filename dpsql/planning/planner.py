@@ -23,6 +23,7 @@ from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.canonical_conditions import has_no_rows, leave_no_value
 from dpsql.functions.canonical_measures import with_counts
+from dpsql.functions.kept_rows import named_rows
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
@@ -353,9 +354,15 @@ class Planned:
         nothing, query = self.about_nothing, self.statement.query
         if not nothing or len(nothing) < len(self.own_blocks) or self.plan.empty or query is None:
             return
-        wheres = list(query.find_all(exp.Where))
+        without_rows = not nothing[0] and all(has_no_rows(named_rows(priced.rows_read)) for priced in self.own_blocks)
+        nodes = [where.this for where in query.find_all(exp.Where)]
+        if not nothing[0] and not without_rows:  # an aggregate reads nothing
+            aggregates = query.find_all(exp.AggFunc)
+            nodes = [
+                each.parent.expression.this if isinstance(each.parent, exp.Filter) else each for each in aggregates
+            ]
         error = refuse("no_groups", keys=nothing[0]) if nothing[0] else refuse("no_rows")
-        raise error.placed_in(self.statement.sql, place(wheres[0].this) if len(wheres) == 1 else None)
+        raise error.placed_in(self.statement.sql, place(nodes[0]) if len(nodes) == 1 else None)
 
     @cached_property
     def unlisted(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.kept_rows import named_rows
+from dpsql.functions.canonical_measures import named_block
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
@@ -210,8 +210,7 @@ class PricedBlock:
     @cached_property
     def named(self) -> BoundedBlock:
         """The block as the name of its release has it."""
-        named: BoundedBlock = named_rows(replace(self.block, name="", formulas=(), source=self.rows_read))
-        return named
+        return named_block(replace(self.block, name="", formulas=(), source=self.rows_read))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from support.effort import night, slow
 
-from sql.test_same_question import keys
+from sql.test_same_question import keys, whole
 
 DAYS = [date(2024, 1, 1), date(2024, 1, 31), date(2024, 2, 29), date(2024, 12, 31), date(1, 1, 1), date(9999, 12, 31)]
 VALUES: dict[str, list[Any]] = {
@@ -24,7 +24,38 @@ LITERALS = {
     "ward": ["''", "'e'", "'er'", "'E'", "'f%'"], "day": [f"DATE '{day}'" for day in DAYS],
     "seen": [f"TIMESTAMP '{day} {clock}'" for day in DAYS for clock in ("00:00:00", "12:00:00")],
 }  # fmt: skip
-PATTERNS = ["'%'", "'e%'", "''", "'_'", "'%r'", "'e_'", "'%e%'", "'%%'", "'er'"]
+PATTERNS = ["'%'", "'e+%'", "'e%'", "''", "'_'", "'%r'", "'e_'", "'%e%'", "'%%'", "'er'"]
+EXPRESSIONS = ["'^e'", "'^er$'", "'^(e|er)$'", "'^(?:er|E)'", "'^e.*'", "'e'", "'^e.*$'", "'^e|r'", "'^(e|)$'", "'^e+'"]
+WRITTEN = [
+    ("%A", "Monday"),
+    ("%a", "Mon"),
+    ("%B", "January"),
+    ("%b", "Feb"),
+    ("%m", "02"),
+    ("%d", "31"),
+    ("%H", "23"),
+    ("%m", "2"),
+]
+STARTS = ["2024", "2024-", "2024-0", "2024-02", "2024-02-", "2024-02-29", "0001", "9999", "999"]
+MEASURES = (
+    "COUNT(*)",
+    "COUNT(cost)",
+    "COUNT(ward)",
+    "COUNT(DISTINCT ward)",
+    "SUM(cost)",
+    "AVG(cost)",
+    "MEDIAN(cost)",
+    "SUM(nights)",
+)
+TESTS = (
+    "nights IS NOT NULL",
+    "cost IS NOT NULL",
+    "ward IS NOT NULL",
+    "nights > 1",
+    "cost > 0.5",
+    "ward = 'er'",
+    "nights + 1 IS NOT NULL",
+)
 UNITS = ["year", "quarter", "month", "week", "day"]
 OPERATORS = ["=", "<>", "<", ">", "<=", ">="]
 
@@ -52,6 +83,14 @@ def _of_one_column(rng: random.Random) -> str:
             f"nights * {number}",
             f"nights // {number or 4}",
         ]
+        steps = [
+            f"floor(nights / {abs(number) or 10})",
+            "ceil(nights / 2.5) * 3",
+            "round(nights / 3)",
+            "CAST(nights / 4 AS BIGINT)",
+        ]
+        ways += [f"{rng.choice(steps)} {operator} {rng.choice(['0', '1', '2', '0.5', '2.0', '3'])}" for _ in range(3)]
+        ways += [f"{rng.choice(steps)} {negation}IN (0, 1, {rng.choice(['2', '2.5', 'NULL'])})"]
         ways += [f"TRY({rng.choice(computed)}) {operator} {rng.choice(['0', '0', '1', '2', '3'])}" for _ in range(4)]
     if column == "ward":
         ways += [
@@ -64,6 +103,7 @@ def _of_one_column(rng: random.Random) -> str:
             f"{negation}starts_with(ward, {a})",
             f"strpos(ward, {a}) > 0",
         ]
+        ways += [f"{negation}regexp_matches(ward, {rng.choice(EXPRESSIONS)})"] * 2
         ways += [f"{rng.choice(['left', 'right'])}(ward, {rng.randint(1, 3)}) {operator} {a}"]
     if column in ("day", "seen"):
         ways += [f"year({column}) {operator} {rng.choice(['2023', '2024', '9999', '1'])}"]
@@ -72,6 +112,12 @@ def _of_one_column(rng: random.Random) -> str:
         ways += [part, f"year({column}) {rng.choice(OPERATORS)} 2024 AND {part}"]
         written = rng.choice(["0001-01", "2024-01", "2024-02", "2024-1", "9999-12"])
         ways += [f"strftime({column}, '%Y-%m') {rng.choice(['=', '<>'])} '{written}'"]
+        part, text = rng.choice(WRITTEN)
+        ways += [f"strftime({column}, '{part}') {rng.choice(['=', '<>', 'IN'])} ('{text}')"]
+        ways += [
+            f"CAST(strftime({column}, '%{rng.choice('Ymd')}') AS INT) {operator} {rng.choice(['2024', '2', '31'])}"
+        ]
+        ways += [] if column == "seen" else [f"CAST({column} AS TEXT) {negation}LIKE '{rng.choice(STARTS)}%'"]
         ways += [f"CAST({column} AS DATE) {operator} {rng.choice(LITERALS['day'])}"]
     return rng.choice(ways)
 
@@ -88,18 +134,45 @@ def _condition(rng: random.Random, depth: int) -> str:
     ])  # fmt: skip
 
 
+def _fill(connection: duckdb.DuckDBPyConnection, rng: random.Random) -> None:
+    rows = [[rng.choice(values) for values in VALUES.values()] for _ in range(1_000)]
+    connection.execute(
+        "CREATE TABLE visits (nights BIGINT, cost DOUBLE, ward TEXT, day DATE, seen TIMESTAMP, smoker BOOLEAN)"
+    )
+    connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
 @pytest.mark.parametrize("seed", [0, *map(slow, range(1, 4)), *map(night, range(4, 20))])
 def test_conditions_that_name_one_release_keep_the_same_rows(seed: int) -> None:
     rng = random.Random(seed)
-    rows = [[rng.choice(values) for values in VALUES.values()] for _ in range(1_000)]
     kept: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute(
-            "CREATE TABLE visits (nights BIGINT, cost DOUBLE, ward TEXT, day DATE, seen TIMESTAMP, smoker BOOLEAN)"
-        )
-        connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", rows)
+        _fill(connection, rng)
         for _ in range(600):
             text = _condition(rng, rng.choice([0, 0, 1, 2]))
             (found,) = connection.execute(f"SELECT list(rowid ORDER BY rowid) FROM visits WHERE {text}").fetchall()
             kept[keys(text.replace("TRY(", "("))].setdefault(str(found), text)
     assert [list(texts.values()) for texts in kept.values() if len(texts) > 1] == []
+
+
+@pytest.mark.parametrize("seed", [0, *map(slow, range(1, 4)), *map(night, range(4, 20))])
+def test_measures_that_name_one_release_have_the_same_values(seed: int) -> None:
+    """Whether their conditions stand in WHERE, in FILTER, or in the arguments."""
+    rng = random.Random(seed)
+    answers: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    texts: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        _fill(connection, rng)
+        connection.execute("DELETE FROM visits WHERE nights IS NULL")  # the policy says that there is none
+        for _ in range(600):
+            where, *filters = (" AND ".join(rng.sample(TESTS, rng.choice([0, 1, 1, 2]))) for _ in range(3))
+            measures = rng.sample(MEASURES, rng.choice([1, 1, 2]))
+            filtered = zip(measures, filters, strict=False)
+            listed = [measure + (f" FILTER (WHERE {tested})" if tested else "") for measure, tested in filtered]
+            text = f"SELECT {', '.join(listed)} FROM visits" + (f" WHERE {where}" if where else "")
+            (values,) = connection.execute(text).fetchall()
+            name = (*whole(text), *sorted({measure.replace("COUNT(cost)", "COUNT(*)") for measure in measures}))
+            answers[name].setdefault(str(sorted(str(value or 0) for value in values)), text)
+            texts[name].add(text)
+    assert [list(each.values()) for each in answers.values() if len(each) > 1] == []
+    assert sum(len(each) > 1 for each in texts.values()) > 20

@@ -338,6 +338,7 @@ def named(sql: str) -> tuple[tuple[str, ...], str]:
     """Return the names of a question's releases and its price, or the refusal."""
     try:
         planned = world().session.plan(world().session.planner.parse(sql, None))
+        planned.require_rows()
     except Error as refusal:
         return (), refusal.slug
     return planned.keys, str(planned.price.loss)

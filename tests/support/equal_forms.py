@@ -98,6 +98,9 @@ def question(rng: random.Random) -> Tree:
     column = ("column", "v.ward" if "v" in plain else "p.sex")
     keys = rng.choice([(), (), (column,), (split,), (column, split)])
     met = rng.choice([None, None, condition(rng, "v", 1)]) if tables == "p" else None
+    further = random.Random(str(measures))
+    if not keys and tables != "vp-" and further.random() < 0.4:  # in WHERE, or in FILTER of each measure
+        conditions = (*conditions, (first, ("of all", condition(further, first, 1))))
     return (tables, conditions, keys, measures, met)
 
 
@@ -108,6 +111,13 @@ def _measure(rng: random.Random, table: str) -> Tree:
         ("count",), ("count", chosen), ("sum", number), ("sum", number, chosen), ("avg", number), ("avg", number, chosen),
         ("share", chosen), ("units",), ("units", chosen),
     ])  # fmt: skip
+
+
+def _with_filter(measure: Tree, tested: Tree) -> Tree:
+    """Return a measure of the rows that satisfy a further condition."""
+    plain = 2 if measure[0] in ("sum", "avg") else 1
+    chosen = measure[plain:]
+    return (*measure[:plain], ("and", *chosen, tested) if chosen else tested)
 
 
 # --- spellings --------------------------------------------------------------------------------------------------------
@@ -294,6 +304,12 @@ def text(rng: random.Random, tree: Tree) -> tuple[str, list[int]]:
     tables, conditions, keys, measures, met = tree
     plain = list(tables.strip("1-"))
     named = {table: f"{table}." for table in plain}
+    of_all = [tested[1] for _, tested in conditions if tested[0] == "of all"]
+    conditions = [(table, tested) for table, tested in conditions if tested[0] != "of all"]
+    if of_all and rng.random() < 0.5 and all(measure[0] != "share" for measure in measures):
+        measures = [_with_filter(measure, of_all[0]) for measure in measures]
+    else:
+        conditions += [(plain[0], tested) for tested in of_all]
     inside: dict[str, list[str]] = {table: [] for table in plain}
     outside: list[str] = []
     for table, tested in conditions:

@@ -73,6 +73,7 @@ from dpsql.sql.binder.trees import (
     conjuncts,
     grouping_call,
     grouping_sets,
+    is_shown,
     no_position,
     output_name,
     outputs_by_alias,
@@ -226,8 +227,9 @@ def bound_block(
     blocks = (context.blocks.get(table.name) for table in tree.find_all(exp.Table))
     groups = sum(groups_of(block) for block in blocks if block is not None)
     facts = results.over_block(
-        copy, node, scope, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED), node is context.whole
-    )
+        copy, node, scope, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED),
+        is_shown(node, context.whole),
+    )  # fmt: skip
     return results.limited(node, replace(facts, tree=tree, columns=names, most_rows=groups))
 
 

@@ -86,7 +86,9 @@ from dpsql.sql.binder.trees import (
     condition_of,
     conjuncts,
     is_constantly_false,
+    is_shown,
     literal_limit,
+    mark_shown,
     no_rows,
     order_by_all,
     output_name,
@@ -179,9 +181,8 @@ class QueryBinder:
         for name, value in tree.args.items():
             if name not in ("this", "alias"):
                 outer.set(name, value)
-        outer.set(
-            "from_", exp.From(this=exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("q"))))
-        )
+        alias = exp.TableAlias(this=exp.to_identifier("q"))
+        outer.set("from_", exp.From(this=exp.Subquery(this=tree.this, alias=alias)))
         return self.query(outer, environment)
 
     def add_block(self, block: Block) -> str:
@@ -404,9 +405,8 @@ class QueryBinder:
         if not any(item.is_star for item in node.expressions):
             order_by_all(node, len(node.expressions))
         environment = self.environment(node, outer)
-        is_whole = node is self.whole
-        node = without_laterals(self, node, environment) if node.args.get("from_") is not None else in_from(node)
-        self.whole = node if is_whole else self.whole
+        rewritten = without_laterals(self, node, environment) if node.args.get("from_") is not None else in_from(node)
+        node = self._rewritten(node, rewritten)
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
         only_rows = len(items) == 1 and blocks.measures(node)  # one of several sources is a result to join with
@@ -418,16 +418,12 @@ class QueryBinder:
             self._inner.name(node, bound)
         node = with_declared_labels(node, (label for _, source in bound for label in labels_of(source)))
         if node.args.get("joins"):
-            is_whole = node is self.whole
-            node = between_commas(node, bound)
-            self.whole = node if is_whole else self.whole
+            node = self._rewritten(node, between_commas(node, bound))
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)
-        is_whole = node is self.whole
         if node.args.get("joins"):
-            node = joins.in_any_order(node, bound)
-        self.whole = node if is_whole else self.whole
+            node = self._rewritten(node, joins.in_any_order(node, bound))
         bound = [self._pinned(node, alias, source, environment) for alias, source in bound]
         scope, relation = joins.joined(self, node, bound)
         scope.subquery = lambda inner: self.value(inner, environment, scope)
@@ -442,6 +438,10 @@ class QueryBinder:
             return no_rows(self._rows(bare, scope, rows))
         check_unread(relation, scope.unpaired)
         return self._rows(node, scope, rows)
+
+    def _rewritten(self, node: exp.Select, rewritten: exp.Select) -> exp.Select:
+        self.whole = rewritten if node is self.whole else self.whole
+        return rewritten
 
     def _pinned(self, node: exp.Select, alias: str, source: Bound, environment: Environment) -> tuple[str, Bound]:
         """Return a result that is joined with rows, with the rows alone that have the literals which WHERE or ON ask for in
@@ -511,9 +511,8 @@ class QueryBinder:
         hidden = any(alias.startswith(HIDDEN) for alias, _ in sources)
         if merging or hidden or any(map(is_changed, node.expressions)):
             copy.set("expressions", [self.released_part(item, environment, scope) for item in written])
-        ungrouped = node is self.whole and not blocks.aggregates(node)
-        ungrouped = ungrouped and any(self._reads_blocks(source.tree) for _, source in sources)
-        facts = results.over_results(node, sources, written, ungrouped)
+        decides = is_shown(node, self.whole) and any(self._reads_blocks(source.tree) for _, source in sources)
+        facts = results.over_results(node, sources, written, decides)
         columns = tuple(output_name(item) for item in written)
         order_by_all(copy, len(columns))
         most_rows, work, agreeing = combined_rows(node, sources, self.public_values, written)
@@ -608,6 +607,7 @@ def bind(
         if exp.Pivot in statement.kinds:
             query = without_pivots(query.copy(), partial(_listed, policy, query))
         _unqualified(query, policy)
+        mark_shown(query)
         binder = QueryBinder(policy, query, min_units, public_values)
         bound = binder.query(query, Environment())
         if isinstance(bound, Protected):
@@ -656,7 +656,8 @@ def _shows_no_rows(query: exp.Query) -> bool:
         return True
     group = query.args.get("group")
     if group is None:
-        return asks_no_rows(query) and not measures(query)
+        inner = query.args["from_"].this.unnest() if query.args.get("from_") else exp.Select()
+        return not measures(query) and (asks_no_rows(query) or (is_shown(inner, query) and _shows_no_rows(inner)))
     plain = group.expressions and not any(value for name, value in group.args.items() if name != "expressions")
     sets = (exp.Cube, exp.GroupingSets, exp.Rollup, exp.Tuple)
     return bool(plain) and not any(isinstance(key, sets) for key in group.expressions) and asks_no_rows(query)

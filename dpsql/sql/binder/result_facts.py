@@ -270,11 +270,11 @@ def over_block(
     measures: Sequence[Measure],
     sets: int,
     alike: int,
-    whole: bool,
+    decides: bool,
 ) -> Released:
     """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several), which
     stands for the one that was `written` over `rows`. `alike`: the number of groups that are assumed to share a value of a
-    private key. Refuses (not_boolean) its conditions that are no truth values. `whole`: it is the whole statement.
+    private key. Refuses (not_boolean) its conditions that are no truth values. `decides`: as in `over_results`.
 
     A block has one row for each group, the groups of its keys are disjoint (equal reals are one group, and so is NaN), and
     HAVING, QUALIFY, ORDER BY and LIMIT above it only remove rows.
@@ -289,7 +289,7 @@ def over_block(
         if (condition := condition_of(select, clause)) is not None and written.args.get(original) is not None:
             _check_truth(condition, scope, written.args[original].this)
             _check_parts(condition, scope, written.args[original].this)
-            if whole:
+            if decides:
                 _check_possible(written, condition, scope, written.args[original].this)
     for item, original_item in zip(select.expressions, written.expressions, strict=True):
         _check_parts(item, scope, original_item)
@@ -316,9 +316,9 @@ def over_block(
     )  # fmt: skip
 
 
-def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr], ungrouped: bool) -> Released:
-    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `ungrouped`:
-    it is the whole statement, groups no rows, and some results are charged."""
+def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr], decides: bool) -> Released:
+    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out. `decides`: the
+    statement shows nothing without its rows (`trees.mark_shown`), and some results are charged."""
     joins = node.args.get("joins") or []
     scope = scope_over(node, sources)
     outputs = [output(item.unalias(), scope) for item in starred]
@@ -326,7 +326,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         if (condition := condition_of(node, clause)) is not None:
             _check_truth(condition, scope, condition)
             _check_parts(condition, scope, condition)
-            if ungrouped:
+            if decides:
                 _check_possible(node, condition, scope, condition)
     for item in starred:
         _check_parts(item, scope, item)

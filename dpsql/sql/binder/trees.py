@@ -298,6 +298,31 @@ def is_constantly_false(part: exp.Expr) -> bool:
     return comparable and (values[0] == values[1]) is isinstance(part, exp.NEQ)
 
 
+_SHOWN = "shown"
+
+
+def mark_shown(query: exp.Query) -> None:
+    """Mark the SELECTs without whose rows a statement shows nothing of the data: the whole one, and the only source of each."""
+    entries = {entry.alias.lower(): entry.this for entry in query.find_all(exp.CTE)}
+    node: exp.Expr | None = query.unnest()
+    while isinstance(node, exp.Select):
+        node.meta[_SHOWN] = True
+        clause = node.args.get("from_")
+        clauses = (value for name, value in node.args.items() if name not in ("from_", "with_"))
+        parts = (part for value in clauses for part in (value if isinstance(value, list) else [value]) if part)
+        several = any(isinstance(part, exp.Join) or part.find(exp.Query) for part in parts)
+        if clause is None or several or asks_no_rows(node):
+            return
+        source = clause.this
+        named = isinstance(source, exp.Table) and not source.db
+        node = entries.pop(source.name.lower(), None) if named else source.unnest()
+
+
+def is_shown(node: exp.Expr, whole: exp.Expr) -> bool:
+    """Return whether `mark_shown` marked a SELECT of the statement `whole`."""
+    return node is whole or bool(node.meta.get(_SHOWN))
+
+
 def no_rows(bound: Protected) -> Released:
     """Return the columns of protected rows without any rows: names and types, which follow from the policy."""
     items: list[exp.Expr] = [

@@ -43,8 +43,8 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
         none_skipped = isinstance(clause, exp.Offset) and isinstance(count, exp.Literal) and count.name == "0"
         if none_skipped or isinstance(count, exp.Null) or (isinstance(count, exp.Var) and count.name.upper() == "ALL"):
             clause.pop()
-    for listed in tree.find_all(exp.Values):
-        _as_list(listed)
+    for membership in tree.find_all(exp.In):
+        _as_list(membership)
     spelt = (exp.Anonymous, exp.Extract, exp.WithinGroup, exp.ApproxDistinct, exp.DateFromParts, *SAME)
     for node in reversed(list(tree.find_all(*spelt))):  # arguments before the calls that repeat them
         respelt: exp.Expr | None
@@ -239,13 +239,39 @@ def _as_limit(fetch: exp.Fetch) -> None:
         fetch.replace(exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
 
 
-def _as_list(values: exp.Values) -> None:
-    """Read x IN (VALUES (1), (2)) as x IN (1, 2)."""
-    membership, rows = values.parent, values.expressions
-    if isinstance(membership, exp.In) and membership.expressions == [values]:
-        items = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in rows]
-        if all(len(item) == 1 for item in items):
-            membership.set("expressions", [item for (item,) in items])
+def _as_list(membership: exp.In) -> None:
+    """Read x IN (VALUES (1), (2)) and x IN (SELECT unnest([1, 2])) as x IN (1, 2)."""
+    query, written = membership.args.get("query"), membership.expressions
+    items = _listed(query or written[0]) if query or (len(written) == 1 and isinstance(written[0], exp.Values)) else []
+    if items and not any(item.find(exp.Column, exp.Query) for item in items):
+        membership.set("query", None)
+        membership.set("expressions", items)
+
+
+def _listed(query: exp.Expr) -> list[exp.Expr]:
+    """Return the items of one column of rows that stand in the text: VALUES, unnest(ARRAY[...]), SELECT of a constant, and SELECT
+    and UNION of such; none for anything else."""
+    written = {name for name, value in query.args.items() if value}
+    if isinstance(query, exp.Subquery) and written == {"this"}:
+        return _listed(query.this)
+    if isinstance(query, exp.Values):
+        items = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in query.expressions]
+        return [item for (item,) in items] if all(len(item) == 1 for item in items) else []
+    if isinstance(query, (exp.Unnest, exp.Explode)):
+        array = query.this or query.expressions[0]
+        return array.expressions if isinstance(array, exp.Array) and len(query.expressions) < 2 else []
+    if isinstance(query, exp.Union) and written <= {"this", "expression", "distinct"}:
+        sides = [_listed(query.this), _listed(query.expression)]
+        return sides[0] + sides[1] if all(sides) else []
+    if not isinstance(query, exp.Select) or not written <= {"expressions", "from_"} or len(query.expressions) != 1:
+        return [query] if isinstance(query, exp.Literal) else []
+    (item,), source = query.expressions, query.args.get("from_")
+    if source is None:
+        return _listed(item)
+    alias = source.this.args.get("alias")
+    names = [column.name.lower() for column in alias.columns] if alias else []
+    is_column = isinstance(item, exp.Column) and not item.table and [item.name.lower()] == names
+    return _listed(source.this) if is_column or isinstance(item, exp.Star) else []
 
 
 def _without_brackets(select: exp.Select) -> None:

@@ -70,3 +70,23 @@ SELECT ward FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t WHERE 
 -- query: no_public_row
 -- sqlstate: ZP008
 SELECT COUNT(*) FROM visits WHERE ward = (SELECT ward FROM prices WHERE item = 'none' LIMIT 1)
+
+-- query: count_of_null
+-- sqlstate: ZP008
+-- at: COUNT(NULL)
+SELECT ward, COUNT(NULL) FROM visits WHERE nights > 3 GROUP BY ward
+
+-- query: filter_that_is_false
+-- sqlstate: ZP008
+-- at: NULL
+SELECT AVG(cost) FILTER (WHERE NULL) FROM visits WHERE nights > 3
+
+-- query: case_that_is_never_true
+-- sqlstate: ZP008
+-- at: SUM(CASE WHEN nights > 4 AND nights < 3 THEN 1 ELSE 0 END)
+SELECT SUM(CASE WHEN nights > 4 AND nights < 3 THEN 1 ELSE 0 END) FROM visits
+
+-- query: having_below_another_select
+-- sqlstate: ZP008
+-- at: COUNT(*) > 4 AND COUNT(*) < 3
+WITH t AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 4 AND COUNT(*) < 3) SELECT SUM(n) FROM t

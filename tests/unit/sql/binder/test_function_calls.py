@@ -201,7 +201,7 @@ round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMA
 EXTRACT(epoch FROM x) | EXTRACT(julian FROM d) | date_part('timezone', d) | date_trunc('decade', d)
 date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint
 t::uuid | t::int[] | log(1, x) | log(x, y) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & 1
-x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | [x] | {'a': x} | x IN (SELECT 1)
+x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | [x] | {'a': x} | x IN (SELECT 1 + 1)
 x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER () | count(*) FILTER (WHERE b) | lower(DISTINCT t)
 sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, x) | replace(t, u, '')
 replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | width_bucket(x, 0, y, 5) | width_bucket(x, 5, 5, 2)
@@ -211,7 +211,7 @@ d > '2024-13-01' | DATE 'infinity' | d + INTERVAL x DAY | d + INTERVAL '1.5' DAY
 d + INTERVAL '--5' DAY | d + INTERVAL '²' DAY | d + INTERVAL 1 FORTNIGHT | d + INTERVAL 9999999999 DAY
 x + INTERVAL 1 DAY | INTERVAL 1 DAY - d | INTERVAL 1 DAY | 9223372036854775808 | 1e999
 x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t) | x'ff' | read_csv('f')
-getenv('HOME') | error('x') | t::blob | strftime(d, '%f') | mode(x) | list_value(x) | x NOT IN (SELECT 1)
+getenv('HOME') | error('x') | t::blob | strftime(d, '%f') | mode(x) | list_value(x) | x NOT IN (SELECT 1 + 1)
 x !~~ 'a' | s AT TIME ZONE t | x AT TIME ZONE 'UTC' | regexp_matches(t, '(') | regexp_matches(t, 'a', 'x') | t !~ u
 regexp_matches(t, 'a{1001}') | regexp_replace(t, '\\B', 'x') | regexp_replace(t, 'a\\\\\\C', 'x') | regexp_replace(t, '\\Qa', 'x')
 regexp_replace(t, 'a', '\\1') | regexp_replace(t, 'a', u) | regexp_replace(t, 'a', 'x', 'gz') | regexp_replace(t, 'a', 'x', 1, 2)
