@@ -267,4 +267,4 @@ def _parts(condition: Expr | None) -> list[Expr]:
 
 
 def _all(parts: Sequence[Expr]) -> Expr | None:
-    return row_condition(canonical_condition(call("and", *parts)) if len(parts) > 1 else parts[0]) if parts else None
+    return row_condition(filter_condition(call("and", *parts)) if len(parts) > 1 else parts[0]) if parts else None

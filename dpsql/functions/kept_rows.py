@@ -629,10 +629,7 @@ def _start_of_text(part: Call, values: list[Any], negated: bool) -> Expr | None:
     if type(most) is not int or most < 1 or any(not isinstance(value, str) or len(value) > most for value in values):
         return None
     tests: list[Expr] = [
-        _of_whole_text(call("starts_with", text, literal(value)))
-        if len(value) == most
-        else _written(_read(call("eq", text, literal(value))))
-        for value in values
+        _written(_read(call("starts_with" if len(value) == most else "eq", text, literal(value)))) for value in values
     ]
     either = tests[0] if len(tests) == 1 else call("or", *tests)
     return call("not", either) if negated else either

@@ -608,10 +608,12 @@ class _Derivation:
     # --- disjoint sums ------------------------------------------------------------------------------------------------
 
     def _private(self, parts_by_term: Mapping[str, list[Part]]) -> DisjointSums:
-        """Return the sums for private keys, over the unchanged stored groups."""
-        if self.retained != list(self.stored.keys):
-            raise Impossible
+        """Return the sums for private keys, over the unchanged stored groups in the order of the question's keys."""
         table = self.stored.table
+        if self.retained != list(self.stored.keys):
+            retained = tuple(key for key in self.retained if isinstance(key, StoredKey))
+            table = table.take(pc.sort_indices(table, sort_keys=[(key.name, "ascending") for key in retained]))
+            self.stored = replace(self.stored, keys=retained, table=table)
         names = [key.name for key in self.priced.block.keys]
         sums = DisjointSums(self.priced, table.select([key.name for key in self.stored.keys]).rename_columns(names))
         everything = np.arange(table.num_rows)

@@ -227,7 +227,7 @@ def drop_notices(question: NoticedQuestion) -> tuple[str, ...]:
         for column in columns_read(key.expression)
         if column.facts.outside is not None or (column.facts.values is None and not column.facts.bounded)
     }
-    names = dict.fromkeys(name for key in keys for name in key.drops)
+    names = sorted({name for key in keys for name in key.drops})
     texts = (
         ([name for name in names if name not in complete], "rows with other values of {} than the policy names"),
         ([name for name in names if name in complete], "rows without {}, which the policy excludes,"),

@@ -53,6 +53,15 @@ SAME = [
         "(nights > 5 OR 1 > 2) AND 'a' IN ('a', 'b') AND NOT FALSE",
         "nights > 5 AND NULL IS NULL",
     ],
+    [
+        "ward IN ('er', 'icu')", "ward IN (VALUES ('icu'), ('er'))", "ward IN (SELECT unnest(['er', 'icu']))",
+        "ward IN (SELECT w FROM (VALUES ('er'), ('icu')) t(w))", "ward IN (SELECT 'er' UNION SELECT 'icu')", "ward ~ '^(er|icu)$'",
+        "ward IN ('er', NULL, 'icu')",
+    ],
+    ["isodow(day) = 1", "dayname(day) = 'Monday'", "strftime(day, '%a') = 'Mon'"],
+    ["month(day) = 5", "monthname(day) = 'May'", "strftime(day, '%m') = '05'", "to_char(day, 'MM')::INT = 5"],
+    ["nights // 10 = 2", "floor(nights / 10) = 2", "floor(nights / 10) * 10 = 20", "floor(nights / 10)::INT IN (2)"],
+    ["year(day) = 2024", "day::TEXT LIKE '2024%'", "left(day::VARCHAR, 5) = '2024-'", "strftime(day, '%Y')::INT = 2024"],
     ["nights NOT IN () AND nights IN (2, 3)", "nights BETWEEN 2 AND 3 AND nights NOT IN ()"],
     ["ward LIKE '%'", "ward IS NOT NULL", "ward LIKE '%%'"],
     ["year(day) IN (2023, 2024)", "day >= '2023-01-01' AND day < '2025-01-01'", "year(day) BETWEEN 2023 AND 2024"],
@@ -194,6 +203,14 @@ def whole(sql: str) -> tuple[str, ...]:
 
 
 WHOLE = [
+    [
+        "SELECT COUNT(*) FROM visits WHERE cost > 3", "SELECT COUNT(*) FILTER (WHERE cost > 3) FROM visits",
+        "SELECT SUM(CASE WHEN cost > 3 THEN 1 ELSE 0 END) FROM visits WHERE cost IS NOT NULL", "SELECT COUNT_IF(cost > 3) FROM visits",
+    ],
+    ["SELECT ward, AVG(cost) FROM visits GROUP BY ward", "SELECT ward, AVG(cost) FROM visits WHERE cost IS NOT NULL GROUP BY ward"],
+    ["SELECT MEDIAN(cost) FROM visits", "SELECT MEDIAN(cost) FROM visits WHERE cost IS NOT NULL"],
+    ["SELECT ward, COUNT(code) FROM visits GROUP BY ward", "SELECT ward, COUNT(*) FROM visits WHERE code IS NOT NULL GROUP BY ward"],
+    ["SELECT ward, COUNT(*) FROM visits GROUP BY ward", "SELECT MAX(ward), ANY_VALUE(ward), COUNT(*) FROM visits GROUP BY ward"],
     *(
         [
             f"SELECT COUNT(*) FROM visits a {kind} JOIN visits b ON a.patient_id = b.patient_id AND a.ward = b.ward",

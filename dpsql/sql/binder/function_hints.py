@@ -169,6 +169,12 @@ def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
     """Return how to write a comparison with other types' literals or computed values; None for anything else."""
     if function == "sub" and any(argument.facts.type is Type.TIMESTAMP for argument in arguments):
         return "a difference of timestamps is a number in seconds as EXTRACT(epoch FROM a - b), in days as date_diff('day', b, a)"
+    if function == "to_text":
+        return "write strftime(s, '%Y-%m-%d %H:%M:%S'), with a format of the parts that are meant"
+    if function in ("date_trunc", "date_part", "strftime") and arguments[-1].facts.type is Type.TEXT:
+        return (
+            "the value is a text: CAST(x AS TIMESTAMP) reads the time in it, as in CAST(x AS TIMESTAMP)::time > '12:00'"
+        )
     if function not in COMPARISONS and function not in _ORDERS:
         return None
     if function == "in" and not all(isinstance(item, Literal) for item in arguments[1:]):

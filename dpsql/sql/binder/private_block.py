@@ -304,6 +304,8 @@ def _over(expression: Expr, keys: list[Expr]) -> bool:
     return isinstance(expression, Literal)
 
 
+_OF_ANY_ROW = (exp.AnyValue, exp.First, exp.Last, exp.Min, exp.Max)
+"""Aggregates that give the value of a key, which all rows of a group have."""
 _AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
 """Nodes that are never a key or an aggregate, whatever they contain."""
 
@@ -607,6 +609,9 @@ class _BlockRewriter:
         if isinstance(node, exp.Window):
             return self._window(node)
         if is_aggregate(node):
+            of_key = isinstance(node, _OF_ANY_ROW) and len(self.sets) == 1 and not node.expressions
+            if of_key and (key := self.key_of(node.this)) is not None:
+                return exp.column(key, quoted=True)
             listed = single_quantiles(node)
             if listed is None:
                 return exp.column(self._measure(node), quoted=True)

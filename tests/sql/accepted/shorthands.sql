@@ -158,3 +158,15 @@ SELECT ward, SUM(nights > 3) FROM visits GROUP BY ward
 -- l1: 1, 1
 -- rows: 1, 1
 SELECT AVG(smoker::INTEGER) FROM patients
+
+-- query: any_value_of_a_key
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT ANY_VALUE(ward) AS w, MAX(v.ward) AS same, COUNT(*) AS n FROM visits AS v GROUP BY ward ORDER BY MIN(ward)
+
+-- query: rows_of_in_that_stand_in_the_text
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM visits WHERE ward IN (SELECT unnest(['er', 'icu']))

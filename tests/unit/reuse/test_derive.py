@@ -139,6 +139,22 @@ def test_private_keys_that_would_be_shown_earlier_are_measured_anew(deriving: Se
     assert deriving.execute("SELECT city, COUNT(*) AS n FROM patients WHERE ward < 3 GROUP BY city").reused
 
 
+@pytest.mark.parametrize("reuse", ["on", "derive"])
+@pytest.mark.parametrize("keys", ["city, plan", "region, plan", "plan, city, smoker"])
+def test_keys_in_another_order_are_no_other_question(session: Session, reuse: str, keys: str) -> None:
+    session.execute(f"SET dp.reuse = {reuse}")
+    session.execute("SET dp.epsilon = 5")
+    names = keys.split(", ")
+    turned = ", ".join(reversed(names))
+    first = session.execute(f"SELECT {keys}, COUNT(*), AVG(age) FROM patients GROUP BY {keys}")
+    second = session.execute(f"SELECT {turned}, COUNT(*), AVG(age) FROM patients GROUP BY {turned}")
+    assert second.reused
+    assert sorted(first.notices) == sorted(second.notices)
+    groups = [(*row[: len(names)][::-1], *row[len(names) :]) for row in first.rows()]
+    assert sorted(groups, key=str) == sorted(second.rows(), key=str)
+    assert len(groups) > 1
+
+
 # --- error bars -----------------------------------------------------------------------------------------------------
 
 
