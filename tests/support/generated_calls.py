@@ -40,7 +40,8 @@ _PRESENT = {
     "localtimestamp", "localtime", "current_time", "random", "gen_random_uuid", "pg_backend_pid", "version", "pg_postmaster_start_time",
     "pg_conf_load_time", "age", "inet_client_addr", "inet_server_addr", "inet_client_port", "inet_server_port", "current_database",
     "generate_series", "to_date", "to_timestamp", "to_number", "regexp_instr", "regexp_substr", "regexp_replace", "set_bit", "set_config", "pg_notify", "pg_show_all_settings", "pg_timezone_names",
-    "pg_relation_filenode", "pg_blocking_pids", "txid_current", "pg_current_xact_id_if_assigned", "_pg_truetypmod", "_pg_truetypid", "_pg_char_max_length",
+    "pg_relation_filenode", "pg_relation_filepath", "pg_available_extensions", "pg_available_extension_versions", "pg_lock_status",
+    "pg_blocking_pids", "txid_current", "pg_current_xact_id_if_assigned", "_pg_truetypmod", "_pg_truetypid", "_pg_char_max_length",
     "to_regtype", "pg_get_serial_sequence", "pg_column_is_updatable", "pg_relation_is_updatable", "pg_column_size", "pg_jit_available", "overlaps",
     "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_prepared_statement", "pg_cursor",
 }  # fmt: skip

@@ -1006,8 +1006,6 @@ SELECT date_part('nosuch', now())
 SELECT now() + 1
 SELECT date '2024-01-01' + date '2024-01-01'
 SELECT 'x'::regtype
--- differs: not answered as there yet
-SELECT 'a.b.c.d'::regclass
 SELECT ''::regclass
 SELECT to_regclass(''), to_regclass('a.b')
 SELECT has_table_privilege('nosuch', 'orders', 'SELECT')
@@ -1408,3 +1406,24 @@ SELECT has_column_privilege('orders', 'nosuch', 'SELECT')
 SELECT pg_relation_filepath('pg_class'::regclass) LIKE 'base/%'
 SELECT * FROM json_to_record('{"a":[1,null],"b":[["x","y"],["z","w"]],"c":null}') AS t(a int[], b text[], c int[])
 SELECT (date '2024-01-01', date '2024-02-01') OVERLAPS (date '2024-01-15', interval '1 day')
+-- rows that an outer join fills, and rows of which all values are NULL (Supabase's postgres-meta)
+select r is not null, r is null, r from (values(1)) a left join (select 1 as x where false) r on true
+select r is not null, r is null from (select 1 as x, null::int as y) r
+select x.r is null, (null, null) is null, (1, null) is null, (1, null) is not null, row(1, row(null)) is null from (select row(null::int, null::int) as r) x
+select jsonb_agg(r) filter (where r is not null), count(r), array_agg(r) from (values(1)) a left join (select 1 as x where false) r on true
+select a.i, coalesce(json_agg(r) filter (where r is not null), '[]'), count(r) from (values (1),(2)) a(i) left join (values (1,'x'),(1,'y')) r(i,n) on r.i = a.i group by a.i order by 1
+select a is null, b is null, to_json(a) from (values (1)) a(i) right join (values (2)) b(j) on i = j
+select a is null, b is null from (values (1)) a(i) full join (values (2)) b(j) on i = j
+select row_to_json(c), c is null from (select 1) s left join pg_am c on c.oid = 0
+-- WITH RECURSIVE of questions that do not name themselves, rows within brackets
+with recursive a as (select 1 union all select 2) select * from a
+with recursive a(x) as (select 1 union select 2 union select 1), b as (select x from a union all select x + 1 from b where x < 3) select * from b order by 1
+with recursive keys as (select contype::text as kind, conname, col from pg_constraint left join lateral unnest(conkey) with ordinality as _(col, ord) on true where contype = 'p' union select concat(contype, '_ref'), conname, col from pg_constraint left join lateral unnest(confkey) with ordinality as _(col, ord) on true where contype = 'f') select kind, count(*) from keys where conname ~ '^(orders|users|events)' group by kind order by 1
+SELECT (string_to_array(unnest(array['a=b','c=d']), '='))[1], (regexp_matches('a1b2', '([a-z])(\d)', 'g'))[1:1]
+SELECT (array[[1,2],[3,4]])[1][null::int], (array[1,2,3])[null:2], (array[1,2,3])[:2], (array[1,2])[5], (null::int[])[1]
+-- what only superusers read
+SELECT nspname, has_schema_privilege(oid, 'USAGE'), has_schema_privilege(nspname, 'CREATE, USAGE') FROM pg_namespace WHERE nspname !~ 'temp' ORDER BY 1
+-- in 18: further relations
+SELECT relname FROM pg_class WHERE relnamespace = 11 AND relkind IN ('r', 'v') AND relname <> 'pg_subscription' AND NOT has_table_privilege(oid, 'SELECT') ORDER BY 1
+SELECT has_table_privilege('pg_authid', 'SELECT'), has_table_privilege('ann', 'pg_shadow', 'SELECT'), has_any_column_privilege('pg_authid', 'SELECT'), has_column_privilege('pg_authid', 'rolname', 'SELECT'), has_column_privilege('pg_roles', 'rolname', 'SELECT')
+SELECT has_table_privilege('orders', 'SELECT, FLY , INSERT')

@@ -494,7 +494,7 @@ PREPARE q AS SELECT COUNT(*) FROM pg_class WHERE oid = $1 AND relname = $2 AND r
 PREPARE q AS SELECT COUNT(*) FROM PG_CATALOG.Pg_Class c WHERE reltuples = $1 AND relpages = $2 AND relkind = $3 AND relname ~ $4; SELECT parameter_types FROM pg_prepared_statements
 -- zones with minutes are those of POSIX, hours and intervals count east
 SET TIME ZONE '+05:30'; SHOW timezone; SELECT timestamptz '2024-07-01 12:00+00'
-SET timezone = '-3:15:00'; SELECT timestamptz '2024-07-01 12:00+00'
+SET timezone = '-3:15'; SELECT timestamptz '2024-07-01 12:00+00'
 SET TIME ZONE INTERVAL '-08:20' HOUR TO MINUTE; SHOW timezone; SELECT timestamptz '2024-07-01 12:00+00'
 SET timezone = '5:99'
 -- names and values of settings

@@ -12,10 +12,12 @@ from dpsql.frontends.pgwire.catalog.kinds import KINDS, check_listed
 from dpsql.frontends.pgwire.catalog.policy_rows import DATABASE
 from dpsql.frontends.pgwire.catalog.shape import (
     INFORMATION_SCHEMA,
+    denied,
     keywords,
     namespaces,
     quoted,
     relation,
+    relations,
     static,
 )
 from dpsql.frontends.pgwire.catalog.tables import function_texts, view_text, zone_rows
@@ -252,14 +254,23 @@ def _granted(rights: str, possible: tuple[str, ...], granted: tuple[str, ...]) -
         word.strip().upper().replace(" WITH GRANT OPTION", "").replace(" WITH ADMIN OPTION", "")
         for word in rights.split(",")
     ]
-    if not set(words) <= set(possible):
-        raise refuse("catalog_privilege", name=rights)
+    for written, word in zip(rights.split(","), words, strict=True):
+        if word not in possible:
+            raise refuse("catalog_privilege", name=written.strip())
     return not set(words).isdisjoint(granted)
 
 
 def _check_role(context: Context, role: Any) -> None:
     if isinstance(role, str) and role != "public":
         context.catalog.names.oid("regrole", quoted(role), context.catalog.path)
+
+
+@cache
+def _withheld() -> frozenset[int]:
+    """Return the OIDs of the relations and schemas that only superusers read."""
+    rows = static("pg_namespace")
+    schemas = [oid for oid, rights in zip(rows["oid"], rows["nspacl"], strict=True) if rights is None]
+    return frozenset((*(listed.oid for listed in relations().values() if listed.name in denied()), *schemas))
 
 
 def _rights(kind: str, object_: str, possible: tuple[str, ...], granted: int = 1) -> None:
@@ -273,12 +284,12 @@ def _rights(kind: str, object_: str, possible: tuple[str, ...], granted: int = 1
             _check_role(context, text)
         if isinstance(item, str):
             if object_:
-                context.number_of(object_, item, None)
+                item = context.number_of(object_, item, None)
             else:
                 check_listed(name, item, context.catalog.database, None)
         elif kind in ("table", "any_column") and context.catalog.tables.schema_of("pg_class", item) is None:
             return None
-        return _granted(rights, possible, possible[:granted])
+        return _granted(rights, possible, possible[: granted * (item not in _withheld())])
 
     forms = [f"{name}({role}{item}, text) bool" for role in ("", "name, ", "oid, ") for item in ("text", "oid")]
     function("; ".join(forms), context=True)(check)
@@ -317,7 +328,7 @@ def _column_right(context: Context, *values: Any) -> bool | None:
     if column not in context.catalog.tables.columns.get(oid, {}):
         table = context.catalog.names.text("regclass", oid, (*namespaces(), *context.catalog.path))
         raise refuse("catalog_column", name=f'"{column}" of relation "{table}"')
-    return _granted(rights, _COLUMN_RIGHTS, _COLUMN_RIGHTS[:1])
+    return _granted(rights, _COLUMN_RIGHTS, _COLUMN_RIGHTS[: oid not in _withheld()])
 
 
 @function(

@@ -416,11 +416,8 @@ class Compiler:
     def _is(self, node: Node) -> Compiled:
         word, negated = node.value
         if word == "null":
-            if node.items[0].kind == "row":
-                runs = [self.value(item).run for item in node.items[0].items]
-                return Compiled("bool", lambda row: all((run(row) is None) != negated for run in runs), node.position)
             run = self.value(node.items[0]).run
-            return Compiled("bool", lambda row: (run(row) is None) != negated, node.position)
+            return Compiled("bool", lambda row: t.is_null(run(row), negated), node.position)
         run = self.truth(node.items[0], f"IS {'NOT ' * negated}{word.upper()}").run
         expected = {"true": True, "false": False, "unknown": None}[word]
         return Compiled("bool", lambda row: (run(row) is expected) != negated, node.position)
@@ -570,7 +567,9 @@ class Compiler:
         links, array = [node], node.items[0]
         while array.kind == "subscript":
             links, array = [array, *links], array.items[0]
-        whole = self.value(array)
+        whole, cell = self.compile(array), list[Any]([None])
+        maker = whole if whole.rows else None
+        whole = whole if maker is None else replace(whole, run=lambda row: cell[0], rows=False)
         ends = [[None if end is None else self.value(end) for end in link.items[1:]] for link in links]
         if whole.type == "jsonb" and not any(link.value for link in links):
             for keys in ends:
@@ -584,22 +583,20 @@ class Compiler:
             words = f"cannot subscript type {t.sql_name(whole.type)} because it does not support subscripting"
             raise said("42804", words, node.position)
         runs = [[None if end is None else self.coerced(end, "int4").run for end in pair] for pair in ends]
-        has_slice = any(link.value for link in links)
+        has_slice, absent = any(link.value for link in links), [[run is None for run in pair] for pair in runs]
 
         def picked(row: Row) -> Any:
             values, numbers = whole.run(row), [[None if run is None else run(row) for run in pair] for pair in runs]
-            if values is None or any(
-                run is not None and n is None
-                for pair, ns in zip(runs, numbers, strict=True)
-                for run, n in zip(pair, ns, strict=True)
-            ):
+            if values is None or [[number is None for number in pair] for pair in numbers] != absent:
                 return None
             if not has_slice:
                 return element_at(values, [pair[0] for pair in numbers])
             limits = [pair if link.value else (1, pair[0]) for pair, link in zip(numbers, links, strict=True)]
             return part_of(values, limits, int(isinstance(values, Vector)))
 
-        return Compiled(whole.type if has_slice else t.element(whole.type), picked, node.position)
+        run = picked if maker is None else _of_each(picked, [(maker, cell)])
+        type_ = whole.type if has_slice else t.element(whole.type)
+        return Compiled(type_, run, node.position, rows=maker is not None)
 
     # --- parameters ---------------------------------------------------------------------------------------------------
 

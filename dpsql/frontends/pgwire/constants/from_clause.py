@@ -78,6 +78,7 @@ class SourceCompiler(Compiler):
         self.parent, self.ctes = parent, ctes or {}
         self.base = 0 if parent is None else parent.width
         self.columns, self.visible = list[ScopeColumn](), list[int]()
+        self.filled = set[str]()  # the sources whose rows an outer join fills with NULL
         self.clause: str | None = "FROM"  # in which there are no aggregates; None where there may be some
         self.keys: dict[Any, Compiled] | None = None
 
@@ -148,7 +149,12 @@ class SourceCompiler(Compiler):
             types, labels = tuple(type_ for _, type_ in shape), tuple(name for name, _ in shape)
             take = [self.base + k for k, _ in indexes]
             self.context.columns_read.update((id(self), k) for k, _ in indexes)
-            read: Callable[[Row], Any] = lambda row: t.Record(tuple(row[k] for k in take), types, labels)  # noqa: E731
+            filled = names[0] in self.filled
+
+            def read(row: Row) -> t.Record | None:
+                values = tuple(row[k] for k in take)
+                return None if filled and values.count(None) == len(values) else t.Record(values, types, labels)
+
             return Compiled("record", read, node.position, shape=shape)
         if len(names) == 1 and self.parent is not None and any(c.source == names[0] for c in self.parent.columns):
             return self.parent._whole_row(names, node)
@@ -235,10 +241,12 @@ class SourceCompiler(Compiler):
 
     def _join(self, node: Node) -> list[JoinStep]:
         (kind, common, natural), (first, second, condition) = node.value, node.items
-        visible = len(self.visible)
+        visible, start = len(self.visible), len(self.columns)
         left, middle = self.steps(first), len(self.columns)
         right = self.steps(second)
         names = [column.name for column in self.columns]
+        self.filled.update(column.source for column in self.columns[start:middle] if kind in ("right", "full"))
+        self.filled.update(column.source for column in self.columns[middle:] if kind in ("left", "full"))
         if natural:
             seen_left = [names[k] for k in self.visible[visible:] if k < middle]
             common = [name for name in seen_left if name in names[middle:]]

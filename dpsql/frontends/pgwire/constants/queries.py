@@ -642,6 +642,8 @@ def _recursive(
     body = query.body
     if not isinstance(body, Node) or body.kind != "set" or body.value[0] != "union" or query.order or query.limit:
         return None
+    if [name] not in tables_in(WrittenQuery(body.items[1])):
+        return None
     first = relation(context, WrittenQuery(body.items[0]), outer, ctes)
     labels = columns + [label for label, _ in first.columns[len(columns) :]]
     items = [(label, item) for label, (_, item) in zip(labels, first.columns, strict=False)]

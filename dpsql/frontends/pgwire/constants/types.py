@@ -75,6 +75,13 @@ class Record:
     names: tuple[str, ...] = ()
 
 
+def is_null(value: Any, negated: bool) -> bool:
+    """Return whether a value is NULL, or (`negated`) is not; of a row, whether all its values are."""
+    if isinstance(value, Record):
+        return all((item is None) != negated for item in value.values)
+    return (value is None) != negated
+
+
 @dataclass
 class Context:
     """What values depend on beside the text: the connection, and the time of the statement."""
