@@ -13,7 +13,7 @@ from dpsql.frontends.pgwire.constants.tokens import Large
 
 T = TypeVar("T")
 
-MOST_WORK = 2_000_000
+MOST_WORK = 3_000_000
 """Limit on the characters, elements and calls of one answer."""
 MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 100_000, 2_000_000, 1_600
 """Limits on the rows of one source, on their cells, and on their columns."""
