@@ -71,8 +71,7 @@ def test_any_bytes_are_a_value_or_a_refusal(oid: int, form: int, data: bytes) ->
     try:
         e.read_parameter(oid, form, data, 3)
     except Error as error:
-        assert error.sqlstate == "22P02"
-        assert "$3" in error.message
+        assert (error.sqlstate == "22P02" and "$3" in error.message) or error.sqlstate == "22021"
 
 
 def test_psycopgs_own_parameters_are_read() -> None:
