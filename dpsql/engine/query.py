@@ -51,7 +51,8 @@ class Source:
 
     `is_snapshot`: whether all readings within one statement return the same rows, whatever happens meanwhile (files are none).
     `is_computed`: whether values may differ at each reading of a row: in views, and columns that are computed.
-    `row_number`: the engine's column that numbers the rows, equally in all readings of one version ("": there is none).
+    `row_number`: the engine's column that numbers the rows, equally in all readings of one version ("": there is none), in
+    `numbered`, which has the same rows ("": in `sql`).
     `files`: those that `sql` names, if it names them one by one.
     """
 
@@ -60,6 +61,7 @@ class Source:
     is_snapshot: bool = False
     is_computed: bool = False
     row_number: str = ""
+    numbered: str = ""
     files: tuple[Path, ...] = ()
 
 

@@ -119,6 +119,10 @@ def _parsed(sql: str) -> duckdb.Statement:
     return kept_in_children(duckdb.connect()).extract_statements(sql)[0]
 
 
+_MOST_NUMBERED = 16
+"""Most files of one table that a text names one by one, to number their rows."""
+
+
 def _row_number(column: str, present: Iterable[str]) -> str:
     """Return the column in which DuckDB numbers rows, unless a column of the table has its name."""
     return "" if column in map(str.lower, present) else column
@@ -333,6 +337,12 @@ class Sources:
         except OSError as error:
             raise self._unreadable(table, error) from None
 
+    def _names_in(self, paths: Sequence[Path]) -> list[str]:
+        """Return the names of all columns that any of some Parquet files has, also of those that a table no longer has."""
+        with self._reading() as cursor:
+            rows = cursor.execute(f"SELECT name FROM parquet_schema({_listed(paths)})").fetchall()
+        return [str(name) for (name,) in rows]
+
     def _described(self, place: str, columns: str = "*") -> dict[str, str]:
         """Return names and DuckDB types of columns. Raises duckdb.Error."""
         with self._reading() as cursor:
@@ -461,14 +471,22 @@ class Sources:
             ]
             names = ", ".join(map(name, columns))
             described = [self._described(scan, names) for scan in scans]
+            present = self._names_in(paths) if len(paths) <= _MOST_NUMBERED else []
         except (OSError, UnicodeDecodeError, pa.ArrowException, duckdb.Error) as error:
             raise self._unreadable(table, error) from None
         typed = [self._readable(table, {k.lower(): type_ for k, type_ in types.items()}) for types in described]
         if len(scans) == 1:
-            # The number of a file among several is not fixed: the engine leaves out files of which a filter needs no row.
-            is_numbered = len(paths) == 1 and scans[0].startswith("read_parquet([")
-            number = _row_number("file_row_number", self.columns(table) or {}) if is_numbered else ""
-            return Source(scans[0], typed[0], row_number=number, files=tuple(paths) if is_numbered else ())
+            is_numbered = bool(present) and scans[0].startswith(read := f"read_parquet({_listed(paths)}")
+            column = _row_number("file_row_number", present) if is_numbered else ""
+            # The engine's own number of a file is not fixed: it leaves out files of which a filter needs no row.
+            each = (
+                f"SELECT {names}, file_row_number + {number << 40} AS file_row_number FROM "
+                f"{scans[0].replace(read, f'read_parquet({_listed([path])}', 1)}"
+                for number, path in enumerate(paths)
+            )
+            numbered = f"({' UNION ALL '.join(each)})" if column and len(paths) > 1 else ""
+            files = tuple(paths) if is_numbered else ()
+            return Source(scans[0], typed[0], row_number=column, numbered=numbered, files=files)
         parts = []
         for scan, types in zip(scans, typed, strict=True):
             items = (
@@ -492,8 +510,9 @@ class Sources:
         hive = "true, hive_types_autocast = false" if group.keys else "false"
         # Without can_have_nan DuckDB concludes from a file's statistics, which ignore NaN, that no row has NaN: counts of the
         # rows with NaN would then depend on whether another row contributes to the statistics.
-        # A pattern that finds one file could find two in the next reading, each with a first row.
-        files = self._files_text(table) if groups == 1 and len(group.paths) > 1 else _listed(group.paths)
+        # A pattern could find a further file in the next reading, whose rows have no number.
+        is_pattern = groups == 1 and len(group.paths) > _MOST_NUMBERED
+        files = self._files_text(table) if is_pattern else _listed(group.paths)
         return f"read_parquet({files}, can_have_nan = true, hive_partitioning = {hive})"
 
     def place(self, table: str) -> str:

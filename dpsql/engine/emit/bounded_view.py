@@ -274,7 +274,8 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     # 0.0 and -0.0 are equal for the hash and the order, but a question can tell them apart (1 / x).
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
-    number = f", s0.{scanned.row_number} AS {ROW} FROM {tables} WHERE {unit} IS NOT NULL"
+    numbered_tables = (scanned.numbered or scanned.sql) + tables.removeprefix(scanned.sql)
+    number = f", s0.{scanned.row_number} AS {ROW} FROM {numbered_tables} WHERE {unit} IS NOT NULL"
     numbered = every.removesuffix(f" FROM {tables}") + number if scanned.row_number else ""
     joined = bool(policy.unit_joins(table))
     content = names + signs

@@ -286,6 +286,33 @@ def test_an_answer_without_a_file_that_arrived_is_not_given_again(
         assert session.execute(COUNTED).reused
 
 
+@pytest.mark.parametrize(("files", "further"), [(2, ""), (16, ""), (17, ""), (4, ", NULL::BIGINT AS File_Row_Number")])
+def test_rows_of_several_files_are_numbered(
+    tmp_path: Path, files: int, further: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of one person are in all files, and equal ones in two; columns of the files have no order in common. Which rows stay
+    is what a window says, whatever files a condition leaves out. Rows have no numbers if any file has a column of that name."""
+    for number in range(files):
+        rows = f"SELECT 'p' || n % 5 AS patient_id, (n + 40 * {number // 2}) AS visit_id, 1.0 AS cost, 'a' AS ward"
+        day = f"DATE '2024-01-02' AS day{further * (number == files - 1)}"
+        columns = "*" if number % 2 else "COLUMNS(['day', 'ward', 'cost', 'visit_id', 'patient_id'])"
+        with duckdb.connect() as connection:
+            name = tmp_path / f"it's [{number}].parquet"
+            connection.execute(
+                f"COPY (SELECT {columns} FROM ({rows}, {day} FROM range(40) r(n))) TO '{str(name).replace(chr(39), chr(39) * 2)}'"
+            )
+    policy = tmp_path / "clinic.yaml"
+    policy.write_text(POLICY.format(source="'*.parquet'", most=MOST))
+    parts = [f"{WHOLE} WHERE visit_id BETWEEN {20 * part} AND {20 * part + 19}" for part in range(files + 1)]
+    with open_clinic(policy) as session:
+        monkeypatch.setattr(contribution_index, "SETTLED_SECONDS", 3600.0)
+        by_window = [counted(session, part) for part in parts]
+        monkeypatch.setattr(contribution_index, "SETTLED_SECONDS", 0.0)
+        assert written(session, COUNTED).unchanged
+        assert [counted(session, part) for part in parts] == by_window and sum(by_window) == 5 * MOST
+        assert bool(engine_of(session).source("visits").row_number) == (files <= 16 and not further)
+
+
 GENERATED = "patient_id TEXT, visit_id INTEGER, cost DOUBLE GENERATED ALWAYS AS (random()), ward TEXT, day DATE"
 COMPUTED = {
     "columns": f"CREATE TABLE visits ({GENERATED}); INSERT INTO visits SELECT * EXCLUDE cost FROM ({{rows}})",
