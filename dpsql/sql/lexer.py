@@ -213,12 +213,13 @@ _FOLLOWED_BY = {
 
 
 def quoting_hint(tokens: Sequence[Token]) -> str | None:
-    """Return how to write a column named like a word of SQL: the first such word in a wrong place; None if there is none."""
+    """Return how to write the first column named like a word of SQL, or clauses behind PIVOT; None for other texts."""
     for token, behind in zip(tokens, [*tokens[1:], None], strict=True):
         name = word(token)
         if name in _FOLLOWED_BY and (behind is None or behind.text.upper() not in _FOLLOWED_BY[name]):
             return f'{name} is a word of SQL; a column of that name is written in double quotes: "{token.text}"'
-    return None
+    around = "clauses stand around it: SELECT * FROM (PIVOT t ON x USING SUM(y) GROUP BY z) ORDER BY z"
+    return around if word(tokens[0]) in ("PIVOT", "UNPIVOT") else None
 
 
 # --- cut of a text into statements at the semicolons that are tokens, not at those in strings, names and comments -----

@@ -358,7 +358,7 @@ def _rows(call: _Call) -> Measure:
         arguments = (argument,) if can_be_missing(argument) else ()
         return Measure(call.name, "count", arguments, False, call.condition)
     only(node.this, "expressions")
-    if len(node.this.expressions) != 1:
+    if len(node.this.expressions) != 1 or isinstance(node.this.expressions[0], exp.Tuple):
         raise refuse("distinct_many", position=place(node))
     argument = scalars.bind(node.this.expressions[0])
     if kind(argument, scalars.scope) >= Kind.IMAGE:

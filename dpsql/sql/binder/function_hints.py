@@ -95,6 +95,7 @@ _WAYS = {
     "average": "write AVG(x)",
     "regexp_substr": "write nullif(regexp_extract(x, 'pattern'), '')",
     "printf": "write concat('x: ', x), or 'x: ' || x, which is NULL where x is",
+    "date_format": "write strftime(d, '%Y-%m'), or to_char(d, 'YYYY-MM')",
     "age": "write date_part('year', age(a, b)) for whole years, or date_diff('day', b, a)",
     "isnull": "write x IS NULL",
     "make_date": "it takes literal numbers: make_date(2024, 1, 31); date_trunc, + and INTERVAL compute dates",

@@ -494,15 +494,21 @@ def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[
     return frozenset(merged), {name: alias for name, side, alias in shared if side == "RIGHT" and name in merged}
 
 
+_WAYS = {
+    "on": "in a subquery in FROM it keeps one row of each unit, by ORDER BY",
+    "recursive": "a series stands in FROM: generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month') AS t(month)",
+    "sample": "leave it out: a sample costs as much as all rows, and has larger errors",
+}  # fmt: skip
+
+
 def only(node: exp.Expr, *names: str) -> None:
     """Refuse a node with any argument other than `names`: sqlglot parses more than dpsql has proofs for."""
     for name, value in node.args.items():
         if name not in names and value not in (None, False, [], ""):
             clause = value if isinstance(value, exp.Expr) else node
             on = isinstance(node, exp.Distinct)
-            hint = "in a subquery in FROM it keeps one row of each unit, by ORDER BY" if on else None
             word = "DISTINCT ON over protected rows" if on else f"{sql_word(node)} with {slot_word(name, value)}"
-            raise refuse("clause", what=word, position=place(clause) or place(node), hint=hint)
+            raise refuse("clause", what=word, position=place(clause) or place(node), hint=_WAYS.get(name))
 
 
 def lacks_argument(node: exp.Expr) -> Error:

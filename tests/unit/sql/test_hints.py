@@ -17,6 +17,9 @@ MEANT = (
     "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER () FROM visits GROUP BY ward",
     "SELECT floor(nights) AS n, COUNT(*) FROM visits WHERE nights = 7 / 2 OR nights = 4 GROUP BY n",
     "SELECT COUNT(*) FROM visits WHERE nights < date_part('year', CURRENT_DATE) AND cost = 'nan'::DOUBLE",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits)",
+    "SELECT COUNT(DISTINCT ward || diagnosis), COUNT(DISTINCT strftime(day, '%Y-%m')) FROM visits",
+    "SELECT * FROM (PIVOT visits ON ward USING SUM(cost) GROUP BY nights) ORDER BY nights",
     "SELECT coalesce(SUM(nights), 0), COUNT(DISTINCT patient_id) FROM visits WHERE cost IS NULL",
 )
 CONDITIONS = {
