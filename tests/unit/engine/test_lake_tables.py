@@ -291,6 +291,23 @@ def test_files_of_deletions_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
         snapshot("iceberg", str(tmp_path / "n/visits"))
 
 
+def test_a_column_that_a_table_no_longer_has_numbers_no_rows(tmp_path: Path) -> None:
+    """The files still have it, and its values would be taken for the engine's numbers of rows."""
+    rows = {"person": [1] * 9, "region": ["north"] * 9, "cost": [1.0] * 9, "DAYS": [*range(9)]}
+    for column in ("file_row_number", "further"):
+        catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/{column}.db", warehouse=f"file://{tmp_path}/{column}")
+        catalog.create_namespace("n")
+        written = pa.table(rows | {column: pa.nulls(9, pa.int64())})
+        table = catalog.create_table("n.visits", schema=written.schema)
+        table.append(written)
+        with table.update_schema() as update:
+            update.delete_column(column)
+        source = TEXT[: TEXT.index("      stay")].replace("SOURCE", f"iceberg:{column}/n/visits")
+        engine = open_duckdb(parse_policy(source, "lake.yaml", tmp_path))
+        assert column not in (engine.columns("visits") or {})
+        assert bool(engine.source("visits").row_number) == (column == "further")
+
+
 @pytest.mark.parametrize("source", ["delta:visits", "iceberg:visits", "delta:.", "iceberg:metadata.json"])
 def test_a_table_that_is_not_there_is_said_to_be_missing(source: str, tmp_path: Path) -> None:
     with pytest.raises(Error, match="source_table_missing"):
