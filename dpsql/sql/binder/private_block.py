@@ -304,7 +304,7 @@ def _over(expression: Expr, keys: list[Expr]) -> bool:
     return isinstance(expression, Literal)
 
 
-_OF_ANY_ROW = (exp.AnyValue, exp.First, exp.Last, exp.Min, exp.Max)
+_OF_ANY_ROW = (exp.AnyValue, exp.First, exp.Last, exp.Min, exp.Max, exp.IgnoreNulls)
 """Aggregates that give the value of a key, which all rows of a group have."""
 _AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
 """Nodes that are never a key or an aggregate, whatever they contain."""
@@ -608,10 +608,9 @@ class _BlockRewriter:
             return subquery
         if isinstance(node, exp.Window):
             return self._window(node)
+        if isinstance(node, _OF_ANY_ROW) and (key := self._key_of_rows(node)) is not None:
+            return exp.column(key, quoted=True)
         if is_aggregate(node):
-            of_key = isinstance(node, _OF_ANY_ROW) and len(self.sets) == 1 and not node.expressions
-            if of_key and (key := self.key_of(node.this)) is not None:
-                return exp.column(key, quoted=True)
             listed = single_quantiles(node)
             if listed is None:
                 return exp.column(self._measure(node), quoted=True)
@@ -623,6 +622,14 @@ class _BlockRewriter:
         if key is None and isinstance(node, exp.Div):
             return results.whole_quotient(node, self.scope, self._special)
         return None if key is None else exp.column(key, quoted=True)
+
+    def _key_of_rows(self, node: exp.Expr) -> str | None:
+        """Return the key whose value MAX(key), ANY_VALUE(key) and the like give."""
+        inner = node.this if isinstance(node, exp.IgnoreNulls) else node  # DuckDB's parser writes it around ANY_VALUE
+        plain = isinstance(inner, _OF_ANY_ROW) and not inner.expressions and len(self.sets) == 1
+        if not plain or isinstance(node.find_ancestor(exp.Filter, exp.Query), exp.Filter):
+            return None
+        return self.key_of(inner.this)
 
     def _alias(self, node: exp.Column) -> exp.Expr:
         """Return the expression of an output that is named by alias, so that the alias cannot resolve to an internal name."""

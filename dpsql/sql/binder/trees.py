@@ -150,7 +150,8 @@ def output_name(item: exp.Expr) -> str:
     """Return the name of an output column, by PostgreSQL's rules."""
     if item.alias:
         return str(item.alias)
-    while LABEL not in item.meta and isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
+    around = (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window, exp.IgnoreNulls)
+    while LABEL not in item.meta and isinstance(item, around):
         item = item.this
     if LABEL in item.meta:
         return str(item.meta[LABEL])

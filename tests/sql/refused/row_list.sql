@@ -22,3 +22,8 @@ SELECT FIRST(cost) FROM visits
 -- sqlstate: ZP005
 -- at: test
 SELECT t, COUNT(*) FROM (SELECT visit_id, ANY_VALUE(test) AS t FROM labs GROUP BY visit_id) AS q GROUP BY t
+
+-- query: any_value_of_a_key_with_a_filter
+-- sqlstate: ZP005
+-- at: ward
+SELECT ANY_VALUE(ward) FILTER (WHERE nights > 3) FROM visits GROUP BY ward
