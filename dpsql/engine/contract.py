@@ -6,7 +6,8 @@ import logging
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
@@ -16,6 +17,7 @@ from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.policy import Policy
+from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.policy.values import RESERVED
 
 # --- structure of a source's tables, from which a starter policy is written, and what is malformed in their files -----
@@ -49,6 +51,29 @@ def plain_name(text: str) -> str:
         return "data"
     begins = "" if re.match("[A-Za-z_]", plain) else "_"
     return f"{'x' if plain.lower().startswith(RESERVED) else begins}{plain}"[:63]
+
+
+def tables_of_schemas(
+    listed: Iterable[tuple[str, str]], default: str
+) -> dict[tuple[str, str], tuple[str, SourceTable]]:
+    """Return for each (schema, table) of a database its name in a policy and a table without columns.
+
+    A table keeps its name in the schema `default`, or if no other has it; others have that of their schema before it. A schema
+    whose name is not plain cannot be the policy's `schema`, only part of `source`.
+    """
+    ordered = sorted(dict.fromkeys(listed), key=lambda entry: entry[0] != default)
+    times, named = Counter(table.lower() for _, table in ordered), dict[tuple[str, str], tuple[str, SourceTable]]()
+    taken = set[str]()
+    for schema, table in ordered:
+        base = table if schema == default or times[table.lower()] == 1 else plain_name(f"{schema}_{table}")
+        name, number = base, 2
+        while name.lower() in taken:
+            name, number = f"{base[:58]}_{number}", number + 1
+        taken.add(name.lower())
+        is_plain = plain_name(schema) == schema and schema.lower() not in {*DEFAULT_SCHEMAS, default}
+        source = None if name == table and (is_plain or schema == default) else f"{schema}.{table}"
+        named[schema, table] = name, SourceTable({}, source=source, schema=schema if is_plain else None)
+    return named
 
 
 @dataclass

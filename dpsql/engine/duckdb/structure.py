@@ -13,14 +13,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpsql.engine.contract import SourceTable, plain_name
+from dpsql.engine.contract import SourceTable, plain_name, tables_of_schemas
 from dpsql.engine.csv_files import dialect_of, header_of
 from dpsql.engine.duckdb.literals import constant
 from dpsql.engine.lake_tables import columns_of, format_of, snapshot
 from dpsql.engine.query import check_openable, matching
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file, within
-from dpsql.policy.types import DEFAULT_SCHEMAS
 
 _VALUE = re.compile(r"[-+]?[0-9]+([.,:/-][0-9]+)*")
 """A text that is no name of a column. In the first cell of a file it says that the first line is a row, of secret values."""
@@ -127,15 +126,14 @@ def _described(scan: str) -> dict[str, str]:
 
 
 def _database(source: Path) -> dict[str, SourceTable]:
-    tables: dict[str, SourceTable] = {}
     with duckdb.connect(str(source), read_only=True) as connection:
         in_file = "database_name = current_database()"
-        listed = f"SELECT DISTINCT schema_name, table_name FROM duckdb_columns() WHERE {in_file} AND NOT internal"
-        named = _names(connection.execute(listed).fetchall())
         columns = "SELECT schema_name, table_name, column_name, data_type, is_nullable FROM duckdb_columns()"
         columns += f" WHERE {in_file} AND NOT internal ORDER BY table_oid, column_index"
-        for schema, table, column, type_, nullable in connection.execute(columns).fetchall():
-            entry = tables.setdefault(named[schema, table], _empty(schema, table, named[schema, table]))
+        rows = connection.execute(columns).fetchall()
+        named = tables_of_schemas(((schema, table) for schema, table, *_ in rows), "main")
+        for schema, table, column, type_, nullable in rows:
+            entry = named[schema, table][1]
             entry.columns[column] = type_
             if not nullable:
                 entry.filled.add(column)
@@ -143,28 +141,9 @@ def _database(source: Path) -> dict[str, SourceTable]:
         for schema, table, kind, names, parent, parents in connection.execute(
             f"{keys}, referenced_column_names FROM duckdb_constraints() WHERE {in_file} ORDER BY constraint_index"
         ).fetchall():
-            entry = tables[named[schema, table]]
+            entry = named[schema, table][1]
             if kind == "PRIMARY KEY":
                 entry.primary_key = list(names)
             elif kind == "FOREIGN KEY" and len(names) == 1:
-                entry.foreign_keys[names[0]] = (named[schema, parent], parents[0])
-    return tables
-
-
-def _names(tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the policy's name of each (schema, table): its own if it is in `main` or alone, else its schema's before it."""
-    listed = list(tables)
-    times = Counter(table.lower() for _, table in listed)
-    return {
-        (schema, table): table if schema == "main" or times[table.lower()] == 1 else f"{schema}_{table}"
-        for schema, table in listed
-    }
-
-
-def _empty(schema: str, table: str, name: str) -> SourceTable:
-    """Return a table without columns. A schema whose name is not plain cannot be the policy's `schema`, only part of `source`."""
-    if schema == "main":
-        return SourceTable({})
-    plain = plain_name(schema) == schema and schema.lower() not in DEFAULT_SCHEMAS
-    source = None if plain and name == table else f"{schema}.{table}"
-    return SourceTable({}, source=source, schema=schema if plain else None)
+                entry.foreign_keys[names[0]] = (named[schema, parent][0], parents[0])
+    return dict(named.values())

@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 
-from dpsql.engine.contract import CUSTODIAN_LOG, SourceTable
+from dpsql.engine.contract import CUSTODIAN_LOG, SourceTable, tables_of_schemas
 from dpsql.engine.postgresql.literals import READABLE, TIME_OF_DAY
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
@@ -147,13 +147,13 @@ WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' AND c.re
 ORDER BY n.nspname <> 'public', n.nspname, c.relname, a.attnum
 """
 _KEYS = """
-SELECT n.nspname, c.relname, k.contype::text, f.relname,
+SELECT n.nspname, c.relname, k.contype::text, m.nspname, f.relname,
     ARRAY(SELECT a.attname::text FROM unnest(k.conkey) WITH ORDINALITY AS u (number, position)
         JOIN pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = u.number ORDER BY u.position),
     ARRAY(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY AS u (number, position)
         JOIN pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = u.number ORDER BY u.position)
 FROM pg_constraint AS k JOIN pg_class AS c ON c.oid = k.conrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    LEFT JOIN pg_class AS f ON f.oid = k.confrelid
+    LEFT JOIN pg_class AS f ON f.oid = k.confrelid LEFT JOIN pg_namespace AS m ON m.oid = f.relnamespace
 WHERE k.contype IN ('p', 'f') ORDER BY k.oid
 """
 _ENGINE_TYPES = {
@@ -166,27 +166,27 @@ _STRUCTURE_SECONDS = 60.0
 
 
 def structure_of_server(url: str) -> dict[str, SourceTable]:
-    """Return the tables of a server that its role may read, from the catalog alone. Of tables of one name in several schemas the
-    first is taken, that of `public` if there is one. Raises Fault source_connection."""
-    connections, tables = Connections(url), dict[str, SourceTable]()
+    """Return the tables of a server that its role may read, from the catalog alone. Raises Fault source_connection."""
+    connections = Connections(url)
     try:
         with connections.transaction(set(), _STRUCTURE_SECONDS) as connection:
             columns, keys = connection.execute(_STRUCTURE).fetchall(), connection.execute(_KEYS).fetchall()
     finally:
         connections.close()
-    schemas = {table: schema for schema, table, *_ in reversed(columns)}
+    named = tables_of_schemas(((schema, table) for schema, table, *_ in columns), DEFAULT_SCHEMA)
     for schema, name, column, filled, type_ in columns:
-        if schemas[name] == schema:
-            table = tables.setdefault(name, SourceTable({}, schema=None if schema == DEFAULT_SCHEMA else schema))
-            table.columns[column] = _ENGINE_TYPES.get(
-                type_, str(type_).rpartition(".")[2].upper().replace("NUMERIC(", "DECIMAL(")
-            )
-            table.filled |= {column} if filled else set()
-    for schema, name, kind, parent, key, parent_key in keys:
-        if schemas.get(name) != schema or not set(key) <= set(tables[name].columns):
+        _, table = named[schema, name]
+        table.columns[column] = _ENGINE_TYPES.get(
+            type_, str(type_).rpartition(".")[2].upper().replace("NUMERIC(", "DECIMAL(")
+        )
+        table.filled |= {column} if filled else set()
+    for schema, name, kind, *parent, key, parent_key in keys:
+        _, table = named.get((schema, name), ("", SourceTable({})))
+        if not set(key) <= set(table.columns):
             continue
+        leads, other = named.get(tuple(parent), ("", SourceTable({})))
         if kind == "p":
-            tables[name].primary_key = list(key)
-        elif len(key) == 1 and parent in tables and parent_key[0] in tables[parent].columns:
-            tables[name].foreign_keys.setdefault(key[0], (parent, parent_key[0]))
-    return tables
+            table.primary_key = list(key)
+        elif len(key) == 1 and parent_key[0] in other.columns:
+            table.foreign_keys.setdefault(key[0], (leads, parent_key[0]))
+    return dict(named.values())

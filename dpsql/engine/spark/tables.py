@@ -33,7 +33,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.types import LongType, StructField, StructType
 
-from dpsql.engine.contract import CUSTODIAN_LOG, Doubt, SourceTable, noted
+from dpsql.engine.contract import CUSTODIAN_LOG, Doubt, SourceTable, noted, tables_of_schemas
 from dpsql.engine.fair_queue import watchdog
 from dpsql.engine.query import Source, read_by
 from dpsql.engine.spark.dialect import READABLE, kind
@@ -202,27 +202,26 @@ _DEFAULT_DATABASE = "default"
 
 
 def structure_of_catalog(url: str) -> dict[str, SourceTable]:
-    """Return the tables of the application's current catalog, from the catalog alone. Of tables of one name in several databases
-    the first is taken, that of `default` if there is one. Raises Fault source_java, source_spark, source_server."""
-    session, tables = checked(application(url)).newSession(), dict[str, SourceTable]()
+    """Return the tables of the application's current catalog, from the catalog alone. Raises Fault source_java, source_spark,
+    source_server."""
+    session = checked(application(url)).newSession()
     try:
-        names = sorted(
-            (database.name for database in session.catalog.listDatabases()), key=lambda name: name != _DEFAULT_DATABASE
+        tables = (
+            (database.name, listed.name)
+            for database in session.catalog.listDatabases()
+            for listed in session.catalog.listTables(database.name)
+            if not listed.isTemporary
         )
-        for database in names:
-            for listed in session.catalog.listTables(database):
-                if listed.isTemporary or listed.name in tables:
-                    continue
-                table = SourceTable({}, schema=None if database == _DEFAULT_DATABASE else database)
-                for column in session.table(f"`{database}`.`{listed.name.replace('`', '``')}`").schema:
-                    text = column.dataType.simpleString()
-                    table.columns[column.name] = _ENGINE_TYPES.get(kind(text), text.upper())
-                    table.filled |= set() if column.nullable else {column.name}
-                tables[listed.name] = table
+        named = tables_of_schemas(tables, _DEFAULT_DATABASE)
+        for (database, name), (_, table) in named.items():
+            for column in session.table(f"`{database}`.`{name.replace('`', '``')}`").schema:
+                text = column.dataType.simpleString()
+                table.columns[column.name] = _ENGINE_TYPES.get(kind(text), text.upper())
+                table.filled |= set() if column.nullable else {column.name}
     except (PySparkException, Py4JError) as error:
         noted(error)
         raise refuse("source_spark") from None
-    return tables
+    return dict(named.values())
 
 
 # --- tables of a policy in Spark --------------------------------------------------------------------------------------

@@ -331,7 +331,8 @@ def tables_for_policy(source: Path | str, path: Path, *, new: bool = True) -> di
     `new`: there is no policy at `path` yet. Raises InterfaceError (init_source, init_exists).
     """
     owned = structure_of(source).items()
-    tables = {name: table for name, table in owned if isinstance(source, Path) or not _OF_LEDGERS.fullmatch(name)}
+    bare = {name: (table.source or name).rpartition(".")[2] for name, table in owned}
+    tables = {name: table for name, table in owned if isinstance(source, Path) or not _OF_LEDGERS.fullmatch(bare[name])}
     if new and path.exists():
         raise refuse("init_exists", place=str(path))
     if not isinstance(source, str):

@@ -73,21 +73,26 @@ def test_init_reads_the_structure_of_a_catalog_of_spark(spark: Any, tmp_path: Pa
         spark.sql("DROP TABLE people")
         spark.sql("DROP DATABASE night CASCADE")
     text = place.read_text()
-    assert text.count("schema: night") == 1 and "passing" not in text and 'source: "spark://local[2]"' in text
+    assert (
+        text.count("schema: night") == 2
+        and 'source: "night.people"' in text
+        and "passing" not in text
+        and 'source: "spark://local[2]"' in text
+    )
     for line in (
         "person: {type: integer",
         "cost: {type: real",
         "word: {type: text",
         "day: {type: date",
     ):
-        assert text.count(line) == 2, line
+        assert text.count(line) == 3, line
     assert "at: {type: timestamp" in text and "ok: {type: boolean" in text and "list" in text
 
 
 def test_init_reads_the_structure_of_a_server(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Keys, NOT NULL, types and schemas from the catalog; of tables of one name, that of `public`; none of a ledger."""
+    """Keys, NOT NULL, types and schemas from the catalog; none of a ledger."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     url = server.database()
@@ -101,7 +106,7 @@ def test_init_reads_the_structure_of_a_server(
         )
     Path("answers.yaml").write_text(
         "unit: people.id\ndpsql_wards: public\ndpsql_wards.key: ward\ndpsql_wards.beds: 0 to 99\npeople.age: 0 to 120\nvisits.max_rows: 9\n"
-        "people: 500\nanalysts: ann 0.5\n"
+        "people: 500\nanalysts: ann 0.5\nother_people: '-'\n"
     )
     assert status_of(["init", url, "--out", "p.yaml", "--answers", "answers.yaml"]) == 0, capsys.readouterr().err
     policy = load_policy(Path("p.yaml"))
@@ -125,6 +130,36 @@ def test_init_reads_the_structure_of_a_server(
     assert "# mail is PAIR, which dpsql does not read" in Path("s.yaml").read_text()
     assert status_of(["init", "mysql://h/d"]) == 2
     assert status_of(["init", url.replace("//postgres:@", "//nobody:@"), "--starter"]) == 4
+
+
+_YEARS = (
+    "CREATE SCHEMA y23; CREATE SCHEMA y24; CREATE TABLE y23.people (id int PRIMARY KEY);"
+    "CREATE TABLE y24.people (id int PRIMARY KEY); CREATE TABLE y23.stays (id int REFERENCES y23.people(id));"
+    "CREATE TABLE y24.stays (id int REFERENCES y24.people(id), a int);"
+    "CREATE TABLE {}.y23_people (x int); CREATE TABLE y24.alone (id int)"
+)
+
+
+@pytest.mark.parametrize("default", ["public", "main"])
+def test_tables_of_one_name_are_those_of_their_schemas(server: Server, tmp_path: Path, default: str) -> None:
+    """Every table of a database is in its new policy, with its keys, whichever reader; so are those of several ledgers not."""
+    source: Path | str = server.database()
+    if default == "public":
+        with psycopg.connect(source, autocommit=True) as owner:
+            owner.execute(_YEARS.format(default) + "; CREATE SCHEMA books; CREATE TABLE books.dpsql_heads (id int)")
+            owner.execute("CREATE TABLE dpsql_heads (id int)")
+    else:
+        source = tmp_path / "years.duckdb"
+        with duckdb.connect(str(source)) as file:
+            file.execute(_YEARS.format(default))
+    write_starter(source, tmp_path / "p.yaml", None)
+    tables = yaml.safe_load((tmp_path / "p.yaml").read_text())["tables"]
+    named = {name: (about.get("source"), *about.get("foreign_keys", {}).values()) for name, about in tables.items()}
+    assert named == {
+        "y23_people": (None,), "y23_people_2": ("y23.people",), "y24_people": ("y24.people",), "alone": (None,),
+        "y23_stays": ("y23.stays", "y23_people_2.id"), "y24_stays": ("y24.stays", "y24_people.id"),
+    }  # fmt: skip
+    assert list(tables["y24_stays"]["columns"]) == ["id", "a"]
 
 
 @pytest.mark.parametrize(
