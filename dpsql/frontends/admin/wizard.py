@@ -35,7 +35,7 @@ from dpsql.frontends.admin.policy_text import (
     type_in_words,
     unit_of,
     unit_text,
-    with_key_types,
+    with_one_key_type,
     with_table,
     write_policy,
 )
@@ -209,7 +209,8 @@ def _ask_and_write(source: Path | str, path: Path, tables: Mapping[str, SourceTa
         answers.tell(f"{name}: {', '.join(table.columns)}")
     unit = _unit(answers, tables)
     drafts = _tables(answers, tables, unit)
-    chosen = with_key_types({name: _with_columns(answers, name, draft, unit) for name, draft in drafts.items()}, {})
+    chosen = {name: _with_columns(answers, name, draft, unit) for name, draft in drafts.items()}
+    chosen = with_one_key_type(chosen, {}, answers.taken, answers.origin)
     while True:
         choices = _budgeted(answers, unit, chosen)
         text = replace(choices, automatic_copies=_copies(answers, source, path, chosen)).text(source, path)
@@ -256,7 +257,8 @@ def ask_for_table(file: Path, name: str, answers: Answers) -> bool:
             types = {
                 (named, column): type_ for named, table in listed.items() for column, type_ in table.columns.items()
             }
-            choice = with_key_types({name: _with_columns(answers, name, draft, person)}, types)[name]
+            chosen = {name: _with_columns(answers, name, draft, person)}
+            choice = with_one_key_type(chosen, types, answers.taken, answers.origin)[name]
             changed = with_table(text, choice.lines(name))
             break
         except Again:

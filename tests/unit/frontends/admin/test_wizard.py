@@ -129,6 +129,11 @@ def test_a_key_in_a_csv_file_has_the_type_of_the_other_end(bare_clinic: Clinic, 
         duckdb.sql("COPY (SELECT 'P1' AS person) TO 'night/stays.parquet'")
         refused = dpsql("init", "--add", "stays", "night.yaml", "--answers", "answers.txt")
         assert "stays.person is text and patients.person is integer" in refused.err and "init_answer" in refused.err
+        duckdb.sql("COPY (SELECT 'P1' AS person) TO 'night/beds.csv'")
+        Path("answers.txt").write_text("beds.max_rows: 2\nbeds.person: text\n")
+        refused = dpsql("init", "--add", "beds", "night.yaml", "--answers", "answers.txt")
+        assert refused.status == 2 and "to which it leads, is integer: answer beds.person: integer\n" in refused.err
+        assert Path("night.yaml").read_text() == text
 
 
 @pytest.mark.parametrize("answered", [{"v": "text"}, {"p": "text"}, {"p": "text", "v": ""}, {"w": "integer"}, {"w": "A1, B2"},
@@ -142,10 +147,16 @@ def test_a_key_has_the_type_that_its_owner_names(bare_clinic: Clinic, dpsql: Run
     Path("answers.txt").write_text("\n".join(lines + [f"{table}.id: '{word}'" for table, word in answered.items()]))
     outcome = dpsql("init", "--from", "night", "--answers", "answers.txt")
     words = {"integer" if word == "integer" else "text" for word in answered.values() if word} or {"text"}
-    assert outcome.status == (0 if len(words) == 1 else 1) and Path("night.yaml").exists() == (len(words) == 1)
+    assert outcome.status == (0 if len(words) == 1 else 2) and Path("night.yaml").exists() == (len(words) == 1)
     if len(words) == 1:
         types = {table.columns["id"].type for table in load_policy(Path("night.yaml")).tables.values()}
         assert types == words
+    else:
+        assert "answers.txt: the answer integer to w.id cannot be used" in outcome.err
+        assert (
+            "w.id, a key, is integer and p.id, to which it leads, is text: answer w.id: text or p.id: integer"
+            in outcome.err
+        )
 
 
 def test_any_column_may_be_left_out(bare_clinic: Clinic, dpsql: Run) -> None:
