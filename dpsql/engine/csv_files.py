@@ -366,6 +366,8 @@ def _split(text: bytes, ends: Positions, chosen: Sequence[int] | Positions) -> t
 
 _log = logging.getLogger("dpsql.custodian")
 _DELIMITERS = (",", ";", "\t", "|")
+_GZIP = (b"\x1f\x8b", b"\x1f\x8b".decode("windows-1252").encode())
+"""The first bytes of a compressed file, as they are and read as Windows-1252."""
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WORKERS = min(4, os.cpu_count() or 1)
 _UNREADABLE = (OSError, EOFError, zlib.error, TooLong)
@@ -613,6 +615,8 @@ def header_of(path: Path, dialect: CsvDialect) -> list[str]:
 
 def _names_in(file: BinaryIO, dialect: CsvDialect) -> list[str]:
     line = file.readline(MOST_LINE + 1)
+    if line.startswith(_GZIP):
+        raise OSError("it is compressed by gzip: give it a name that ends in .csv.gz")
     if not line or len(line) > MOST_LINE:
         raise OSError("there is no header line" if not line else "the header line is too long")
     if b"\0" in line or line.startswith(_UTF_16):

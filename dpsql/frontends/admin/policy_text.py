@@ -247,10 +247,15 @@ def with_one_key_type(
     """Return the tables as `with_key_types` does. Raise InterfaceError init_answer if a key still has two types, with the answer
     that gives it one. `answers`: by question; `origin`: where they are from."""
     tables = with_key_types(chosen, types)
-    known = {(name, column): c.type for name, table in tables.items() for column, c in table.columns.items() if c}
+    column_types = {
+        (name, column): choice.type
+        for name, table in tables.items()
+        for column, choice in table.columns.items()
+        if choice
+    }
     links = [((name, column), end) for name, table in tables.items() for column, end in table.foreign_keys.items()]
     for ends in links:
-        of_ends = [known.get(end) or types.get(end) or "" for end in ends]
+        of_ends = [column_types.get(end) or types.get(end) or "" for end in ends]
         if "" in of_ends or of_ends[0] == of_ends[1]:
             continue
         names = [".".join(end) for end in ends]
@@ -261,8 +266,10 @@ def with_one_key_type(
         ]
         way_out = f"answer {' or '.join(ways)}" if ways else "give both one type in the source"
         problem = f"{names[0]}, a key, is {of_ends[0]} and {names[1]}, to which it leads, is {of_ends[1]}: {way_out}"
-        asked = next((name for name in names if name in answers), names[0])
-        raise refuse("init_answer", place=origin, question=asked, answer=answers.get(asked, "")[:80], problem=problem)
+        question = next((name for name in names if name in answers), names[0])
+        raise refuse(
+            "init_answer", place=origin, question=question, answer=answers.get(question, "")[:80], problem=problem
+        )
     return tables
 
 

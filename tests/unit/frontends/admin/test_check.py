@@ -326,6 +326,7 @@ BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
     "names in Latin-1": ({"p.csv": _csv("p\xf6{0},{1},1.5,2000-01-02\n").encode("latin-1")}, Exit.REFUSAL, "no UTF-8 text (if it is Windows-1252: csv: {encoding: windows-1252}); such cells count as NULL: 20 in {}/p.csv"),
     "another delimiter": ({"p.csv": GOOD.replace(",", ";")}, Exit.FAULT, "the header line of people is one cell: if another character than ',' parts its cells"),
     "carriage returns alone": ({"p.csv": GOOD.replace("\n", "\r")}, Exit.FAULT, UNREADABLE.format("p.csv", "its lines end with carriage returns alone")),
+    "gzip without its ending": ({"p.csv": gzip.compress(GOOD.encode())}, Exit.FAULT, UNREADABLE.format("p.csv", "it is compressed by gzip: give it a name that ends in .csv.gz")),
     "UTF-16": ({"p.csv": GOOD.encode("utf-16")}, Exit.FAULT, UNREADABLE.format("p.csv", "it is no UTF-8 text: UTF-16")),
     "UTF-16 without a mark": ({"p.csv": GOOD.encode("utf-16-be")}, Exit.FAULT, UNREADABLE.format("p.csv", "it is no UTF-8 text: UTF-16")),
     "a file of macOS beside each": ({"p.csv": GOOD, "._p.csv": b"\0\5\x16\7" + bytes(80)}, Exit.FAULT, UNREADABLE.format("._p.csv", "it is no UTF-8 text")),

@@ -1,5 +1,6 @@
 """`dpsql init` as a conversation, with answers from a file or typed: it writes a policy that `dpsql check` accepts."""
 
+import gzip
 import re
 import shutil
 from collections.abc import Callable
@@ -189,6 +190,11 @@ def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic
         ("a.csv", "\na,b\n1,2\n", "its first line is empty, a title, or Excel's sep="),
         ("a.csv", "Ward 7;;\na;b;c\n1;2;3\n", "its first line is empty, a title, or Excel's sep="),
         ("a.csv", "sep=;\na;b\n1;2\n", "its first line is empty, a title, or Excel's sep="),
+        (
+            "a.csv",
+            gzip.compress(b"a,Secret\n1,2\n").decode("latin-1"),
+            "it is compressed by gzip: give it a name that ends in .csv.gz",
+        ),
         ("a.json", "[]", "COPY (FROM 'a.json') TO 'a.parquet'"),
         ("a.parquet", "", ""),
     ],
@@ -196,7 +202,7 @@ def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic
 def test_no_value_and_no_name_of_two_columns_becomes_the_name_of_one(
     bare_clinic: Clinic, dpsql: Run, name: str, text: str, words: str
 ) -> None:
-    Path(name).write_text(text)
+    Path(name).write_bytes(text.encode("latin-1"))
     if not text:
         pq.write_table(pa.table({"ID": [1], "id": ["x"], "a": [2]}), name)
     outcome = dpsql("init", "--from", name, "--unit", "row", "--out", "a.yaml")
