@@ -13,6 +13,7 @@ safe: until the new head is written, the ledger is older than its head, or has n
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ from pathlib import Path
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.accounts import ChainWriter, page_after, tip
 from dpsql.ledger.check import require_sound
-from dpsql.ledger.database import DatabaseConnection, parse_location
+from dpsql.ledger.database import DatabaseConnection, parse_location, slug_of
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import same, to_text
 from dpsql.ledger.store import Store
@@ -53,8 +54,10 @@ def back_up(ledger: Ledger, folder: Path) -> Head:
     if path is None:
         raise refuse("backup_postgres")
     ledger.settle()
+    is_new = False
     try:
         folder.mkdir(mode=0o700)
+        is_new = True
         target = folder / "ledger.db"
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with (
@@ -70,7 +73,12 @@ def back_up(ledger: Ledger, folder: Path) -> Head:
         sync(target)
         sync(folder)
     except (OSError, sqlite3.Error) as error:
-        raise refuse("backup_folder", place=str(folder), problem=str(error)) from error
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        problem = getattr(error, "strerror", None) or str(error)
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or slug_of(error) == "ledger_disk_full":
+            problem = "its disk is full or does not take the write: make room there, and back up again"
+        raise refuse("backup_folder", place=str(folder), problem=f"{problem}; the ledger is as it was") from error
     return last
 
 

@@ -19,6 +19,7 @@ from support.ledger_homes import EPSILON, Home, charge
 from support.small_disk import SmallDisk
 
 from dpsql.errors.exceptions import Error, Fault
+from dpsql.ledger.backup import back_up
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.store import no_step
 
@@ -131,6 +132,26 @@ def test_a_full_disk_is_a_fault_and_nothing_is_lost(sqlite_home: Home) -> None:
         return repr(slugs)
 
     assert in_child(work) == repr({("ledger_disk_full", False, True)})
+
+
+@pytest.mark.parametrize("left", [0, 8_192, 60_000])
+def test_a_backup_to_a_full_disk_says_so_and_leaves_nothing(sqlite_home: Home, tmp_path: Path, left: int) -> None:
+    """Wherever it fails; the ledger is as it was, and the same folder takes the backup when there is room."""
+
+    def work() -> str:
+        ledger = sqlite_home.new(limit=10**6 * EPSILON)
+        for number in range(20):
+            ledger.reserve(charge(number)).commit()
+        disk, folder = SmallDisk(tmp_path / "disk", 4_096), tmp_path / "disk" / "backup"
+        disk.fill(left)
+        error = refused(lambda: back_up(ledger, folder))
+        words, is_left = str(error), folder.exists()
+        disk.free()
+        assert back_up(ledger, folder).seq > 20 and ledger.spent()["epsilon"] == 20 * EPSILON
+        ledger.close()
+        return repr((error.slug, "its disk is full" in words, str(folder) in words, "as it was" in words, is_left))
+
+    assert in_child(work) == repr(("backup_folder", True, True, True, False))
 
 
 def as_nobody(home: Home, work: Callable[[], str]) -> str:
