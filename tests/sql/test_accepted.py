@@ -123,3 +123,28 @@ def test_every_aggregate_that_is_measured_is_asked_so_that_neighbours_are_compar
             plan = known.none.session.plan(known.planner.parse(case.sql, case.parameters), case.parameters).plan
         asked |= {measure.aggregate for block in plan.blocks for measure in block.measures}
     assert asked >= {aggregate.word for aggregate in MEASURED if calls(aggregate)}
+
+
+SHOWN_AS_IT_IS = [
+    "{}",
+    "SELECT * FROM ({}) AS x",
+    "WITH x AS ({}) SELECT * FROM x",
+    "SELECT * FROM (SELECT * FROM ({}) AS y) AS x",
+]
+
+
+@pytest.mark.parametrize("grouping", ["visit_id", "visit_id, region", "visit_id * 2"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_groups_of_a_key_are_the_same_behind_a_select_that_only_shows_them(grouping: str, bounded: bool) -> None:
+    """Tools write such a SELECT around what a person typed. Over keys that cannot be listed all forms are refused alike."""
+    select = f"SELECT {grouping}, COUNT(*) AS n FROM visits JOIN patients USING (patient_id) GROUP BY ALL"
+    found = []
+    for form in SHOWN_AS_IT_IS:
+        world = bounded_visits() if bounded else World(policy("hospital"))
+        try:
+            plan = world.session.plan(world.session.planner.parse(form.format(select), ()))
+            found.append((keys(plan.price), in_any_order(sensitivities(plan.price))))
+        except Error as error:
+            found.append(error.slug)
+    assert found == found[:1] * len(SHOWN_AS_IT_IS)
+    assert (found[0] == "one_unit_groups") is not bounded

@@ -251,7 +251,7 @@ def _within_units(work: _BlockRewriter, source: Relation) -> bool:
     """Return whether the groups are those of single units though no key is the unit's own: the number of an order names its
     customer. A whole statement whose keys all have public values is released as it is. Refuses (one_unit_groups) others: no
     group could pass its threshold."""
-    whole = work.node is work.context.whole
+    whole = work.node is work.context.innermost
     if len(work.sets) != 1 or (whole and all(key.values is not None for key in work.keys)):
         return False
     naming = naming_unit(source, [key.expression for key in work.keys], work.context.policy)

@@ -324,6 +324,21 @@ def is_shown(node: exp.Expr, whole: exp.Expr) -> bool:
     return node is whole or bool(node.meta.get(_SHOWN))
 
 
+def innermost(statement: exp.Query) -> exp.Query:
+    """Return the query whose rows a statement shows, within SELECTs that only choose and compute from rows of one subquery."""
+    while isinstance(statement, exp.Select):
+        source = statement.args["from_"].this if statement.args.get("from_") else None
+        entries = {entry.alias: entry.this for entry in statement.ctes}
+        within = entries.get(source.name) if isinstance(source, exp.Table) else source
+        others = ("joins", "laterals", "group", "distinct", "having", "qualify")
+        if not isinstance(within, exp.Query) or any(map(statement.args.get, others)):
+            return statement
+        if any(item.find(exp.AggFunc, exp.Window) for item in statement.expressions):
+            return statement
+        statement = within.unnest()
+    return statement
+
+
 def no_rows(bound: Protected) -> Released:
     """Return the columns of protected rows without any rows: names and types, which follow from the policy."""
     items: list[exp.Expr] = [
