@@ -74,6 +74,7 @@ from dpsql.sql.binder.trees import (
     grouping_call,
     grouping_sets,
     is_shown,
+    is_whole,
     no_position,
     output_name,
     outputs_by_alias,
@@ -251,7 +252,7 @@ def _within_units(work: _BlockRewriter, source: Relation) -> bool:
     """Return whether the groups are those of single units though no key is the unit's own: the number of an order names its
     customer. A whole statement whose keys all have public values is released as it is. Refuses (one_unit_groups) others: no
     group could pass its threshold."""
-    whole = work.node is work.context.innermost
+    whole = is_whole(work.node, work.context.whole)
     if len(work.sets) != 1 or (whole and all(key.values is not None for key in work.keys)):
         return False
     naming = naming_unit(source, [key.expression for key in work.keys], work.context.policy)

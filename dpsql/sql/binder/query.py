@@ -85,7 +85,6 @@ from dpsql.sql.binder.trees import (
     check_names,
     condition_of,
     conjuncts,
-    innermost,
     is_constantly_false,
     is_shown,
     literal_limit,
@@ -145,7 +144,6 @@ class QueryBinder:
         self.public_values = public_values
         self.min_units = min_units
         self.whole = whole.unnest()  # the whole statement; `query` is called for its parts
-        self.innermost = innermost(self.whole)
         self.blocks: dict[str, Block] = {}
         self._texts: dict[str, str] = {}
         self.public: dict[str, PublicInput] = {}
@@ -443,7 +441,7 @@ class QueryBinder:
 
     def _rewritten(self, node: exp.Select, rewritten: exp.Select) -> exp.Select:
         self.whole = rewritten if node is self.whole else self.whole
-        self.innermost = rewritten if node is self.innermost else self.innermost
+        rewritten.meta.update(node.meta)
         return rewritten
 
     def _pinned(self, node: exp.Select, alias: str, source: Bound, environment: Environment) -> tuple[str, Bound]:
