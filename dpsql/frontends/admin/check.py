@@ -23,7 +23,7 @@ from dpsql.policy import Policy, Table, load_policy, policy_problems
 from dpsql.policy.check import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
-from dpsql.policy.types import DEFAULT_SCHEMAS
+from dpsql.policy.types import DEFAULT_SCHEMAS, CsvDialect
 from dpsql.policy.versions import changed
 from dpsql.privacy.loss import plain_decimal
 from dpsql.reuse.store import open_releases
@@ -43,9 +43,10 @@ _BROKEN = {
     "inner_return": "carriage returns that end no line (after a first line feed, only line feeds end lines)",
     "not_text": "lines with bytes that are no UTF-8 text (if it is Windows-1252: csv: {encoding: windows-1252}); "
     "such cells count as NULL",
-    "joined": "lines that continue a quoted cell (csv: {multiline: true}); if cells have fewer, a stray quote hides other rows",
+    "joined": "lines that continue a quoted cell; if cells have fewer, a stray quote hides other rows",
 }
 """What is wrong with lines of a CSV file, by the field of `Broken` that counts them."""
+_CSV_KEY = re.compile(r" \(if [^()]*: csv: \{(\w+): [^()]*\}\)")
 _AS_READ = {
     "boolean": "yes and no are read as true, t, yes, y, 1 and false, f, no, n, 0",
     "integer": "whole numbers are read as 1234, or as 1.234 below csv: {decimal: ','}",
@@ -450,7 +451,7 @@ def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool)
             for file, part in parts(engine, table) if scan or not kept_elsewhere else ():
                 broken = part.broken(table)
                 rows, counted = cells(policy, part, table, file, everything=scan)
-                for fault, number, lost in _broken_lines(broken, rows) if broken is not None else ():
+                for fault, number, lost in _broken_lines(broken, rows, about.csv) if broken is not None else ():
                     said.setdefault(f"{table} has {fault}", []).append((lost, number, f"{number} in {file}"))
                 for column in filter(lambda column: column.unreadable, counted):
                     type_ = about.columns[column.column].type
@@ -508,15 +509,19 @@ def _loss(sentence: str, losses: list[Loss], spelling: str | None) -> tuple[str,
     return f"{sentence}: {', '.join(named)}{f' ({spelling})' if spelling else ''}", worst[0][0]
 
 
-def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
+def _broken_lines(broken: Broken, rows: int, dialect: CsvDialect | None) -> list[tuple[str, int, bool]]:
     """Return the kinds of malformed lines of a file of which `rows` lines are records, with their numbers, and whether most lines
-    are lost by that; and that a file has no records."""
+    are lost by that; and that a file has no records. Keys of csv that the policy has are not proposed."""
+
+    def proposed(match: re.Match[str]) -> str:
+        return match[0] if getattr(dialect or CsvDialect(), match[1]) == getattr(CsvDialect(), match[1]) else ""
+
     dropped = broken.wrong_width + broken.too_long > rows
     is_lost = {
         "wrong_width": dropped, "too_long": dropped, "open_quote": 2 * broken.open_quote > rows,
         "inner_return": broken.inner_return > rows, "not_text": 2 * broken.not_text > rows, "joined": False,
     }  # fmt: skip
-    kinds = [(words, getattr(broken, kind), is_lost[kind]) for kind, words in _BROKEN.items()]
+    kinds = [(_CSV_KEY.sub(proposed, words), getattr(broken, kind), is_lost[kind]) for kind, words in _BROKEN.items()]
     empty = [] if rows else [("files without a row that can be read", 1, False)]
     return [kind for kind in kinds if kind[1]] + empty
 

@@ -368,6 +368,20 @@ def test_lines_that_quotes_join_are_counted(
     assert [sentence.rpartition(": ")[2].partition(" ")[0] for sentence in said] == [str(joined)] * (joined > 0)
 
 
+@pytest.mark.parametrize("is_set", [False, True])
+def test_what_a_policy_has_is_not_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_set: bool) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    (tmp_path / "p.csv").write_bytes(_csv("p{0}\xff,{1},1.5,2000-01-02\n").encode("latin-1") + b'"p,1,1,\xff\n')
+    csv = {"multiline": True, "encoding": "utf-16"} if is_set else {"delimiter": ","}
+    if is_set:
+        text = (tmp_path / "p.csv").read_bytes().decode("latin-1").replace("\xff", "\ud800")
+        (tmp_path / "p.csv").write_bytes(text.encode("utf-16", "surrogatepass"))
+    findings = check_policy_file(_people(tmp_path, str(tmp_path / "p.csv"), **csv))
+    said = "\n".join(findings.problems + findings.notes)
+    assert "a quote that is never closed" in said and "bytes that are no UTF-8 text" in said, said
+    assert ("csv: {multiline" in said, "csv: {encoding" in said) == (not is_set, not is_set), said
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
