@@ -1,4 +1,4 @@
-"""Ratchets of weight: lines and files of each package, and what one question and one EXPLAIN enter.
+"""Ratchets of weight: lines and files of each package, lines of tests, and what one question and one EXPLAIN enter.
 
 Numbers become smaller. A change that raises one writes beside it which feature pays. Run as a script (`PYTHONPATH=.:tests`), it
 prints the table as it is now, rounded up to whole hundreds of lines.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from support.clinic import build
 from support.package_modules import PACKAGE
-from support.places import ROOT
+from support.places import ROOT, TESTS
 
 from dpsql.session.session import Session, open_session
 
@@ -202,6 +202,8 @@ MOST = {
     ),  # fit: bounds, domains and caps that do not suit the data: 600; max_count, max_total, max_groups, max_values: 45; orders of days: 4
 }
 """Lines and files of each package, of all text that is shipped; `dpsql` stands for the files directly in it."""
+MOST_OF_TESTS = 79_000
+"""Lines of Python in tests/. Whoever adds a test looks for one that goes: a law in place of its examples, or a line of a corpus."""
 MOST_ENTERED = {"question": (90, 929, 2_700), "explain": (104, 1_217, 3_648)}
 # of which questions about nothing take 8 functions, decimals 1, dialects and their notice 6, columns as a question names them 6,
 # what a release reads 12 in 90 calls, removed answers 5, questions left of each account 4, and the text of the question for
@@ -237,6 +239,10 @@ def test_every_package_has_its_weight() -> None:
 def test_no_package_becomes_heavier(package: str) -> None:
     (lines, files), (most_lines, most_files) = weights()[package], MOST[package]
     assert lines <= most_lines and files <= most_files, f"{package}: {lines} lines in {files} files"
+
+
+def test_tests_become_no_heavier() -> None:
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in TESTS.rglob("*.py")) <= MOST_OF_TESTS
 
 
 @pytest.fixture(scope="module")

@@ -505,3 +505,59 @@ SET a..b = 1
 -- the text that is answered
 SELECT current_query(), 1
 SELECT current_query(); SELECT 2
+-- types of parameters beside columns
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age > $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE $1 < age; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE u.AGE = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE (age) = ($1); SELECT parameter_types FROM pg_prepared_statements
+-- differs: a sign keeps the type of the column
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age > -$1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE price = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE is_active = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE signed_up = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE created_at = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age IN ($1, 3); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE price NOT IN (3, $1); SELECT parameter_types FROM pg_prepared_statements
+-- differs: integers have 64 bits
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE $1 IN (1, 2); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age + $1 > 3; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country LIKE $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country ~ $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country ILIKE $1; SELECT parameter_types FROM pg_prepared_statements
+-- differs: a value of no type is a text
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE $1 IS NULL; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE price BETWEEN $1 AND 3.5; SELECT parameter_types FROM pg_prepared_statements
+-- differs: integers have 64 bits
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE LENGTH(country) = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE ABS(age) = $1; SELECT parameter_types FROM pg_prepared_statements
+-- differs: no timestamp has a zone
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE date_trunc('month', signed_up) = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE -age = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age + 1 = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE 1.5 * price = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age % 2 = $1; SELECT parameter_types FROM pg_prepared_statements
+-- differs: / divides without a remainder
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age / 2 = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE upper(country) = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE 'x' = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE signed_up::date = $1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age = coalesce($1, age); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE nullif(price, $1) > 1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age > greatest($1, age, $2); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE floor($1) = 1; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE left(country, $1) = 'F'; SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE (age, country) = ($1, $2); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE (age, price) IN (($1, $2), ($3, $4)); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age = ANY($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age <> ALL($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE age = SOME($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE price = ANY($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE price <> ALL($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE price = SOME($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE signed_up = ANY($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE signed_up <> ALL($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE signed_up = SOME($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country = ANY($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country <> ALL($1); SELECT parameter_types FROM pg_prepared_statements
+PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country = SOME($1); SELECT parameter_types FROM pg_prepared_statements

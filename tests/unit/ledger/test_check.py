@@ -281,31 +281,6 @@ def test_accounts_of_analysts_in_an_earlier_window_are_no_window(book: Book) -> 
     assert book.verdict().sound
 
 
-TOTALS: list[tuple[str, tuple[tuple[str, int, int, int], ...], int]] = [
-    ("spent less", (("dataset", 5, 1, 4), ("analyst:ann", 3, 2, 4)), 4),
-    ("spent more", (("dataset", 5, 3, 4), ("analyst:ann", 3, 2, 4)), 4),
-    ("a higher limit", (("dataset", 6, 2, 4), ("analyst:ann", 3, 2, 4)), 4),
-    ("changed by another entry", (("dataset", 5, 2, 3), ("analyst:ann", 3, 2, 4)), 4),
-    ("an analyst's missing", (("dataset", 5, 2, 4),), 4),
-    ("that of the data set missing", (("analyst:ann", 3, 2, 4),), 4),
-    ("one that nobody opened", (("dataset", 5, 2, 4), ("analyst:ann", 3, 2, 4), ("analyst:bob", 9, 0, 3)), 5),
-]
-
-
-@pytest.mark.parametrize(("rows", "first_bad"), [case[1:] for case in TOTALS], ids=[case[0] for case in TOTALS])
-def test_running_totals_are_those_of_the_entries(
-    book: Book, rows: tuple[tuple[str, int, int, int], ...], first_bad: int
-) -> None:
-    """The entry that is named is the last one that changed the account, or the last of all where no entry opened it."""
-    opened(book)
-    book.account("analyst:ann", 3)
-    charged = book.charge(2, "dataset", "analyst:ann")
-    book.write("committed", resolves=charged)
-    for row in rows:
-        book.keep(*row)
-    assert book.verdict() == LedgerVerdict(5, first_bad, "the running totals disagree with the entries")
-
-
 def test_an_edited_row_of_totals_is_a_problem_of_the_last_entry(book: Book) -> None:
     opened(book)
     book.keep("dataset", 5, 0, 2)
@@ -406,27 +381,6 @@ def test_a_row_has_a_mac_of_everything_in_it() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("scope", "analyst:bob"),
-        ("accountant", "zcdp"),
-        ("limits", '{"delta":"3","epsilon":"11"}'),
-        ("spent", '{"delta":"0","epsilon":"6"}'),
-        ("seq", 5),
-        ("mac", "0" * 64),
-        ("mac", ""),
-    ],
-)
-def test_an_edited_row_is_a_fault(connection: DatabaseConnection, column: str, value: Any) -> None:
-    insert_account(connection, KEY, LEDGER, ACCOUNT)
-    load_accounts(connection, KEY, LEDGER)
-    connection.run(f"UPDATE dpsql_accounts SET {column} = :value", value=value)
-    with pytest.raises(Error) as error:
-        load_accounts(connection, KEY, LEDGER)
-    assert error.value.slug == "ledger_tampered"
-
-
 @pytest.mark.parametrize("limits", ["no JSON", "[]", '{"epsilon":"-1"}', '{"epsilon":1}'])
 def test_limits_that_are_no_amounts_are_a_fault_even_with_a_mac(connection: DatabaseConnection, limits: str) -> None:
     facts = {**ACCOUNT.row(KEY, LEDGER), "limits": limits}
@@ -436,13 +390,6 @@ def test_limits_that_are_no_amounts_are_a_fault_even_with_a_mac(connection: Data
     with pytest.raises(Error) as error:
         load_accounts(connection, KEY, LEDGER)
     assert error.value.slug == "ledger_tampered"
-
-
-@pytest.mark.parametrize(("key", "ledger"), [(b"x" * 32, LEDGER), (KEY, "ledger-2")], ids=["key", "ledger"])
-def test_a_row_of_another_key_or_ledger_is_a_fault(connection: DatabaseConnection, key: bytes, ledger: str) -> None:
-    insert_account(connection, KEY, LEDGER, ACCOUNT)
-    with pytest.raises(Error):
-        load_accounts(connection, key, ledger)
 
 
 def test_rows_that_are_known_are_forgotten_before_they_are_many(

@@ -59,23 +59,6 @@ def pragma(store: Store, name: str) -> Any:
 # --- places -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_a_place_with_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    place = parse_location("sqlite:///sub/../ledger.db")
-    assert place.path == tmp_path.resolve() / "ledger.db"
-    assert place.address == f"sqlite:///{place.path}"
-    assert Store(place).is_sqlite
-
-
-def test_the_address_of_a_server_has_no_password() -> None:
-    place = parse_location("postgresql://ann:secret@host:5433/db?options=-csearch_path%3Dx")
-    assert place.path is None and place.options == {
-        "user": "ann", "password": "secret", "host": "host", "port": "5433", "dbname": "db", "options": "-csearch_path=x"
-    }  # fmt: skip
-    assert place.address.startswith("postgresql://ann@host:5433/db?options=") and "secret" not in place.address
-    assert not Store(place).is_sqlite
-
-
 @pytest.mark.parametrize("login", ["", "ann@", "a%40b:s%3Acret/@", ":@"])
 @pytest.mark.parametrize("host", ["", "host", "[::1]", "host:5433", ":5433", "db.example.org:05433"])
 @pytest.mark.parametrize(
@@ -107,17 +90,6 @@ def test_other_places_are_refused(text: str) -> None:
 # --- transactions -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("durable", [True, False])
-def test_what_is_written_is_there_for_others_after_the_commit(
-    store: Store, file: Path, steps: list[str], durable: bool
-) -> None:
-    with store.writing(durable=durable) as connection:
-        assert connection.run(INSERT, n=1) == 1
-        assert numbers_in(file) == [] and steps == []
-    assert numbers_in(file) == [1]
-    assert steps == ["before commit", "after commit"]
-
-
 def test_what_must_be_durable_is_flushed_and_other_writes_are_not(store: Store) -> None:
     for durable, synchronous in ((True, FULL), (False, NORMAL), (True, FULL)):
         with store.writing(durable=durable):
@@ -131,17 +103,6 @@ def test_a_connection_writes_ahead_flushes_fully_and_trusts_no_schema(store: Sto
         settings = {name: pragma(store, name) for name in ("journal_mode", "fullfsync", "checkpoint_fullfsync")}
         assert settings == {"journal_mode": "wal", "fullfsync": 1, "checkpoint_fullfsync": 1}
         assert pragma(store, "trusted_schema") == 0 and pragma(store, "busy_timeout") == 5000
-
-
-@pytest.mark.parametrize("durable", [True, False])
-def test_a_block_that_fails_writes_nothing_and_the_store_goes_on(store: Store, file: Path, durable: bool) -> None:
-    with pytest.raises(KeyError), store.writing(durable=durable) as connection:
-        connection.run(INSERT, n=1)
-        raise KeyError
-    assert numbers_in(file) == []
-    with store.writing() as connection:
-        connection.run(INSERT, n=2)
-    assert numbers_in(file) == [2]
 
 
 def test_a_process_that_stops_before_the_commit_has_written_nothing(file: Path) -> None:
@@ -166,12 +127,6 @@ def test_a_reader_sees_one_state_and_writes_nothing(store: Store, file: Path) ->
         other.close()
         assert connection.rows(ALL) == [(1,)]
     assert numbers_in(file) == [1, 2] and store.rows(ALL) == [(1,), (2,)]
-
-
-def test_what_a_reader_writes_is_rolled_back(store: Store, file: Path) -> None:
-    with store.reading() as connection:
-        connection.run(INSERT, n=3)
-    assert numbers_in(file) == [] and store.rows(ALL) == []
 
 
 def test_a_second_writer_waits_no_longer_than_the_timeout(store: Store, file: Path) -> None:
@@ -218,14 +173,6 @@ def test_a_file_that_is_not_there_is_a_fault_and_stays_absent(tmp_path: Path, re
     assert error.value.slug == "ledger_read_only" and not path.exists()
 
 
-def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
-    path = tmp_path / "noise.db"
-    path.write_bytes(b"no database " * 100)
-    with pytest.raises(Error) as error:
-        Store(parse_location(f"sqlite:///{path}")).table_names()
-    assert error.value.slug == "ledger_damaged"
-
-
 def test_a_statement_over_a_table_that_is_gone_is_a_fault(store: Store, file: Path) -> None:
     assert store.table_names() == {"numbers"} and store.may_charge()
     connection = sqlite3.connect(file)
@@ -243,15 +190,6 @@ def reader_of(file: Path) -> sqlite3.Connection:
     connection.execute("BEGIN")
     connection.execute("SELECT * FROM numbers").fetchall()
     return connection
-
-
-def test_a_new_file_that_others_read_gets_its_log_when_they_are_done(store: Store, file: Path) -> None:
-    reader = reader_of(file)
-    timer = threading.Timer(0.02, reader.close)
-    timer.start()
-    assert store.write(INSERT, n=1) == 1
-    timer.join()
-    assert numbers_in(file) == [1]
 
 
 def test_a_new_file_that_others_read_for_long_is_locked(file: Path) -> None:
@@ -274,12 +212,6 @@ def test_a_read_only_file_is_read_with_its_log_and_nothing_is_written_beside_it(
     assert reader.rows(ALL) == [(1,)]
     reader.write(INSERT, n=2)
     assert numbers_in(file) == [1] and sorted(os.listdir(file.parent)) == beside
-    reader.close()
-
-
-def test_a_read_only_file_without_a_log_is_read(file: Path) -> None:
-    reader = Store(parse_location(f"sqlite:///{file}"), read_only=True)
-    assert reader.table_names() == {"numbers"} and os.listdir(file.parent) == ["ledger.db"]
     reader.close()
 
 

@@ -127,16 +127,6 @@ def test_the_limit_of_a_window_changes_with_the_policy(home: Home, first: int, s
     assert ledger.verify().sound
 
 
-def test_a_lifetime_limit_may_come_and_go(home: Home) -> None:
-    ledger = home.open(create=True)
-    ledger.open_window(window(OCTOBER))
-    spend(ledger, OCTOBER, "first", 1)
-    ledger.open_window(window(OCTOBER, in_all=12))
-    assert ledger.limits() == units(12)
-    ledger.open_window(window(OCTOBER))
-    assert ledger.limits() == units(3)
-
-
 def test_what_was_spent_before_there_were_windows_counts(home: Home) -> None:
     ledger = home.new(limit=4 * EPSILON)
     for number in range(4):

@@ -10,7 +10,7 @@ import pytest
 from support.clinic import build
 
 import dpsql
-from dpsql.errors.exceptions import BudgetRefusal, Error
+from dpsql.errors.exceptions import BudgetRefusal
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import accounts, windows
 from dpsql.ledger.ledger import Ledger, forecasts
@@ -120,20 +120,6 @@ def test_an_analyst_has_a_part_of_each_window(policy: Path, clock: Clock, ages: 
         assert asked(session, ages) == 2
     with open_session(policy) as owner:
         assert asked(owner, ages) == 1
-
-
-def test_a_clock_behind_is_refused_and_charges_nothing(policy: Path, clock: Clock, ages: Iterator[int]) -> None:
-    with open_session(policy, create_ledger=True) as session, open_session(policy) as other:
-        asked(session, ages, 1)
-        clock.day = date(2026, 11, 1)
-        asked(session, ages, 1)
-        spent = session.ledger.spent()
-        clock.day = date(2026, 10, 31)
-        for behind in (session, other):
-            with pytest.raises(Error) as error:
-                behind.execute(COUNT.format(next(ages)))
-            assert error.value.slug == "window_closed" and not error.value.charged
-        assert session.ledger.spent() == spent
 
 
 def test_a_question_that_is_charged_at_midnight_belongs_to_the_window_it_was_charged_to(

@@ -34,43 +34,6 @@ def inferred(sql: str, *declared: int) -> tuple[int, ...]:
     return parameter_types(parsed(sql), declared, POLICY)
 
 
-def where(test: str, table: str = "patients") -> tuple[int, ...]:
-    return inferred(f"SELECT COUNT(*) FROM {table} WHERE {test}")
-
-
-@pytest.mark.parametrize(
-    ("test", "oid"),
-    [
-        ("age > $1", e.INT8), ("$1 < age", e.INT8), ("p.AGE = $1", e.INT8), ("(age) = ($1)", e.INT8),
-        ("age > -$1", e.INT8), ("age > (-($1))", e.INT8), ("weight = $1", e.FLOAT8), ("smoker = $1", e.BOOL),
-        ("region = $1", e.TEXT), ("unknown = $1", e.TEXT), ("day = $1", e.DATE), ("seen = $1", e.TIMESTAMP),
-        ("age IN ($1, 3)", e.INT8), ("weight NOT IN (3, $1)", e.FLOAT8), ("$1 IN (1, 2)", e.INT8),
-        ("age BETWEEN $1 AND 3.5", e.INT8), ("$1 BETWEEN age AND weight", e.INT8), ("age + $1 > 3", e.INT8),
-        ("$1", e.TEXT), ("$1 IS NULL", e.TEXT), ("f($1)", e.TEXT),
-        ("region LIKE $1", e.TEXT), ("age ILIKE $1", e.TEXT), ("age ~ $1", e.TEXT), ("age ~* $1", e.TEXT),
-        ("age || $1 = 'x'", e.TEXT),
-    ],
-)  # fmt: skip
-def test_a_parameter_has_the_type_of_the_column_beside_it(test: str, oid: int) -> None:
-    assert where(test, "patients p, visits") == (oid,)
-
-
-@pytest.mark.parametrize(
-    ("expression", "oid"),
-    [
-        ("1", e.INT8), ("1.5", e.FLOAT8), ("'x'", e.TEXT), ("CAST(x AS date)", e.DATE), ("x::int4[]", LISTS[e.INT4]),
-        ("COUNT(*)", e.INT8), ("EXTRACT(year FROM day)", e.INT8), ("LENGTH(region)", e.INT8), ("SUM(age)", e.FLOAT8),
-        ("AVG(age)", e.FLOAT8), ("MAX(age)", e.INT8), ("MIN(weight)", e.FLOAT8), ("ABS(age)", e.INT8),
-        ("date_trunc('month', day)", e.TIMESTAMP), ("CURRENT_TIMESTAMP", e.TIMESTAMP), ("now()", e.TIMESTAMP),
-        ("-age", e.INT8), ("age + 1", e.INT8), ("1.5 * age", e.FLOAT8), ("x - age", e.INT8), ("MAX(x)", e.FLOAT8),
-        ("age % 2", e.INT8), ("age / 2", e.FLOAT8),
-        ("MAX(day)", e.DATE), ("((weight))", e.FLOAT8), ("(SELECT 1)", e.TEXT), ("upper(region)", e.TEXT),
-    ],
-)  # fmt: skip
-def test_a_parameter_has_the_type_of_the_expression_beside_it(expression: str, oid: int) -> None:
-    assert where(f"{expression} = $1", "patients, visits") == where(f"$1 = {expression}", "patients, visits") == (oid,)
-
-
 @pytest.mark.parametrize(
     ("written", "oid"),
     [
@@ -86,14 +49,6 @@ def test_a_cast_says_the_type(written: str, oid: int) -> None:
     assert inferred(f"SELECT $1::{written}") == inferred(f"SELECT CAST(-($1) AS {written})") == (oid,)
 
 
-@pytest.mark.parametrize("test", ["= ANY($1)", "= ANY(($1))", "= SOME($1)", "<> ALL($1)", "= all($1)", "= any($1)"])
-@pytest.mark.parametrize(
-    ("column", "element"), [("age", e.INT8), ("weight", e.FLOAT8), ("day", e.DATE), ("region", e.TEXT), ("x", e.TEXT)]
-)
-def test_a_list_has_elements_of_the_type_of_its_column(test: str, column: str, element: int) -> None:
-    assert where(f"{column} {test}", "patients, visits") == (LISTS[element],)
-
-
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
@@ -102,19 +57,6 @@ def test_declared_types_come_before_inferred_ones() -> None:
     assert inferred(sql, e.INT2) == (e.INT2, e.FLOAT8)
     assert inferred(sql, 0, e.INT4, e.DATE, 0) == (e.INT8, e.INT4, e.DATE, e.TEXT)
     assert inferred(sql, e.UNKNOWN, e.NAMED["regclass"]) == (e.INT8, e.TEXT)
-
-
-@pytest.mark.parametrize(
-    ("condition", "oids"),
-    [
-        ("age = coalesce($1, age)", (e.INT8,)), ("nullif(weight, $1) > 1", (e.FLOAT8,)), ("age > greatest($1, age, $2)", (e.INT8,) * 2),
-        ("floor($1) = 1", (e.FLOAT8,)), ("round(weight, $1) = 1", (e.INT4,)), ("left(sex, $1) = 'F'", (e.INT4,)),
-        ("clamp(age, $1, $2) = 3", (e.INT8,) * 2), ("(age, sex) = ($1, $2)", (e.INT8, e.TEXT)),
-        ("(age, weight) IN (($1, $2), ($3, $4))", (e.INT8, e.FLOAT8) * 2),
-    ],
-)  # fmt: skip
-def test_types_follow_from_where_a_parameter_stands(condition: str, oids: tuple[int, ...]) -> None:
-    assert where(condition) == oids
 
 
 @pytest.mark.parametrize("name", ["0", "abc", "a1"])

@@ -312,40 +312,6 @@ def test_the_bar_of_a_sum_of_normal_noise_is_a_multiple_of_its_deviation(confide
     assert half is not None and half == pytest.approx([sigmas * 30, sigmas * 100], rel=1e-6)
 
 
-SUMS: dict[str, tuple[list[tuple[float, float, float, bool]], float]] = {
-    # (factor, weight of t0, weight of t1, rounded), confidence
-    "difference": ([(1, 1, -1, False)], 0.95),
-    "difference at half": ([(1, 1, -1, False)], 0.5),
-    "weighted": ([(1, 3, 0.25, False)], 0.9),
-    "scaled": ([(-4, 1, 2, False)], 0.99),
-    "two parts": ([(1, 1, 0, False), (2, 0.5, 0, True)], 0.9),
-    "rounded": ([(3, 0.5, 0.25, True)], 0.95),
-    "two rounded": ([(1, 0.5, 0, True), (-2, 0, 0.75, True)], 0.95),
-}
-
-
-@pytest.mark.parametrize("name", SUMS)
-def test_the_bar_of_a_sum_is_near_the_quantile_of_the_sum_of_the_laws(name: str) -> None:
-    rows, confidence = SUMS[name]
-    law = probabilities()
-    errors: Counter[float] = Counter()
-    for (first, p), (second, q) in product(law.items(), law.items()):
-        error = 0.0
-        for factor, of_first, of_second, rounded in rows:
-            inner = of_first * first + of_second * second
-            error += factor * (float(np.rint(inner)) if rounded else inner)
-        errors[error] += p * q
-    weighed = [
-        Part({"t0": weights(first), "t1": weights(second)}, weights(factor), rounded)
-        for factor, first, second, rounded in rows
-    ]
-    half = half_widths(tuple(weighed), {"t0": term("t0"), "t1": term("t1")}, confidence)
-    assert half is not None
-    # 20,000 draws: five standard errors of a share on both sides.
-    slack = 5 * math.sqrt(confidence * (1 - confidence) / 20_000)
-    assert quantile(errors, confidence - slack) <= half[0] <= quantile(errors, min(confidence + slack, 0.99999))
-
-
 def test_terms_of_one_name_share_their_noise_between_parts() -> None:
     """t0 - t0, written as two parts, has no error."""
     weighed = [Part({"t0": weights(1)}, weights(1), False), Part({"t0": weights(1)}, weights(-1), True)]
