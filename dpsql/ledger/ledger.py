@@ -493,8 +493,7 @@ _FARTHEST = timedelta(days=365 * 100)
 class Forecast:
     """The forecast of one scope: charges of the last 7 days and remaining amounts, in ledger units by dimension.
 
-    `until`: the time at which the first dimension runs out if every week is like the last one; None if nothing was
-    charged, or if that time is more than a century away. `closes`: the day on which the window of the account ends and another
+    `closes`: the day on which the window of the account ends and another
     one begins, None for an account of all time.
     """
 
@@ -507,32 +506,30 @@ class Forecast:
     def scope(self) -> str:
         return self.account.scope
 
-    @property
-    def remaining(self) -> Units:
-        return self.account.remaining
-
-    @property
-    def until(self) -> datetime | None:
-        return _end(self.charged, self.remaining, self.now)
-
     def words(self, price: Units) -> str:
         """Return a sentence such as "dataset: 31 questions are left; at this week's rate (12) they last until 2026-12-24"."""
-        left = self.account.times(price)
-        charged = {name: self.charged.get(name, 0) for name, amount in price.items() if amount}
+        left, charged = self.account.times(price), self._charged(price)
         rate = max((amount / price[name] for name, amount in charged.items()), default=0.0)
         questions = f"{in_words(self.scope)}: {'1 question is' if left == 1 else f'{left:,} questions are'} left"
         if not rate or not left:
             return f"{questions}{'' if rate else '; nothing was charged this week'}{self._window()}"
-        return f"{questions}; at this week's rate ({rate:.3g}) they last {self._end(_end(charged, self.remaining, self.now))}"
+        return f"{questions}; at this week's rate ({rate:.3g}) they last {self._end(charged)}"
 
-    def exact_words(self) -> str:
-        """Return a sentence such as "dataset: at this week's rate (epsilon 2) the budget lasts until 2026-12-24"."""
-        if not any(self.charged.values()):
-            return f"{self.scope}: nothing was charged this week{self._window()}"
+    def exact_words(self, price: Units) -> str:
+        """Return a sentence such as "dataset: at this week's rate (epsilon 2) the budget lasts until 2026-12-24". It is that for
+        questions at `price`: what these do not cost, such as a delta that was charged as lost, ends nothing."""
+        if not any(self.charged.values()) or not self.account.times(price):
+            state = "nothing was charged this week" if self.account.times(price) else "nothing is left"
+            return f"{self.scope}: {state}{self._window()}"
         amounts = [f"{name} {decimal_text(name, self.charged[name])}" for name in DECIMALS if self.charged.get(name)]
-        return f"{self.scope}: at this week's rate ({', '.join(amounts)}) the budget lasts {self._end(self.until)}"
+        end = self._end(self._charged(price))
+        return f"{self.scope}: at this week's rate ({', '.join(amounts)}) the budget lasts {end}"
 
-    def _end(self, until: datetime | None) -> str:
+    def _charged(self, price: Units) -> Units:
+        return {name: self.charged.get(name, 0) for name, amount in price.items() if amount}
+
+    def _end(self, charged: Units) -> str:
+        until = _end(charged, self.account.remaining, self.now)
         if self.closes is not None and (until is None or until.date() >= self.closes):
             return f"beyond {self.closes}, when a new budget begins"
         return "for more than a century" if until is None else f"until {until:%Y-%m-%d}{self._window()}"

@@ -133,7 +133,7 @@ def forecast(policy: Policy, ledger: Ledger, verbose: bool) -> None:
     accounts = budget_of_everybody(policy, ledger.accounts()).accounts
     for outlook in forecasts(ledger, policy.budget.every, accounts):
         if outlook.scope != "dataset" or policy.budget.is_limited:
-            say(outlook.exact_words() if verbose else outlook.words(question_price(policy)))
+            say((outlook.exact_words if verbose else outlook.words)(question_price(policy)))
 
 
 @_on_ledger

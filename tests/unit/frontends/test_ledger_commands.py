@@ -69,6 +69,9 @@ def test_a_ledger_is_backed_up_lost_and_put_back(dpsql: Run, place: Path, tmp_pa
     assert status == 0 and "charged to dataset for what may have been lost: " in said and "rho " in said
     assert dpsql("budget", "verify")[0] == 0
     charge(place, 3)
+    exact = dpsql("budget", "forecast", "-v")[1]  # all of delta is charged as lost, and no question costs it
+    (end,) = re.findall(r"they last (.*)", dpsql("budget", "forecast")[1])
+    assert "delta 0.0000005" in exact and exact.endswith(f" the budget lasts {end}\n")
     for lost in ("x", "0", "1e999"):
         status, _, told = dpsql("budget", "restore", "--lost", lost, str(tmp_path / "backup"))
         assert status == 2 and "--lost" in told
@@ -172,6 +175,7 @@ def test_what_is_left_after_an_edit_of_the_budget_is_what_can_be_asked(
     texts = (reports[0][1].rpartition("left: ")[2].partition(", each of")[0], reports[1][1], reports[2][1])
     lefts = [min(map(int, re.findall(words, text, re.M))) for words, text in zip(counts, texts, strict=True)]
     assert {left > 0 for left in lefts} == {status == 0}, (lefts, texts)
+    assert ("nothing is left" in dpsql("budget", "forecast", "-v")[1]) == (status == 3)
 
 
 @pytest.mark.parametrize("lost", ["0.5 x", "0.5 1", "0.5 -1", "-1 0", "1 2 3"])

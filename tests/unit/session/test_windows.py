@@ -218,7 +218,7 @@ def test_a_forecast_ends_with_its_window(policy: Path, clock: Clock, ages: Itera
     with open_session(policy, create_ledger=True) as session:
         assert asked(session, ages, 1) == 1
         (_, window) = forecasts(session.ledger, every="month")
-    assert (window.closes, window.remaining["epsilon"]) == (date(2026, 11, 1), 2 * 10**18)
+    assert (window.closes, window.account.remaining["epsilon"]) == (date(2026, 11, 1), 2 * 10**18)
     for until, end in (
         (datetime(2026, 10, 20, tzinfo=UTC), "(1) they last until 2026-10-20; a new budget begins on 2026-11-01"),
         (datetime(2026, 11, 9, tzinfo=UTC), "(1) they last beyond 2026-11-01, when a new budget begins"),
