@@ -200,8 +200,8 @@ MUTANTS = (
     Mutant("a distinct row is one of each unit", "plan/stability.py", "_rows", """if isinstance(relation, (Project, Distinct)):
     return _rows(relation.source, policy)""", """if isinstance(relation, (Project, Distinct)):
     return min(1, _rows(relation.source, policy))""", REPLAY, 'test_one_entity_moves_sums_within_the_claim and relations-distinct_rows'),
-    Mutant("a window over everybody", "engine/emit/relations.py", "unit_window", "dialect.identifier(UNIT)", "'1'", f'{GENERATED}::test_ties_follow_from_a_units_own_rows'),
-    Mutant("ties of a window broken by the engine", "engine/emit/relations.py", "unit_window", "order += ties", "order += ties[:0]", f'{GENERATED}::test_ties_follow_from_a_units_own_rows'),
+    Mutant("a window over everybody", "engine/emit/relations.py", "unit_window", "[dialect.identifier(UNIT), *(group_key(key, dialect) for key in window.keys)]", "['1', *(group_key(key, dialect) for key in window.keys)]", f'{GENERATED}::test_ties_follow_from_a_units_own_rows'),
+    Mutant("ties of a window broken by the engine", "engine/emit/relations.py", "unit_window", "[dialect.identifier(UNIT)] if window.word in ('rank', 'dense_rank') else ties", "[dialect.identifier(UNIT)] if window.word in ('rank', 'dense_rank') else ties[:0]", f'{GENERATED}::test_ties_follow_from_a_units_own_rows'),
     # the bounded view, clamps and caps
     Mutant("no clamp of reals", "engine/emit/quantization.py", "grid_real", "f'CASE WHEN {outside} THEN {clamped} ELSE {dialect.nearest_integer(value, type_)} END'", "f'TRY_CAST({value} AS BIGINT)'", REPLAY, 'test_one_entity_moves_sums_within_the_claim and sum_real'),
     Mutant("no clamp above", "engine/emit/quantization.py", "grid_integer", "f'CASE WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]} ELSE {inside} END'", "f'CASE WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {inside} ELSE {inside} END'", REPLAY, 'test_one_entity_moves_sums_within_the_claim and sum_integer'),
@@ -421,7 +421,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     Mutant("a label is lost in a subquery", "sql/binder/scalars.py", "KeyScalars.bind", "self.scope.labels.get(bound.name) or as_key(bound)", "as_key(bound)", 'answers/test_outside_values.py', 'group_of_other_values'),
     Mutant("computing with a label is not said", "functions/key_columns.py", "_labels_within", "recognisable and (not tested)", "True", 'answers/test_outside_values.py', 'computes_with_a_label'),
     Mutant("other values keep their own keys", "functions/public_domains.py", "as_key", "facts.outside is None", "facts", 'answers/test_outside_values.py', 'group_of_other_values'),
-    Mutant("no row is left out", "session/notices.py", "drop_notices", "dict.fromkeys(name for key in keys for name in key.drops)", "dict.fromkeys(())", 'answers/test_outside_values.py', 'leave_rows_out'),
+    Mutant("no row is left out", "session/notices.py", "drop_notices", "{name for key in keys for name in key.drops}", "{name for key in keys for name in ()}", 'answers/test_outside_values.py', 'leave_rows_out'),
     Mutant("a function of a value that is not listed has a group", "engine/emit/emitter.py", "Emitter._of_groups", "within_domains(block.source, block.keys, self.policy)", "block.source", 'answers/test_same_groups.py', 'wherever_it_is_written'),
     Mutant("rows that a computed key leaves out are summed over", "reuse/record.py", "complete", "not key.drops or _reads_lists(key.expression, source)", "True", 'unit/reuse/test_derive.py', 'is_not_summed_over'),
     Mutant("tables of a workload have other rows", "pricing/workloads.py", "_restricted", "within_domains(source, missing, policy)", "source", 'unit/pricing/test_workloads.py', 'leaves_out'),
