@@ -516,10 +516,13 @@ class Fitting:
         self.session.close()
 
 
+SELECTED = "SELECT {} AS histogram, bin, NULL AS label, COUNT(*) AS persons FROM ("
+
+
 def _select(index: int, histogram: PersonHistogram) -> str:
     """Return the select of one histogram: its number, bin, label and count of persons."""
     if histogram.bins:
-        return f"SELECT {index} AS histogram, bin, NULL AS label, COUNT(*) AS persons FROM ({histogram.text}) AS h GROUP BY bin"
+        return f"{SELECTED.format(index)}{histogram.text}) AS h GROUP BY bin"
     return f"SELECT {index}, 0, CAST(bin AS VARCHAR), COUNT(*) FROM ({histogram.text}) AS h GROUP BY bin"
 
 

@@ -13,6 +13,7 @@ from dpsql.errors.exceptions import did_you_mean
 from dpsql.ledger import decimal_text
 from dpsql.ledger.records import from_text, request_of
 from dpsql.ledger.windows import of_present, parts
+from dpsql.policy.values import OWNER
 from dpsql.privacy.accounting import make_accountant
 from dpsql.privacy.ledger_units import spent_amount
 from dpsql.privacy.loss import exact_number
@@ -124,7 +125,21 @@ def chosen_rows(
         and claimed_user in (None, row[-3])
         and (project is None or f"project:{project}" in [parts(scope)[1] for scope in row[3].split(", ")])
     ]  # fmt: skip
+    if price is not None:
+        rows = [(*row[:-2], _in_short(*row[-2:]), ()) if row[2] == OWNER else row for row in rows]
     return (*names, "answer_age", "claimed_user", "question"), [row[:-1] for row in rows]
+
+
+def _in_short(question: str, columns: Sequence[str]) -> str:
+    """Return the text of a question for a table; of the long one of `dpsql fit` the tables and columns that it reads."""
+    from dpsql.tuning.policy_fit import SELECTED, name_in_policy
+
+    if not question.startswith(SELECTED.format(0)):
+        return question
+    named: dict[str, list[str]] = {}
+    for table, _, column in (name.rpartition(".") for name in sorted(set(map(name_in_policy, columns)))):
+        named.setdefault(table, []).append(column)
+    return "dpsql fit of " + "; ".join(f"{table}: {', '.join(read)}" for table, read in named.items())
 
 
 def refusal_rows(written: Sequence[QuestionText], since: str, fields: Mapping[str, str]) -> Rows:

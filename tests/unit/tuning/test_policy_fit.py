@@ -337,6 +337,10 @@ def test_the_command_shows_the_price_and_changes_the_policy(place: Path) -> None
     assert "of the budget" in asked.stderr and asked.stderr.endswith("nothing was charged\n") and not asked.stdout
     shown = run.invoke(cli, [*arguments, "--epsilon", "20"])
     assert shown.exit_code == 0 and "domain with west added" in shown.stdout and place.read_text() == POLICY
+    history = run.invoke(cli, ["budget", "history", "-p", str(place)]).stdout.splitlines()
+    assert len(history) == 3 and history[2].endswith("dpsql fit of people: age, born, sex; stays: cost, ward")
+    (whole,) = json.loads(run.invoke(cli, ["budget", "history", "-p", str(place), "-f", "json"]).stdout)
+    assert whole["question"].startswith("SELECT 0 AS histogram") and len(whole["question"]) > 2000
     facts = json.loads(run.invoke(cli, [*arguments, "--epsilon", "20", "-f", "json"]).stdout)
     assert facts["price"] == "nothing" and facts["diff"] in shown.stdout
     applied = run.invoke(cli, [*arguments, "--epsilon", "20", "--apply"])
