@@ -1,11 +1,13 @@
 """The benchmark harness runs and says what it measured; how long anything took is nobody's business here."""
 
 import json
+import math
 import subprocess
 import sys
 import venv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,18 +33,21 @@ from benchmarks import (
     exports,
     large,
     limits,
+    order_statistics,
     rank_errors,
     report,
     served,
     tables,
+    tpch,
     wide,
 )
 from benchmarks.__main__ import main
 from benchmarks.data import COLUMNS, DAYS, MAX_ROWS, MERCHANTS, REGIONS, WAYS, build, build_parquet, write_policy
 from benchmarks.peers.drive import PEERS
-from benchmarks.truth import exact
+from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
 from dpsql.policy import load_policy
+from dpsql.session.session import open_session
 
 Found = dict[str, Any]
 
@@ -202,6 +207,37 @@ def test_estimates_of_few_rows_err_less_than_plain_ratios_and_of_many_rows_as_mu
     assert "| AVG | pure | 0.1 |" in tables.estimates([asdict(gain) for gain in found])
 
 
+def test_the_questions_of_r2t_are_answered_with_the_bounds_that_they_choose(tmp_path: Path) -> None:
+    """Over a made database: 40 customers and suppliers with 5 orders of 4 lines each, and one with 40 orders."""
+    database = tmp_path / "tpch-0.duckdb"
+    with duckdb.connect(str(database)) as raw:
+        raw.execute("CREATE TABLE nation AS SELECT range AS n_nationkey FROM range(25)")
+        raw.execute("CREATE TABLE customer AS SELECT range AS c_custkey, range % 25 AS c_nationkey FROM range(40)")
+        raw.execute("CREATE TABLE supplier AS SELECT range AS s_suppkey, range % 25 AS s_nationkey FROM range(40)")
+        raw.execute(
+            "CREATE TABLE orders AS SELECT range AS o_orderkey, if(range < 200, range % 40, 0) AS o_custkey, "
+            "DATE '1995-06-01' AS o_orderdate FROM range(235)"
+        )
+        raw.execute(
+            "CREATE TABLE lineitem AS SELECT o_orderkey AS l_orderkey, line AS l_linenumber, line AS l_partkey, "
+            "o_custkey AS l_suppkey, 10.0 AS l_quantity, DATE '1995-07-01' AS l_shipdate FROM orders, range(1, 5) lines (line)"
+        )
+        raw.execute(
+            "CREATE TABLE partsupp AS SELECT DISTINCT l_partkey AS ps_partkey, l_suppkey AS ps_suppkey, 5000 AS ps_availqty, "
+            "500.0 AS ps_supplycost FROM lineitem"
+        )
+    errors = {one.question: one for one in tpch.tpch(tmp_path, lambda line: None, 0, 5)}
+    assert [error.exact for error in errors.values()] == [940, 235, 400, 940, 9400, 940]
+    assert all(0 <= error.dpsql < math.inf for error in errors.values())
+
+
+def test_ranks_between_a_value_and_a_quantile_are_counted_on_both_sides() -> None:
+    values = np.array([1, 2, 2, 2, 5, 6, 7, 8, 9, 10])
+    wrong = [rank_errors.rank_error(values, Fraction(1, 2), value) for value in (0, 2, 5, 6, 7, 11)]
+    assert wrong == [5, 1, 0, 0, 1, 5]
+    assert rank_errors.rank_error(values, Fraction(3, 10), 2) == 0  # rows with equal values are all it
+
+
 def test_shared_rows_err_less_than_a_composition_by_hand(tmp_path: Path) -> None:
     found = {one.aggregate: one for one in accuracy.composition(tmp_path, 4, rows=20_000)}
     # Shared rows and centred terms: over 200 regions' errors the median is far below that by hand.
@@ -319,6 +355,61 @@ def test_intervals_of_a_ratio_hold_it() -> None:
     assert errors.ratio(one, zero, random) == (errors.MOST,) * 3
 
 
+def test_intervals_of_a_ratio_of_means_hold_it() -> None:
+    """Means of two exponential laws: 99 of 100 intervals hold the true ratio; here 60, of which 3 may miss."""
+    random = np.random.default_rng(2)
+    missed = 0
+    for _ in range(60):
+        own, other = random.exponential(1, 200), random.exponential(2, 300)
+        middle, low, high = order_statistics.ratio_of_means(own, other, 2.576)
+        assert low < middle < high < 1
+        missed += not low <= 0.5 <= high
+    assert missed <= 3
+    zero, one = np.zeros(9), np.ones(9)
+    assert order_statistics.ratio_of_means(zero, zero, 2.576) == (1, 1, 1)
+    assert order_statistics.ratio_of_means(one, zero, 2.576)[1] == 0, "nothing certain of one that was never off"
+    assert order_statistics.ratio_of_means(zero, one, 2.576)[2] > 1
+
+
+def test_rows_off_are_a_share_of_the_rows_of_a_group() -> None:
+    values = {("a",): np.array([1.0, 2, 3, 4]), ("b",): np.array([10.0, 20])}
+    deciles = next(question for question in order_statistics.QUESTIONS if question.name == "Q18")
+    median = next(question for question in order_statistics.QUESTIONS if question.name == "Q16")
+    off = order_statistics.rows_off(values, median, [{("a",): [4.5], ("b",): [15.0]}, {("a",): [2.0]}])
+    assert off.tolist() == [2 / 4, 0, 0, 1]
+    near = order_statistics.rows_off(values, deciles, [{("a",): [0.0] * 9, ("b",): [None] * 9}])
+    assert near.tolist() == [pytest.approx(0.5), 1], "the mean of .1 to .9 rows of each row; not there at all"
+
+
+def test_order_statistics_are_compared_in_rows_and_in_values(tmp_path: Path) -> None:
+    case = next(case for case in errors.CASES if case.name == "row, order statistics, epsilon 1")
+    data = order_statistics.build_ranked(tmp_path)
+    with open_session(errors._policy(tmp_path, data, case), create_ledger=True) as session:
+        for question in order_statistics.QUESTIONS:
+            keys, shares = order_statistics.SHARES[question.name]
+            told = [row[0] for row in session.execute(f"EXPLAIN {question.sql}").rows() if " cells" in row[0]]
+            cells = f"over {order_statistics.STEPS[keys] + 1} cells"
+            assert len(told) == len(shares) and all(line.endswith(cells) for line in told), question.name
+    some = replace(case, questions=tuple(q for q in case.questions if q.name in ("Q13", "Q18")))
+    found = errors.compare_errors(
+        tmp_path, tmp_path, [], rows=1, seconds=0.1, say=lambda line: None, cells=8, cases=[some]
+    )
+    own = {(one["question"], one["column"]): one for one in found}
+    assert set(own) == {("Q13", "value"), ("Q13", "rows"), ("Q18", "value"), ("Q18", "rows")}
+    assert own["Q18", "rows"]["groups"] == order_statistics.REGIONS
+    # By its law the choice is off by about one of 10,000 rows, and by about 6 of 500 for nine deciles of a region.
+    assert 0 <= own["Q13", "rows"]["error"] < 0.005 and 0.004 < own["Q18", "rows"]["error"] < 0.03
+    assert 0 <= own["Q13", "value"]["error"] < 0.02 and 0.005 < own["Q18", "value"]["error"] < 0.2
+    assert "| Q18 rows |" in tables.errors(found)
+
+
+def test_a_group_that_is_not_shown_has_error_one() -> None:
+    truth = {("a",): [10.0, 4.0], ("b",): [20.0, 0.0]}
+    answers = [{("a",): [11.0, 5.0]}, {("a",): [None, math.nan], ("b",): [15.0, 1.0]}]
+    assert errors.relative(truth, answers, 0).tolist() == [pytest.approx(0.1), -1, -1, -0.25]
+    assert errors.relative(truth, answers, 1).tolist() == [0.25, -1]
+
+
 def compared(system: str, low: float, error: float = 0.1, note: str = "", column: str = "n") -> dict[str, Any]:
     record = errors.Error(
         "row", "Q1", "COUNT", column, system, error=error, ratio=(low + 0.1, low, low + 0.2), note=note
@@ -385,6 +476,77 @@ def test_the_gate_is_red_where_dpsql_errs_by_1_3_times_another_system(
     assert done.exit_code == int(red), done.output
     told = "row Q11 total: the error of rival is smaller beyond chance, twice"
     assert (told in str(done.exception) + done.output) is red
+
+
+def test_a_system_is_compared_with_dpsql_under_the_same_caps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it bounds a user's rows of a region, so does dpsql beside it; other systems are compared with dpsql without."""
+    place = installed(tmp_path, monkeypatch, "rival", RIVAL)
+    monkeypatch.setitem(PEERS, "other", ("rival", ()))
+    (tmp_path / "environments" / "other").symlink_to(place)
+    monkeypatch.setattr("benchmarks.errors.CAPPED_BY_REGION", frozenset({("rival", "Q11")}))
+    questions = tuple(question for question in errors.HEAVY if question.name in ("Q10", "Q11"))
+    case = errors.Case("user, Gaussian noise", MAX_ROWS, questions, gaussian=True, rows_of_region=2)
+    truth, _ = exact(build_parquet(tmp_path, 3000), questions[1])
+    (tmp_path / "rival.json").write_text(json.dumps([[[list(key), total] for key, (total,) in truth.items()], 500.0]))
+    found = errors.compare_errors(
+        tmp_path,
+        tmp_path / "environments",
+        ["rival", "other"],
+        rows=3000,
+        seconds=0.2,
+        say=str,
+        cells=200,
+        cases=[case],
+    )
+    own = {(one["question"], one["system"]): one for one in found}
+    twin = own["Q11", "dpsql, 2 rows of a region"]
+    assert own["Q11", "rival"]["ratio"][0] == pytest.approx(twin["error"] / own["Q11", "rival"]["error"])
+    assert own["Q11", "other"]["ratio"][0] == pytest.approx(own["Q11", "dpsql"]["error"] / own["Q11", "other"]["error"])
+    assert twin["error"] < own["Q11", "dpsql"]["error"] / 2, "a bound in L2 of 2 sqrt(30) instead of 60 rows"
+    assert ("Q10", twin["system"]) not in own, "asked only where somebody is compared with it"
+
+
+def test_what_bounding_leaves_is_what_even_draws_leave_on_average(tmp_path: Path) -> None:
+    data = tmp_path / "few.parquet"
+    rows = "(1, 'a', 2.0), (1, 'a', 900.0), (1, 'b', NULL), (2, 'b', 7.0)"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT * FROM (VALUES {rows}) AS t(user_id, region, amount)) TO '{data}'")
+    questions = {question.name: question for question in WORKLOAD}
+    assert exact(data, questions["Q4"]) == (
+        {("a",): [2, 902, 451], ("b",): [2, 7, 7]}, ("n", "total", "mean")
+    )  # fmt: skip
+    kept = bounded(data, questions["Q4"], 2, 500)  # two of the three rows of user 1, 900 clamped to 500
+    assert kept[("a",)] == pytest.approx([4 / 3, 502 * 2 / 3, 251]) and kept[("b",)] == pytest.approx([5 / 3, 7, 7])
+    assert bounded(data, questions["Q4"], None, 500)[("a",)] == [2, 502, 251]
+    # User 1 is in a whatever two rows stay, and in b with two of three draws
+    users = bounded(data, questions["Q6"], 2, 500)
+    assert (users[("a",)], users[("b",)]) == (pytest.approx([1]), pytest.approx([1 + 2 / 3]))
+
+
+def test_errors_are_compared_with_those_of_a_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path, monkeypatch, "imaginary", FAKE)
+    cases = [replace(case, questions=case.questions[:2]) for case in errors.CASES[:3]]
+    found = errors.compare_errors(
+        tmp_path,
+        tmp_path / "environments",
+        ["imaginary"],
+        rows=400,
+        seconds=0.1,
+        say=lambda line: None,
+        cells=8,
+        cases=cases,
+    )
+    own = {(one["case"], one["question"], one["system"]): one for one in found}
+    peer, ours = own["row", "Q1", "imaginary"], own["row", "Q1", "dpsql"]
+    assert peer["error"] == pytest.approx(1 / 400) and peer["repeats"] >= 4 and ours["repeats"] >= 4
+    assert peer["ratio"][0] == pytest.approx(ours["error"] * 400) and ours["ratio"] is None
+    assert own["user", "Q2", "imaginary"]["problem"] == "SystemExit: no such aggregate"
+    text = tables.errors(found)
+    assert "imaginary, privacy unit user Q2: SystemExit: no such aggregate" in text and "3 comparisons" in text
+    assert "noise alone" in text
+    if report.find_spec("matplotlib"):
+        chart.draw_errors(found, tmp_path / "errors.svg")
+        assert "svg" in (tmp_path / "errors.svg").read_text()[:400]
 
 
 def test_a_change_is_slower_where_the_whole_interval_is() -> None:
