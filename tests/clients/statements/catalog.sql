@@ -1415,6 +1415,11 @@ select a.i, coalesce(json_agg(r) filter (where r is not null), '[]'), count(r) f
 select a is null, b is null, to_json(a) from (values (1)) a(i) right join (values (2)) b(j) on i = j
 select a is null, b is null from (values (1)) a(i) full join (values (2)) b(j) on i = j
 select row_to_json(c), c is null from (select 1) s left join pg_am c on c.oid = 0
+select count(b), array_agg(b), array_agg(coalesce(b::text, 'none') order by i) from (values (1), (2)) a(i) left join (values (null::int, null::text)) b(j, t) on i = 1
+select (select to_json(b)), b.* from (values (1)) a(i) left join (select null::int as y, null::text as z) b on true
+select to_json(a), to_json(b) from (values (1), (null)) a(x) full join (values (null::int), (2)) b(x) on a.x = b.x order by a.x, b.x
+select json_agg(b), json_agg(c), json_agg(a) from (values (1), (2)) a(i) left join ((values (1)) c(k) left join (values (null::int)) b(v) on k = 1) on i = k
+select * from (values (1), (2)) a(i) natural left join (values (2, 3)) b(i, j) full join (values (4)) c(k) on j = k order by 1, 3
 -- WITH RECURSIVE of questions that do not name themselves, rows within brackets
 with recursive a as (select 1 union all select 2) select * from a
 with recursive a(x) as (select 1 union select 2 union select 1), b as (select x from a union all select x + 1 from b where x < 3) select * from b order by 1

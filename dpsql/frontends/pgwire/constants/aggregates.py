@@ -84,7 +84,8 @@ for _prefix in ("json", "jsonb"):
     @function(f"{_prefix}_agg(anyelement) {_prefix}", kind="aggregate", strict=False)
     def _listed(context: t.Context, types: tuple[str, ...], rows: Values, prefix: str = _prefix) -> Any:
         between = ", \n " if types[0] == "record" or types[0].startswith("_") else ", "
-        text = "[" + between.join(to_json(context, row[0], types[0]) for row in rows) + "]"
+        parts = ((", " if row[0] is None else between) + to_json(context, row[0], types[0]) for row in rows)
+        text = "[" + "".join(parts).removeprefix(between).removeprefix(", ") + "]"
         return None if not rows else t.Json(t.read_json(text)) if prefix == "jsonb" else text
 
     @function(f"{_prefix}_object_agg(any, any) {_prefix}", kind="aggregate", strict=False)

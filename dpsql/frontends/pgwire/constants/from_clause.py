@@ -38,7 +38,8 @@ _RESULT_NAMES = {
 }  # fmt: skip
 """Names of the columns of functions in FROM that are not those of the functions."""
 _SYSTEM = {"tableoid": "oid", "xmin": "xid", "cmin": "cid", "xmax": "xid", "cmax": "cid", "ctid": "tid"}
-
+_MARK = "\0"
+"""Before the name of a source: the column that is NULL where an outer join fills its row."""
 
 _Columns = list[Any]
 """Columns as name, type and what else is known of one."""
@@ -78,7 +79,7 @@ class SourceCompiler(Compiler):
         self.parent, self.ctes = parent, ctes or {}
         self.base = 0 if parent is None else parent.width
         self.columns, self.visible = list[ScopeColumn](), list[int]()
-        self.filled = set[str]()  # the sources whose rows an outer join fills with NULL
+        self.is_filled = False  # whether an outer join fills the rows of the present sources with NULL
         self.clause: str | None = "FROM"  # in which there are no aggregates; None where there may be some
         self.keys: dict[Any, Compiled] | None = None
 
@@ -148,12 +149,12 @@ class SourceCompiler(Compiler):
             shape = tuple((c.name, c.type) for _, c in indexes)
             types, labels = tuple(type_ for _, type_ in shape), tuple(name for name, _ in shape)
             take = [self.base + k for k, _ in indexes]
-            self.context.columns_read.update((id(self), k) for k, _ in indexes)
-            filled = names[0] in self.filled
+            marks = [k for k, column in enumerate(self.columns) if column.source == _MARK + names[0]]
+            self.context.columns_read.update((id(self), k) for k in (*(k for k, _ in indexes), *marks))
 
             def read(row: Row) -> t.Record | None:
-                values = tuple(row[k] for k in take)
-                return None if filled and values.count(None) == len(values) else t.Record(values, types, labels)
+                is_blank = any(row[self.base + k] is None for k in marks)
+                return None if is_blank else t.Record(tuple(row[k] for k in take), types, labels)
 
             return Compiled("record", read, node.position, shape=shape)
         if len(names) == 1 and self.parent is not None and any(c.source == names[0] for c in self.parent.columns):
@@ -236,17 +237,21 @@ class SourceCompiler(Compiler):
             raise said("42712", f'table name "{alias}" specified more than once', node.position)
         self.visible += range(start, start + len(columns))
         self.columns += [ScopeColumn(alias, name, type_, **facts, **more) for name, type_, more in columns]
+        found = rows
+        if self.is_filled:
+            self.columns.append(ScopeColumn(_MARK + alias, _MARK, "bool"))
+            found = lambda row: [(*tail, True) for tail in rows(row)]  # noqa: E731
         bounds.widen(len(self.columns))
-        return [JoinStep(rows, start, len(self.columns), not reads and not outer, reads)]
+        return [JoinStep(found, start, len(self.columns), not reads and not outer, reads)]
 
     def _join(self, node: Node) -> list[JoinStep]:
         (kind, common, natural), (first, second, condition) = node.value, node.items
-        visible, start = len(self.visible), len(self.columns)
+        visible, is_filled = len(self.visible), self.is_filled
+        self.is_filled = is_filled or kind in ("right", "full")
         left, middle = self.steps(first), len(self.columns)
+        self.is_filled = is_filled or kind in ("left", "full")
         right = self.steps(second)
-        names = [column.name for column in self.columns]
-        self.filled.update(column.source for column in self.columns[start:middle] if kind in ("right", "full"))
-        self.filled.update(column.source for column in self.columns[middle:] if kind in ("left", "full"))
+        self.is_filled, names = is_filled, [column.name for column in self.columns]
         if natural:
             seen_left = [names[k] for k in self.visible[visible:] if k < middle]
             common = [name for name in seen_left if name in names[middle:]]
