@@ -237,12 +237,12 @@ class SourceCompiler(Compiler):
             raise said("42712", f'table name "{alias}" specified more than once', node.position)
         self.visible += range(start, start + len(columns))
         self.columns += [ScopeColumn(alias, name, type_, **facts, **more) for name, type_, more in columns]
-        found = rows
+        marked = rows
         if self.is_filled:
             self.columns.append(ScopeColumn(_MARK + alias, _MARK, "bool"))
-            found = lambda row: [(*tail, True) for tail in rows(row)]  # noqa: E731
+            marked = lambda row: [(*tail, True) for tail in rows(row)]  # noqa: E731
         bounds.widen(len(self.columns))
-        return [JoinStep(found, start, len(self.columns), not reads and not outer, reads)]
+        return [JoinStep(marked, start, len(self.columns), not reads and not outer, reads)]
 
     def _join(self, node: Node) -> list[JoinStep]:
         (kind, common, natural), (first, second, condition) = node.value, node.items
