@@ -129,7 +129,7 @@ MOST = {
     # data_version by the hour, day, week or month: 18
     # words of other systems, and tabs: 9
     # delta:FOLDER and iceberg:FOLDER as sources: 19
-    "policy": (3_004, 10),  # csv.days: 1
+    "policy": (3_006, 10),  # csv.days, which outdates no copy: 3
     # the names of blocks: 7
     "pricing": (6_173, 21),  # decimals in whole steps: 35; COUNT(*) beside the sum that gives it for least: 8
     "privacy": (4_702, 21),  # quantiles of normal noise in a twentieth of the time: 12

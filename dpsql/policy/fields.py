@@ -205,9 +205,11 @@ def option(
     name: str = "",
     optional: bool = False,
     left_out: bool = False,
+    added: bool = False,
 ) -> Any:
-    """Return a field with a default that a key of the file fills (`key`). `left_out`: of fingerprints at its default."""
-    metadata = key(kind, description, name=name, optional=optional) | (LEFT_OUT_AT_DEFAULT if left_out else {})
+    """Return a field with a default that a key of the file fills (`key`). `left_out`: of fingerprints at its default; `added`:
+    of these and of the names of prepared copies."""
+    metadata = key(kind, description, name=name, optional=optional) | {"left_out": left_out or added, "added": added}
     if isinstance(default, dict):
         return field(default_factory=dict, hash=False, metadata=metadata)
     return field(default=default, metadata=metadata)

@@ -341,7 +341,7 @@ class CsvDialect:
     decimal: str = option(
         ".", values.one_of(".", ","), "before tenths; with a comma, points may stand between thousands", left_out=True
     )
-    days: str = option("ymd", values.one_of("ymd", "dmy", "mdy"), "order in days; ISO days are read too", left_out=True)
+    days: str = option("ymd", values.one_of("ymd", "dmy", "mdy"), "order in days; ISO days are read too", added=True)
 
 
 @dataclass(frozen=True)

@@ -230,6 +230,14 @@ def test_bounds_by_group_alone_drop_rows_after_grouping(bounds: ContributionBoun
     assert bounds.drops_rows_by_group is drops
 
 
+def test_keys_that_were_added_change_no_name_of_a_copy_at_their_default() -> None:
+    """The text is that of the version that wrote the first copies of CSV files: a new key of csv is `added`."""
+    text = "CsvDialect(delimiter=str:',',quote=str:'\"',header=NoneType:None,null=[str:''],multiline=bool:False,encoding=str:'utf-8'"
+    assert canonical_text(CsvDialect()) == f"{text},decimal=str:'.')"
+    assert canonical_text(CsvDialect(days="dmy")) == f"{text},decimal=str:'.',days=str:'dmy')"
+    assert fingerprint(CsvDialect()) != fingerprint(CsvDialect(days="dmy"))
+
+
 def test_fingerprints_do_not_depend_on_how_bounds_are_held() -> None:
     """They name stored releases: the texts and digests are those of the version that stored each bound in its owner."""
     caps = Caps(20, 4, ContributionBounds(max_groups=4, max_rows_per_group=2))
