@@ -171,7 +171,7 @@ class Work(Generic[_Result]):
         self._goes_on = goes_on
         self.asker, self.session = asker, session
         self.receipt = ""
-        """Of the charge, once it is recorded."""
+        """Of the charge, from before it begins: how far a charge is shows in no error."""
         self._changed = threading.Condition()
         self._begun = False
         self._charged: bool | None = None

@@ -54,7 +54,7 @@ def in_background(context: SessionContext, work: Work[_Result], measure: Callabl
         work.start(measure)
         return work.result()
     except Error as error:
-        error.receipt = work.receipt
+        error.receipt = work.receipt if error.charged else ""
         raise
     except KeyboardInterrupt as stop:
         work.leave()
@@ -99,9 +99,9 @@ class Charge:
             )
             return context.ledger.reserve(request)
 
+        self.work.receipt = receipt_id
         with TRACES.span("reserve"), self.work.begun():
             self.reservation = context.accounts.in_present_window(reserved)
-            self.work.receipt = receipt_id
         return self.reservation
 
     def resume(self, reservation: Reservation) -> None:

@@ -2,6 +2,7 @@
 and nothing else, and the custodian's log holds the reason."""
 
 import ast
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -15,8 +16,11 @@ from support.package_modules import FILES, PACKAGE, nodes_of
 
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.exports.rows_file import NewFile
+from dpsql.frontends.batch.statements import error_object
 from dpsql.frontends.cli.ledger_rows import chosen_rows
+from dpsql.frontends.pgwire.backend import error_bytes
 from dpsql.ledger.ledger import Reservation
+from dpsql.ledger.records import request_of
 from dpsql.reuse.questions import open_questions
 from dpsql.session import charged, pipeline, row_export, watches
 from dpsql.session.background_work import Pace
@@ -35,6 +39,10 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 def outcomes(session: Session) -> list[str]:
     return [entry.kind for entry in session.ledger.history() if entry.kind in ("charge", "committed", "failed")]
+
+
+def charged_receipt(session: Session) -> str:
+    return next(request_of(entry.facts["id"]) for entry in session.ledger.history() if entry.kind == "charge")
 
 
 def asked(session: Session, tmp_path: Path) -> object:
@@ -152,6 +160,9 @@ def test_a_failure_at_any_stage_after_the_charge_is_one_fault_that_says_so(
     assert error.__cause__ is None and (error.__suppress_context__ or error.__context__ is None), (
         "a traceback would quote it"
     )
+    doors = (error.text(), repr(error), str(error.args), repr(error_bytes(error)), json.dumps(error_object(error)))
+    assert not [text for text in doors if charged_receipt(session) in text]
+    assert error.receipt == (charged_receipt(session) if name != "publish" else ""), "a file is named after the answer"
     incident = re.search(r"incident (\w{12})", error.text())
     assert incident is not None
     (record,) = [record for record in caplog.records if incident[1] in record.getMessage()]

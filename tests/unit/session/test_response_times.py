@@ -18,6 +18,9 @@ from support.places import POLICIES
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error, InternalError
+from dpsql.ledger import ChargeRequest
+from dpsql.ledger.ledger import Reservation
+from dpsql.ledger.records import request_of
 from dpsql.policy import load_policy
 from dpsql.session.background_work import MeasurementQueue, Pace, Work
 from dpsql.session.charged import in_background
@@ -173,6 +176,29 @@ def test_a_scan_beyond_the_constant_time_is_a_fault_and_stays_one(policy: Path, 
         until_noted(session)
         assert [entry.kind for entry in session.ledger.history()][-1] == "failed"
         assert session.explain(COUNT).stored == ()
+
+
+@pytest.mark.slow
+def test_how_far_a_charge_is_shows_in_no_receipt(policy: Path) -> None:
+    """An error that says that the charge stays has its receipt, also while the ledger still writes it."""
+    with open_session(policy_with(policy, "{constant_seconds: 3}")) as session:
+        session.explain(COUNT)
+        go_on, reserve = threading.Event(), session.ledger.reserve
+
+        def slow(request: ChargeRequest) -> Reservation:
+            go_on.wait(PATIENCE)
+            return reserve(request)
+
+        session.ledger.reserve = slow  # type: ignore[method-assign]
+        with pytest.raises(Error) as late:
+            session.execute(COUNT)
+        assert (late.value.slug, late.value.charged, late.value.receipt != "") == ("answer_late", True, True)
+        go_on.set()
+        until_noted(session)
+        assert (
+            request_of(next(e for e in session.ledger.history() if e.kind == "charge").facts["id"])
+            == late.value.receipt
+        )
 
 
 # --- acts -----------------------------------------------------------------------------------------------------------
