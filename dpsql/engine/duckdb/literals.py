@@ -69,6 +69,10 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     if type_ is Type.INTEGER and engine_type == "TIME":  # seconds since midnight
         castable = f"floor(date_part('epoch', {castable}))"
     value = source if same else f"TRY_CAST({castable} AS {target})"
+    if type_ is Type.TIMESTAMP and engine_type == "VARCHAR":  # a cast takes PM for the name of a zone
+        of_halves = f"try_strptime(trim({source}), {_HALVES_OF_DAYS})"
+        in_halves = f"contains(upper({source}), 'M') AND regexp_matches({source}, '[AaPp][Mm]\\s*$')"
+        value = f"(CASE WHEN {in_halves} THEN {of_halves} ELSE {value} END)"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
     if type_.temporal and engine_type == "VARCHAR":
@@ -78,6 +82,9 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
         )
     return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
 
+
+_HALVES_OF_DAYS = [f"%Y-%m-%d %I:%M{seconds}{space}%p" for seconds in (":%S", "") for space in (" ", "")]
+"""The forms of times with AM and PM."""
 
 OFFSET = r"^\s*[0-9]{4}.*[0-9]:[0-9]{2}.*([zZ]|[+-][0-9]{2}(:?[0-9]{2})?)\s*$"
 """Texts with a time and an offset from UTC."""

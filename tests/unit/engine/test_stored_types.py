@@ -400,6 +400,11 @@ def test_days_are_read_in_the_order_of_the_policy(tmp_path: Path, order: str, zo
         (tmp_path / name / "t.csv").write_text("".join(["n,date,timestamp,s\n", *lines]))
         read.append(values(policy(tmp_path / name, "csv", {**types, "s": {"type": "text"}}, csv={"days": days})))
     written, iso = read
+    halves = ["3.4.2024 2:30 PM", "3.4.2024 12:05:09am ", "2024-03-04 12:30 pm", "3.4.2024 13:00 PM", "PM"]
+    (tmp_path / "t.csv").write_text("".join(["n,timestamp\n", *(f'{n},"{cell}"\n' for n, cell in enumerate(halves))]))
+    times = values(policy(tmp_path, "csv", {"timestamp": types["timestamp"]}, csv={"days": order}))["timestamp"]
+    day = (2024, 4, 3) if order == "dmy" else (2024, 3, 4)
+    assert times == [datetime(*day, 14, 30), datetime(*day, 0, 5, 9), datetime(2024, 3, 4, 12, 30), None, None]
     assert written["date"] == iso["date"] and written["timestamp"] == iso["timestamp"]
     assert written["s"] == [cell or None for cell in DAYS]
     at = DAYS.index("1.2.2024")
