@@ -123,7 +123,7 @@ def _iceberg(folder: Path) -> Snapshot:
         raise OSError("it has other files than Parquet")
     whole = {field.source_id for spec in about.partition_specs for field in spec.fields}
     may_lack = {field.name for field in schema.fields if field.field_id not in whole and _PLAIN.fullmatch(field.name)}
-    root = folder.parent.parent if folder.is_file() else folder
+    root = (folder.parent.parent if folder.is_file() else folder).absolute()
     moved = (task.file.file_path.replace(f"{about.location}/", f"{root}/", 1) for task in tasks)
     return Snapshot(_local(moved), schema.as_arrow(), _folded(may_lack))
 

@@ -87,13 +87,13 @@ def init(
     """
     from dpsql.frontends.admin.policy_text import data_set_name, glob_of_files, source_link, write_starter
     from dpsql.frontends.admin.wizard import ask_for_policy, ask_for_table
-    from dpsql.policy.reach import is_file
+    from dpsql.policy.reach import is_file, lake_table
 
     if (source is None) == (path is None):
         raise click.UsageError("name one source: dpsql init PATH, or dpsql init --from PATH")
     named = source or path
     assert named is not None
-    origin = named if "://" in named else Path(named)
+    origin = named if "://" in named else Path((lake_table(named) or ("", named))[1])
     if add is not None:
         if source is not None or out is not None or unit is not None or starter:
             raise click.UsageError("--add changes a policy that exists: dpsql init --add TABLE POLICY")

@@ -29,6 +29,7 @@ from dpsql.engine.duckdb.structure import structure_of_file
 from dpsql.engine.lake_tables import snapshot
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.admin.policy_text import source_link
+from dpsql.frontends.cli import status_of
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 from dpsql.policy.check import parse_policy
@@ -314,7 +315,9 @@ def test_a_table_that_is_not_there_is_said_to_be_missing(source: str, tmp_path: 
         rows_read(source, tmp_path)
 
 
-def test_init_finds_lake_tables_and_names_them_by_their_folders(tmp_path: Path) -> None:
+def test_init_finds_lake_tables_and_names_them_by_their_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_deltalake(tmp_path / "lake/visits", some_rows(random.Random(1), with_days=True), partition_by=["region"])
     iceberg_table(tmp_path / "lake", random.Random(1)) if (tmp_path / "lake").mkdir(exist_ok=True) is None else None
     tables = structure_of_file(tmp_path / "lake")
@@ -323,3 +326,7 @@ def test_init_finds_lake_tables_and_names_them_by_their_folders(tmp_path: Path) 
     assert source_link(tmp_path / "lake/visits", tmp_path / "p.yaml") == "lake/visits"
     ((name, alone),) = structure_of_file(tmp_path / "lake/n/visits").items()
     assert (name, alone.source, alone.columns["days"]) == ("visits", "iceberg:.", "BIGINT")
+    monkeypatch.chdir(tmp_path / "lake")
+    for kind, folder in (("delta", "visits"), ("iceberg", "n/visits")):
+        assert status_of(["init", "--from", f"{kind}:{folder}", "--out", f"{kind}.yaml"]) == 0
+        assert f"{kind}:{folder}" in Path(f"{kind}.yaml").read_text()
