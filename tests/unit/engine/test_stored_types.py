@@ -379,13 +379,51 @@ DAYS = ("1.2.2024", "31.12.2024", "12/31/2024", " 05-06-2024 ", "13.13.2024", "2
         "01.02.2024 24:30", "1.2.2024 23:30:00+00:00", "2024-02-01 23:30:00+00:00", "1.2.2024 23:30+25:00")  # fmt: skip
 
 
+def _written_days(seed: int) -> list[str]:
+    """Return texts like days, with other digits and signs, any time and offset behind them, and of any length."""
+    rng = random.Random(seed)
+    behind = (
+        " 23:30",
+        "T00:30:15.5",
+        " 24:00",
+        " 12:60",
+        " 12",
+        "-10:00",
+        ".5",
+        " 12:00 PM",
+        f" 12:00:00.{'1' * 10**5}",
+        " Nowhere/Zone",
+        "\u0660",
+    )
+    offsets = ("Z", " +01:00", "-0930", "+14:00", "-15:59", "+99:99", " UTC", " (BC)", f"+01{'0' * 10**4}")
+    few = [
+        f"{' ' * 10**5}1.2.2024",
+        "1.2.2024" * 10**4,
+        "\u0661.\u0662.2024",
+        "\uff11.2.2024",
+        "+1.2.2024",
+        "1.-2.2024",
+        "epoch",
+        "infinity",
+    ]
+    for _ in range(500):
+        numbers = (str(rng.choice((1, 2, 12, 29, 31, 32, 0))).zfill(rng.choice((1, 2, 2, 3))) for _ in range(2))
+        mark, year = rng.choice("./-"), rng.choice(("2024", "2023", "1582", "0001", "9999", "24", "20240"))
+        parts = (*(rng.choice(("", "", *more)) for more in (behind, offsets)), rng.choice(("", " ", "\t", "\xa0")))
+        few.append(mark.join([*numbers, year]) + "".join(parts))
+    return few
+
+
+DAYS += tuple(_written_days(5))
+
+
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize("order", ["dmy", "mdy"])
 def test_days_are_read_in_the_order_of_the_policy(tmp_path: Path, order: str, zone: str | None) -> None:
     """As the ISO text with the same parts is read, or as NULL; ISO days stay, and columns of other types."""
 
     def in_iso(cell: str) -> str:
-        parts = re.match(r"\s*(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?!\d)", cell)
+        parts = re.match(r"\s*(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?!\d)", cell, re.ASCII)
         if parts is None:
             return cell
         first, second, year = parts.groups()
