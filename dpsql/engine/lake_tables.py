@@ -99,7 +99,9 @@ def _delta(folder: Path) -> Snapshot:
             "deletion vectors hide rows of the files: REORG TABLE ... APPLY (PURGE) writes files without them"
         )
     schema = pa.schema(table.schema().to_arrow())
-    return Snapshot(_local(table.file_uris()), schema, _folded(set(schema.names) - set(about.partition_columns)))
+    root = table.table_uri.removeprefix("file://")  # an address, in which a blank is %20
+    files = (f"{folder.absolute()}/{uri[len(root) :]}" if uri.startswith(root) else uri for uri in table.file_uris())
+    return Snapshot(_local(files), schema, _folded(set(schema.names) - set(about.partition_columns)))
 
 
 def _iceberg(folder: Path) -> Snapshot:

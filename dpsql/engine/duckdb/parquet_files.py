@@ -268,10 +268,13 @@ def grouped(
             raise refuse("source_files_differ", table=table, what=f"column {column}, which is not in all of them")
     in_files |= set(optional)
     keys = _keys(table, paths, [column for column in columns if column.name not in in_files])
+    # DuckDB reads every key of a path if it reads one, in place of a column of the files that has its name.
+    hidden = {key.lower() for path in (paths if keys else ()) for key in _KEY.findall(path.as_posix())}
     groups: dict[Any, list[Path]] = {}
     for path, columns_of_file in files.items():
         by_arrow = total or any(stored.kind in _TOTAL_IN_ARROW for stored in columns_of_file)
         by_arrow = by_arrow or _is_misnamed(metadata[path], [column.source_name for column in columns])
+        by_arrow = by_arrow or any(stored.name.lower() in hidden for stored in columns_of_file)
         # How pyarrow reads a type depends on more than the type.
         types = tuple((s.name, s.kind, s.details, s.arrow if by_arrow else None) for s in columns_of_file)
         groups.setdefault((by_arrow, types), []).append(path)
@@ -372,4 +375,6 @@ def _keys(table: str, paths: Sequence[Path], columns: Sequence[PolicyColumn]) ->
     for column in columns:
         if column.source_name.lower() not in keys:
             raise refuse("source_column_missing", table=table, column=column.name)
+        if [key.lower() for key in spelled[0]].count(column.source_name.lower()) > 1:
+            raise refuse("source_column_twice", table=table, column=column.name)
     return tuple(keys[column.source_name.lower()] for column in columns)

@@ -103,7 +103,7 @@ def _part(opened: _Opened, part: RowsRead) -> str:
     if part is RowsRead.ALL or not opened.thresholds or not view.numbered:
         return view.part(part, opened.key, (name(UNIT),), opened.thresholds)
     join, condition = ("LEFT JOIN", f"coalesce({_BIT}, 0) = 0") if part is RowsRead.KEPT else ("JOIN", f"{_BIT} = 1")
-    rows = f"({view.numbered}) {join} {opened.thresholds} ON {ROW} >> 6 = {_WORD}"
+    rows = f"({view.numbered}) {join} (FROM {opened.thresholds}) ON {ROW} >> 6 = {_WORD}"
     return f"SELECT {', '.join([*view.names, name(UNIT)])} FROM {rows} WHERE {condition}"
 
 

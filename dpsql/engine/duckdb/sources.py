@@ -477,7 +477,7 @@ class Sources:
         typed = [self._readable(table, {k.lower(): type_ for k, type_ in types.items()}) for types in described]
         if len(scans) == 1:
             is_numbered = bool(present) and scans[0].startswith(read := f"read_parquet({_listed(paths)}")
-            column = _row_number("file_row_number", present) if is_numbered else ""
+            column = _row_number("file_row_number", [*present, *groups[0].keys]) if is_numbered else ""
             # The engine's own number of a file is not fixed: it leaves out files of which a filter needs no row.
             each = (
                 f"SELECT {names}, file_row_number + {number << 40} AS file_row_number FROM "

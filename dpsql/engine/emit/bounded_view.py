@@ -133,9 +133,10 @@ class BoundedView:
         unlimited = f"SELECT {_NUMBER} FROM {_COUNTS} WHERE {_NUMBER} NOT IN (SELECT {_NUMBER} FROM {_LIMITED})"
         all_hashed = f"{_HASHED} WHERE {_NUMBER} IN ({unlimited})"
         numbered = self.dialect.derived(self.numbered or self.rows)
+        counts = self.dialect.derived(f"SELECT * FROM {_COUNTS}", "#heavy")  # a table of DuckDB also has a column rowid
         return {
             _COUNTS: f"SELECT *, {limit} AS {_LIMIT}, {number} FROM {self.dialect.derived(heavy)}",
-            _HASHED: f"{hashed} FROM {numbered} JOIN {_COUNTS} ON {unit} = {_HEAVY}",
+            _HASHED: f"{hashed} FROM {numbered} JOIN {counts} ON {unit} = {_HEAVY}",
             _LIMITED: self._left_out_first(below),
             _LIMITS: f"SELECT * FROM {_LIMITED} UNION ALL {self._left_out_first(all_hashed)}",
         }

@@ -313,6 +313,24 @@ def test_rows_of_several_files_are_numbered(
         assert bool(engine_of(session).source("visits").row_number) == (files <= 16 and not further)
 
 
+@pytest.mark.parametrize("column", ["rowid", "file_row_number"])
+@pytest.mark.parametrize("in_path", [False, True])
+def test_a_column_of_the_policy_may_have_the_name_of_one_of_the_engine(
+    tmp_path: Path, column: str, in_path: bool
+) -> None:
+    folder = tmp_path / (f"{column}=7" if in_path else "files")
+    folder.mkdir()
+    items = "* EXCLUDE visit_id" if in_path else f"* RENAME (visit_id AS {column})"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT {items} FROM ({MANY})) TO '{folder}/visits.parquet'")
+    policy = tmp_path / "clinic.yaml"
+    policy.write_text(POLICY.format(source="'*/*.parquet'", most=MOST).replace("visit_id", column))
+    with open_clinic(policy) as session:
+        sql = f"{WHOLE} WHERE {column} >= 0"
+        assert written(session, sql).unchanged
+        assert [counted(session, sql), counted(session, sql)] == [7 * 3 + MOST] * 2
+
+
 GENERATED = "patient_id TEXT, visit_id INTEGER, cost DOUBLE GENERATED ALWAYS AS (random()), ward TEXT, day DATE"
 COMPUTED = {
     "columns": f"CREATE TABLE visits ({GENERATED}); INSERT INTO visits SELECT * EXCLUDE cost FROM ({{rows}})",

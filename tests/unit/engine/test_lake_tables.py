@@ -120,6 +120,19 @@ def test_a_delta_table_is_read_as_it_is_now(seed: int, tmp_path: Path) -> None:
         assert rows_read("delta:visits", tmp_path) == rows_of(pa.table(now.to_pyarrow_table()))
 
 
+def test_a_delta_table_may_lie_in_any_folder(tmp_path: Path) -> None:
+    """Blanks are %20 in addresses of files; a folder above the table is none of its partitions."""
+    for folder in ("a b", "ü+'", "person=5", "region=south"):
+        write_deltalake(
+            place := tmp_path / folder, some_rows(random.Random(1), with_days=True), partition_by=["region"]
+        )
+        if folder == "region=south":
+            with pytest.raises(Error, match="source_column_twice"):
+                rows_read(f"delta:{folder}", tmp_path)
+        else:
+            assert rows_read(f"delta:{folder}", tmp_path) == rows_of(pa.table(DeltaTable(place).to_pyarrow_table()))
+
+
 def iceberg_table(folder: Path, chance: random.Random, *, with_parts: bool = False) -> Any:
     """Return an Iceberg table in `folder`/n/visits with some rows, written before the column `days` was added."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
