@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from operator import is_
 from typing import Any
 
 from dpsql.functions.canonical_conditions import (
+    EXACT_REALS,
     canonical_condition,
     filter_condition,
     flat,
@@ -69,15 +70,13 @@ _FORMATS = {"%Y": "year", "%Y-%m": "month", "%Y%m": "month", "%m/%Y": "month", "
 _STEPS = ("floor", "ceil", "round", "to_integer", "to_real", "div", "mul")
 """Functions that never fall as their first argument rises, where the others are literals above 0."""
 _MOST_STEPS = 20
+"""Most functions that are compared with items of one condition, each counted once for each item."""
 _WRITTEN_PARTS = {
     "%A": "isodow", "%a": "isodow", "%B": "month", "%b": "month", "%m": "month", "%d": "day", "%H": "hour", "%M": "minute",
 }  # fmt: skip
 _TIMES_OF_DAY = ("%H", "%M")
 _FROM_START = re.compile(r"\^(?:\((?:\?:)?(?P<several>[\w |-]+)\)|(?P<alone>[\w -]+))(?:(?P<end>\$)|\.\*)?")
 _ARITHMETIC = ("add", "sub", "neg", "abs", "mul", "intdiv")
-_STEPS = ("floor", "ceil", "round", "to_integer", "to_real", "div", "mul")
-"""Functions that never fall as their first argument rises, where the others are literals above 0."""
-_MOST_STEPS = 20
 _PARTS = {
     "quarter": (1, 5), "month": (1, 13), "day": (1, 32), "dow": (0, 7), "isodow": (1, 8), "hour": (0, 24), "minute": (0, 60),
 }  # fmt: skip
@@ -549,6 +548,7 @@ def _of_operand(value: Call, spans: Spans) -> _Within:
     return _of_argument(operand, _common(_joined(moved), ((-(2**63), 2**63),)))
 
 
+@lru_cache(maxsize=1000)
 def _of_steps(test: Call, negated: bool) -> _Within | None:
     """Return `floor(x / 10) = 2` as x BETWEEN 20 AND 29: a function that never falls is compared for some whole numbers x."""
     steps: Expr
@@ -557,11 +557,14 @@ def _of_steps(test: Call, negated: bool) -> _Within | None:
     while isinstance(steps, Call) and steps.function in _STEPS and all(map(_is_above_zero, steps.arguments[1:])):
         path.append(steps)
         steps = steps.arguments[0]
-    if not path or steps.facts.type is not Type.INTEGER or len(items) > _MOST_STEPS or not all(map(is_present, items)):
+    most_items = _MOST_STEPS // max(1, len(path))
+    if not path or steps.facts.type is not Type.INTEGER or len(items) > most_items or not all(map(is_present, items)):
         return None
     number: Expr = Column("x", Facts(Type.INTEGER))
     for part in reversed(path):
         number = call(part.function, number, *part.arguments[1:])
+    if any(abs(item.value) >= EXACT_REALS for item in items if isinstance(item, Literal)):
+        return None  # engines compare the nearest doubles, where one side is real
     _, first, end = _NUMBERS[Type.INTEGER]
     if any(evaluate(number, {"x": x}) is None for x in (first, 0, end - 1)):
         return None

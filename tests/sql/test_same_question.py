@@ -161,6 +161,7 @@ SAME = [
 OTHER = [
     ("left(ward, 2) = 'e'", "ward LIKE 'e%'"), ("right(diagnosis, 1) = 'e'", "diagnosis LIKE '%e'"), ("nights <> 4", "nights > 4"),
     ("seen <= '2024-12-31'", "year(seen) <= 2024"), ("month(day) = 2", "date_trunc('month', day) = '2024-02-01'"),
+    ("floor(code) IN (1, 9007199254740992)", "code IN (1, 9007199254740992)"),
     ("coalesce(nights, 0.5) > 9007199254740992", "nights > 9007199254740992"), ("coalesce(nights, 2.5) <> 4", "nights <> 4 OR nights IS NULL"),
     ("nights + 1 > 5", "nights > 4"), ("abs(nights) > 3", "nights > 3 OR nights < -3"), ("upper(ward) = 'ER'", "lower(ward) = 'er'"), ("strftime(day, '%Y-%m') = '2024-5'", "strftime(day, '%Y-%m') = '2024-05'"),
     ("nights > 5", "nights > 6"), ("cost > 0.1", "cost > '0.15'::numeric(10, 1)"), ("cost > 5", "cost > 5.5"),
