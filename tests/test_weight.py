@@ -85,12 +85,12 @@ MOST = {
     # init: types that owners name for keys, prices that fit an analyst; what check says of missing values and days: 14
     # several Ctrl-C tell the charge as one does: 6; files of a folder that init leaves out: 5; limits of the policy in forecasts: 2
     # rows that outer joins fill, rows within brackets, WITH RECURSIVE that does not name itself, what only superusers read: 25
-    # ledgers in several schemas, in init: 1
+    # ledgers and names of several schemas, in init: 2
     # init names both ends of a key with two types: 28
     # check proposes no key of csv that is set: 8
     # fit in the history by its tables and columns: 16
     # rows of NULL beside outer joins are rows: 6
-    "frontends": (25_474, 76),
+    "frontends": (25_475, 76),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     # quotients by integers, TRIM of given characters: 30

@@ -397,8 +397,9 @@ def unit_of(text: str, tables: Mapping[str, SourceTable]) -> Unit:
     if len(holders) == 1:
         name, column = holders[0], text
     for table, stored in tables.items():
-        if stored.schema is not None and text.startswith(f"{stored.schema}.{table}."):
-            name, column = table, text.removeprefix(f"{stored.schema}.{table}.")
+        in_source = stored.source or f"{stored.schema}.{table}"
+        if text.startswith(f"{in_source}."):
+            name, column = table, text.removeprefix(f"{in_source}.")
     if name in tables:
         column = {old: new for new, old in tables[name].renamed.items()}.get(column, column)
         if column in tables[name].columns and plain_name(column) == column:

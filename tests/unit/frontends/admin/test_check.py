@@ -23,7 +23,7 @@ from support.spark_source import needs_spark, spark
 from dpsql.engine.contract import SourceTable
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.check import Findings, check_policy_file
-from dpsql.frontends.admin.policy_text import write_starter
+from dpsql.frontends.admin.policy_text import tables_for_policy, unit_of, write_starter
 from dpsql.frontends.admin.wizard import Answers, ask_for_policy
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering.tables import table_comment
@@ -160,6 +160,10 @@ def test_tables_of_one_name_are_those_of_their_schemas(server: Server, tmp_path:
         "y23_stays": ("y23.stays", "y23_people_2.id"), "y24_stays": ("y24.stays", "y24_people.id"),
     }  # fmt: skip
     assert list(tables["y24_stays"]["columns"]) == ["id", "a"]
+    of_owner = unit_of("y24.people.id", tables_for_policy(source, tmp_path / "new.yaml"))
+    assert (
+        of_owner == ("y24_people", "id") == unit_of("y24_people.id", tables_for_policy(source, tmp_path / "new.yaml"))
+    )
 
 
 @pytest.mark.parametrize(
