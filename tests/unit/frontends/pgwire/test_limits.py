@@ -14,8 +14,8 @@ from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.connection import Limits
 from dpsql.frontends.pgwire.server import ClientConnection
 
-MUCH = "SELECT b, repeat('x', 10000) FROM generate_series(1, 5000) AS b"
-"""50 MB: more than sockets hold, and few rows."""
+MUCH = ";".join(["SELECT b, repeat('x', 10000) FROM generate_series(1, 100) AS b"] * 50)
+"""50 MB: more than sockets hold, in statements that the server computes."""
 SHORT = 0.3
 
 
