@@ -208,12 +208,13 @@ def named_block(block: BoundedBlock) -> BoundedBlock:
 
 
 def _with_least_filter(term: Term, summed: Collection[Expr | None]) -> Term:
-    """Return COUNT(x) as COUNT(*) FILTER (WHERE x IS NOT NULL), except beside SUM(x); with FILTER (WHERE FALSE) what reads NULL
-    alone; and other terms without conditions that they imply."""
+    """Return COUNT(x) as COUNT(*) FILTER (WHERE x IS NOT NULL), except beside SUM(x) and where x may be NaN; with
+    FILTER (WHERE FALSE) what reads NULL alone; and other terms without conditions that they imply."""
     if term.value is not None and NO_VALUE in needed(term.value):
         return replace(term, filter=literal(False))
-    if term.kind is TermKind.COUNT and term.value is not None and term.value not in summed:
-        present = filter_condition(call("not", call("is_null", term.value)))
+    value = term.value if term.kind is TermKind.COUNT and term.value not in summed else None
+    if value is not None and value.facts.type is not Type.REAL:
+        present = filter_condition(call("not", call("is_null", value)))
         return replace(term, value=None, filter=_all([*_parts(term.filter), present]))
     if term.filter is None:
         return term
