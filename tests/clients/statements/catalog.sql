@@ -1426,6 +1426,7 @@ with recursive a(x) as (select 1 union select 2 union select 1), b as (select x 
 with recursive keys as (select contype::text as kind, conname, col from pg_constraint left join lateral unnest(conkey) with ordinality as _(col, ord) on true where contype = 'p' union select concat(contype, '_ref'), conname, col from pg_constraint left join lateral unnest(confkey) with ordinality as _(col, ord) on true where contype = 'f') select kind, count(*) from keys where conname ~ '^(orders|users|events)' group by kind order by 1
 SELECT (string_to_array(unnest(array['a=b','c=d']), '='))[1], (regexp_matches('a1b2', '([a-z])(\d)', 'g'))[1:1]
 SELECT (array[[1,2],[3,4]])[1][null::int], (array[1,2,3])[null:2], (array[1,2,3])[:2], (array[1,2])[5], (null::int[])[1]
+SELECT array['null', 'NULL', null, '', ' a', 'b c', '{', '}', ',', '"', '\', 'é']
 -- what only superusers read
 SELECT nspname, has_schema_privilege(oid, 'USAGE'), has_schema_privilege(nspname, 'CREATE, USAGE') FROM pg_namespace WHERE nspname !~ 'temp' ORDER BY 1
 -- in 18: further relations

@@ -114,3 +114,10 @@ def test_a_text_without_a_binary_form_is_refused(oid: int, text: object) -> None
     (send,) = writers([ResultField("x", oid)], [1])
     with pytest.raises(Error, match="wire_binary"):
         send(text)
+
+
+@given(st.lists(st.one_of(st.none(), st.sampled_from(["null", "NULL", "", " a", "b c", "{", "\\"]), TEXTS), min_size=1))
+def test_arrays_of_texts_are_read_back_by_psycopg(items: list[str | None]) -> None:
+    load = Transformer().get_loader(1009, Format.TEXT).load
+    for value in (items, [items, items]):
+        assert load(e.write_array(e.TEXT, value).encode()) == value
