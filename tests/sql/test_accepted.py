@@ -148,3 +148,23 @@ def test_groups_of_a_key_are_the_same_behind_a_select_that_only_shows_them(group
             found.append(error.slug)
     assert found == found[:1] * len(SHOWN_AS_IT_IS)
     assert (found[0] == "one_unit_groups") is not bounded
+
+
+COMPUTED_WITH = [
+    "SELECT visit_id, n, n / SUM(n) OVER () AS share FROM ({}) AS q", "({}) UNION ALL ({})", "SELECT n, (SELECT 5) AS five FROM ({}) AS q",
+    "SELECT visit_id, n FROM ({}) AS q QUALIFY RANK() OVER (ORDER BY n) < 3", "SELECT q.n, r.n FROM ({}) AS q JOIN ({}) AS r USING (visit_id)",
+    "WITH q AS ({}) SELECT visit_id, n / (SELECT SUM(n) FROM q) AS share FROM q", "SELECT n FROM ({}) AS q WHERE n > (SELECT AVG(age) FROM patients)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("form", COMPUTED_WITH)
+def test_groups_of_a_key_are_read_by_what_only_computes_with_them(form: str, bounded: bool) -> None:
+    """If its values are public; else no group could pass its threshold, in whatever form."""
+    world = bounded_visits() if bounded else World(policy("hospital"))
+    sql = form.replace("{}", "SELECT visit_id, COUNT(*) AS n FROM visits GROUP BY visit_id")
+    try:
+        found = keys(world.session.plan(world.session.planner.parse(sql, ())).price)
+    except Error as error:
+        found = error.slug
+    assert ("public" in found) is bounded and (found == "one_unit_groups") is not bounded

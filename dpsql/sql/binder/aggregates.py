@@ -209,6 +209,41 @@ def counts_rows(node: exp.Expr) -> bool:
     return entry is not None and entry[0].counts
 
 
+WHOLE = "whole"
+"""The mark of `mark_whole` in the metadata of a SELECT."""
+
+
+def aggregates(node: exp.Select) -> bool:
+    """Return whether a SELECT groups rows: GROUP BY, DISTINCT, HAVING, or an aggregate outside windows and subqueries."""
+    return any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")) or measures(node)
+
+
+def measures(node: exp.Select) -> bool:
+    """Return whether a SELECT has an aggregate in its outputs or ORDER BY, outside windows and subqueries."""
+    order = node.args.get("order")
+    return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
+
+
+def mark_whole(query: exp.Expr, entries: dict[str, exp.Expr] | None = None) -> None:
+    """Mark the SELECTs whose groups a statement shows and does not aggregate again: itself, sides of set operations, and what the
+    FROM of such a SELECT names. `entries`: those of WITH that are not marked yet (None: all)."""
+    entries = {entry.alias.lower(): entry.this for entry in query.find_all(exp.CTE)} if entries is None else entries
+    query = query.unnest()
+    query.meta[WHOLE] = True
+    sides = [query.this, query.expression] if isinstance(query, exp.SetOperation) else []
+    if isinstance(query, exp.Select) and not aggregates(query):
+        clauses = [query.args.get("from_"), *(query.args.get("joins") or ())]
+        sources = [clause.this for clause in clauses if clause is not None]
+        named = [
+            entries.pop(source.name.lower(), None)
+            for source in sources
+            if isinstance(source, exp.Table) and not source.db
+        ]
+        sides = [*filter(None, named), *(source for source in sources if isinstance(source, exp.Subquery))]
+    for side in sides:
+        mark_whole(side, entries)
+
+
 def has_aggregate(node: exp.Expr) -> bool:
     """Return whether an expression contains an aggregate, outside of subqueries; in a window, the window's function itself does
     not count, only its arguments, PARTITION BY and ORDER BY."""

@@ -36,6 +36,7 @@ from dpsql.plan.plan import (
 from dpsql.policy import Policy
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import (
+    WHOLE,
     bind_measure,
     has_aggregate,
     in_aggregate,
@@ -74,7 +75,6 @@ from dpsql.sql.binder.trees import (
     grouping_call,
     grouping_sets,
     is_shown,
-    is_whole,
     no_position,
     output_name,
     outputs_by_alias,
@@ -174,17 +174,6 @@ MOST_WRITTEN = 20_000
 """Largest number of nodes written in place of outputs that are named by alias: a + a AS b, b + b AS c, ... doubles each time."""
 
 
-def aggregates(node: exp.Select) -> bool:
-    """Return whether a SELECT groups rows: GROUP BY, DISTINCT, HAVING, or an aggregate outside windows and subqueries."""
-    return any(node.args.get(clause) is not None for clause in ("group", "distinct", "having")) or measures(node)
-
-
-def measures(node: exp.Select) -> bool:
-    """Return whether a SELECT has an aggregate in its outputs or ORDER BY, outside windows and subqueries."""
-    order = node.args.get("order")
-    return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
-
-
 def bound_block(
     context: BindingContext, node: exp.Select, scope: Scope, source: Relation, environment: Environment
 ) -> Bound:
@@ -252,7 +241,7 @@ def _within_units(work: _BlockRewriter, source: Relation) -> bool:
     """Return whether the groups are those of single units though no key is the unit's own: the number of an order names its
     customer. A whole statement whose keys all have public values is released as it is. Refuses (one_unit_groups) others: no
     group could pass its threshold."""
-    whole = is_whole(work.node, work.context.whole)
+    whole = work.node is work.context.whole or bool(work.node.meta.get(WHOLE))
     if len(work.sets) != 1 or (whole and all(key.values is not None for key in work.keys)):
         return False
     naming = naming_unit(source, [key.expression for key in work.keys], work.context.policy)

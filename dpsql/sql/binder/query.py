@@ -46,12 +46,12 @@ from dpsql.sql.binder import (
 )
 from dpsql.sql.binder import private_block as blocks
 from dpsql.sql.binder import result_facts as results
+from dpsql.sql.binder.aggregates import aggregates, mark_whole, measures
 from dpsql.sql.binder.combined_rows import InnerQueries, check_shown, combined_rows, united_rows
 from dpsql.sql.binder.correlated_subqueries import without_laterals
 from dpsql.sql.binder.equal_keys import base_table, named_table, naming_unit, project
 from dpsql.sql.binder.joined_filters import canonical_block
 from dpsql.sql.binder.per_unit_aggregation import WindowScalars, protected_sets
-from dpsql.sql.binder.private_block import measures
 from dpsql.sql.binder.scope import (
     HIDDEN,
     Bound,
@@ -385,7 +385,7 @@ class QueryBinder:
         if any(node.args.get(clause) is not None for clause in clauses) or node.args["distinct"].args.get("on"):
             return None
         plain = exp.Select(**{name: value for name, value in node.args.items() if name != "distinct"})
-        if blocks.aggregates(plain):
+        if aggregates(plain):
             return None
         bound = self.query(plain, environment)
         if not isinstance(bound, Protected) or max(bound.units.values(), default=Kind.OTHER) >= Kind.IMAGE:
@@ -409,7 +409,7 @@ class QueryBinder:
         node = self._rewritten(node, rewritten)
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
-        only_rows = len(items) == 1 and blocks.measures(node)  # one of several sources is a result to join with
+        only_rows = len(items) == 1 and measures(node)  # one of several sources is a result to join with
         bound = [self.source(item, environment, only_rows) for item in items]
         if windows := node.args.get("windows"):  # of which nothing is used
             names = [(alias, tuple(labels_of(source))) for alias, source in bound]
@@ -430,7 +430,7 @@ class QueryBinder:
         where = where_written_out(node, scope)
         if where is not None:
             relation = semijoins.filtered(self, where, scope, relation, environment)
-        if blocks.aggregates(node):
+        if aggregates(node):
             return blocks.bound_block(self, node, scope, relation, environment)
         rows = Protected(relation, (), scope.unit_names(), unit_kinds=scope.units)
         if asks_no_rows(node):
@@ -609,6 +609,7 @@ def bind(
             query = without_pivots(query.copy(), partial(_listed, policy, query))
         _unqualified(query, policy)
         mark_shown(query)
+        mark_whole(query)
         binder = QueryBinder(policy, query, min_units, public_values)
         bound = binder.query(query, Environment())
         if isinstance(bound, Protected):
@@ -634,9 +635,8 @@ def _listed(policy: Policy, query: exp.Query, source: exp.Expr, key: exp.Column)
     while (
         isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select) and not source.this.args.get("joins")
     ):
-        named = [
-            item.unalias() for item in source.this.expressions if item.alias_or_name.lower() == column.name.lower()
-        ]
+        label = column.name.lower()
+        named = [item.unalias() for item in source.this.expressions if item.alias_or_name.lower() == label]
         if len(named) != 1 or not isinstance(named[0], exp.Column) or source.this.args.get("from_") is None:
             break
         column, source = named[0], source.this.args["from_"].this

@@ -299,19 +299,15 @@ def is_constantly_false(part: exp.Expr) -> bool:
     return comparable and (values[0] == values[1]) is isinstance(part, exp.NEQ)
 
 
-_SHOWN, _WHOLE = "shown", "whole"
-_CLAUSES_OF_GROUPS = ("group", "distinct", "having", "qualify")
+_SHOWN = "shown"
 
 
 def mark_shown(query: exp.Query) -> None:
     """Mark the SELECTs without whose rows a statement shows nothing of the data: the whole one, and the only source of each."""
     entries = {entry.alias.lower(): entry.this for entry in query.find_all(exp.CTE)}
     node: exp.Expr | None = query.unnest()
-    whole = True
     while isinstance(node, exp.Select):
-        node.meta[_SHOWN], node.meta[_WHOLE] = True, whole
-        groups = any(item.find(exp.AggFunc, exp.Window) for item in node.expressions)
-        whole = whole and not groups and not any(map(node.args.get, _CLAUSES_OF_GROUPS))
+        node.meta[_SHOWN] = True
         clause = node.args.get("from_")
         clauses = (value for name, value in node.args.items() if name not in ("from_", "with_"))
         parts = (part for value in clauses for part in (value if isinstance(value, list) else [value]) if part)
@@ -326,11 +322,6 @@ def mark_shown(query: exp.Query) -> None:
 def is_shown(node: exp.Expr, whole: exp.Expr) -> bool:
     """Return whether `mark_shown` marked a SELECT of the statement `whole`."""
     return node is whole or bool(node.meta.get(_SHOWN))
-
-
-def is_whole(node: exp.Expr, whole: exp.Expr) -> bool:
-    """Return whether a SELECT is the statement `whole`, but for SELECTs around it that only choose and compute from its rows."""
-    return node is whole or bool(node.meta.get(_WHOLE))
 
 
 def no_rows(bound: Protected) -> Released:
