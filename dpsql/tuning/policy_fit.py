@@ -19,7 +19,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpsql.engine.query import DAYS, WRITTEN_DAY
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.source_kinds import source_kind
@@ -358,6 +357,9 @@ class _Questions:
                 table, column.name, "missing", 2, f"CASE WHEN {name} IS NULL THEN {NULLS} ELSE 0 END", "MAX"
             )
         read = f"TRY_CAST({_plainly(table, column)} AS {_CASTS[column.type]}) IS NULL"
+        if column.type in ("date", "timestamp") and table.csv is not None and table.csv.days in _DAYS:
+            day = f"LEFT(TRANSLATE(SPLIT_PART(LEFT(TRIM({name}), {_TO_THE_MINUTE}), ' ', 1), '/-', '..'), 10)"
+            read += f" AND TRY_STRPTIME({day}, '{_DAYS[table.csv.days]}') IS NULL"
         value = f"CASE WHEN {name} IS NULL THEN {NULLS} WHEN {read} THEN {UNREADABLE} ELSE 0 END"
         texts = self.session.policy.tables[_TEXTS + table.name]
         return replace(self._counted(texts, column.name, "missing", UNREADABLE + 1, value, "MAX"), table=table.name)
@@ -408,16 +410,14 @@ _CASTS = {
 """The types as which texts are read if the policy reads them: parts of integers are rounded, times of dates cut off."""
 _TO_THE_MINUTE = len("2024-06-01T23:30")
 _LONGEST_NUMBER = 60
+_DAYS = {"dmy": "%d.%m.%Y", "mdy": "%m.%d.%Y"}
 
 
 def _plainly(table: Table, column: PolicyColumn) -> str:
-    """Return a column of texts as questions cast it: without decimal commas, other orders of days, and offsets of times."""
+    """Return a column of texts as questions cast it: without decimal commas and offsets of times."""
     name = f'"{column.name}"'
     if column.type in ("date", "timestamp"):
-        days = None if table.csv is None else DAYS.get(table.csv.days)
-        minutes = f"LEFT(TRIM({name}), {_TO_THE_MINUTE})"
-        in_iso = f"REGEXP_REPLACE({minutes}, '{WRITTEN_DAY}', '{days}')"
-        return f"LEFT({in_iso}, {_TO_THE_MINUTE})" if days else minutes  # what is cast has a bounded length
+        return f"LEFT(TRIM({name}), {_TO_THE_MINUTE})"  # what is cast has a bounded length
     if column.type in ("integer", "real") and table.csv is not None and table.csv.decimal == ",":
         return f"REPLACE(REPLACE(LEFT({name}, {_LONGEST_NUMBER}), '.', ''), ',', '.')"
     return name
