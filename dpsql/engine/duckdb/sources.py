@@ -511,8 +511,8 @@ class Sources:
         # Without can_have_nan DuckDB concludes from a file's statistics, which ignore NaN, that no row has NaN: counts of the
         # rows with NaN would then depend on whether another row contributes to the statistics.
         # A pattern could find a further file in the next reading, whose rows have no number.
-        is_pattern = groups == 1 and len(group.paths) > _MOST_NUMBERED and not lake_table(self._policy.table_source(table))
-        files = self._files_text(table) if is_pattern else _listed(group.paths)
+        is_named = len(group.paths) <= _MOST_NUMBERED or lake_table(self._policy.table_source(table)) is not None
+        files = _listed(group.paths) if groups > 1 or is_named else self._files_text(table)
         return f"read_parquet({files}, can_have_nan = true, hive_partitioning = {hive})"
 
     def place(self, table: str) -> str:
