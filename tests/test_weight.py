@@ -34,7 +34,7 @@ MOST = {
     # rows that stand for a header, and twin names of Parquet columns, in init: 35
     # rows that a view leaves out as bits of their numbers, so that later questions take a quarter of the time: 54
     # files that a text names one by one are those of its identity: 8
-    # tables of Delta Lake and Apache Iceberg by the files of their latest snapshot, also in init: 235
+    # tables of Delta Lake and Apache Iceberg by the files of their latest snapshot, also in init: 238
     # days in the order of day, month and year: 10; lines that a quote joins are counted: 3
     # the rows of units with too many are hashed once and counted by places, so that first questions take a third less: 38
     # titles above the names of a file: 4
@@ -42,7 +42,7 @@ MOST = {
     # tables of one name in several schemas, by one rule for all readers: 3; compressed files without their ending: 4
     # times with AM and PM: 7
     # columns rowid and file_row_number, keys of paths above a table, blanks in folders of lake tables: 8
-    "engine": (11_542, 43),
+    "engine": (11_545, 43),
     "errors": (546, 3),  # the receipt of a charge that failed: 2
     "exports": (770, 3),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
@@ -90,7 +90,7 @@ MOST = {
     # check proposes no key of csv that is set: 8
     # fit in the history by its tables and columns: 16
     # rows of NULL beside outer joins are rows: 6
-    "frontends": (25_475, 76),
+    "frontends": (25_476, 76),
     # conditions that exclude each other, so that a question about nothing is refused: 85; keys beside outer joins: 40;
     # results of one person that are over no value together: 10
     # quotients by integers, TRIM of given characters: 30

@@ -621,7 +621,10 @@ class Sources:
         path = self._policy.table_source(table)
         now: object = None
         if is_file(path):
-            identity = identity_of(self._files(table))
+            files = self._files(table)
+            identity = identity_of(files)
+            if gone := [file for file in files if identity is None and not file.exists()]:
+                raise self._unreadable(table, FileNotFoundError(f"{gone[0]} is named by its snapshot and is gone"))
             if identity is None:
                 raise refuse("source_table_missing", table=table)
             now = identity.text

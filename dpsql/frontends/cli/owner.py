@@ -65,7 +65,8 @@ def check(policy: Path | None, file: Path | None, **how: Any) -> int:
 
 @click.command()
 @option(
-    "--from source PATH", "A DuckDB, Parquet or CSV file, a glob, a folder of them, postgresql://..., or spark://..."
+    "--from source PATH",
+    "A DuckDB, Parquet or CSV file, a glob, a folder of them or of lake tables, postgresql://..., or spark://...",
 )
 @option("--out", "The policy file; by default NAME.yaml.", FILE)
 @option("--unit TABLE.COLUMN", "The privacy unit: the column with a person's key, or `row`.")

@@ -322,6 +322,15 @@ def test_a_column_that_a_table_no_longer_has_numbers_no_rows(tmp_path: Path) -> 
         assert bool(engine.source("visits").row_number) == (column == "further")
 
 
+def test_a_file_that_is_gone_is_named_to_the_owner(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_deltalake(tmp_path / "visits", some_rows(random.Random(1), with_days=True))
+    (file,) = snapshot("delta", str(tmp_path / "visits")).files
+    file.unlink()
+    with pytest.raises(Error, match="source_table_unreadable") as refused:
+        rows_read("delta:visits", tmp_path)
+    assert file.name in caplog.text and file.name not in str(refused.value)
+
+
 @pytest.mark.parametrize("source", ["delta:visits", "iceberg:visits", "delta:.", "iceberg:metadata.json"])
 def test_a_table_that_is_not_there_is_said_to_be_missing(source: str, tmp_path: Path) -> None:
     with pytest.raises(Error, match="source_table_missing"):
