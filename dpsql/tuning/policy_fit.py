@@ -357,9 +357,10 @@ class _Questions:
                 table, column.name, "missing", 2, f"CASE WHEN {name} IS NULL THEN {NULLS} ELSE 0 END", "MAX"
             )
         read = f"TRY_CAST({_plainly(table, column)} AS {_CASTS[column.type]}) IS NULL"
-        if column.type in ("date", "timestamp") and table.csv is not None and table.csv.days in _DAYS:
+        if column.type in ("date", "timestamp") and table.csv is not None and table.csv.days != "ymd":
             day = f"LEFT(TRANSLATE(SPLIT_PART(LEFT(TRIM({name}), {_TO_THE_MINUTE}), ' ', 1), '/-', '..'), 10)"
-            read += f" AND TRY_STRPTIME({day}, '{_DAYS[table.csv.days]}') IS NULL"
+            order = ".".join(f"%{part}" for part in table.csv.days).replace("y", "Y")
+            read += f" AND TRY_STRPTIME({day}, '{order}') IS NULL"
         value = f"CASE WHEN {name} IS NULL THEN {NULLS} WHEN {read} THEN {UNREADABLE} ELSE 0 END"
         texts = self.session.policy.tables[_TEXTS + table.name]
         return replace(self._counted(texts, column.name, "missing", UNREADABLE + 1, value, "MAX"), table=table.name)
@@ -410,7 +411,6 @@ _CASTS = {
 """The types as which texts are read if the policy reads them: parts of integers are rounded, times of dates cut off."""
 _TO_THE_MINUTE = len("2024-06-01T23:30")
 _LONGEST_NUMBER = 60
-_DAYS = {"dmy": "%d.%m.%Y", "mdy": "%m.%d.%Y"}
 
 
 def _plainly(table: Table, column: PolicyColumn) -> str:

@@ -71,7 +71,8 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     value = source if same else f"TRY_CAST({castable} AS {target})"
     if type_ is Type.TIMESTAMP and engine_type == "VARCHAR":  # a cast takes PM for the name of a zone
         of_halves = f"try_strptime(trim({source}), {_HALVES_OF_DAYS})"
-        in_halves = f"contains(upper({source}), 'M') AND regexp_matches({source}, '[AaPp][Mm]\\s*$')"
+        has_m = f"(contains({source}, 'M') OR contains({source}, 'm'))"  # few texts have one: the search is dearer
+        in_halves = f"{has_m} AND regexp_matches(left({source}, 1000), '[AaPp][Mm]\\s*$')"
         value = f"(CASE WHEN {in_halves} THEN {of_halves} ELSE {value} END)"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
