@@ -60,13 +60,16 @@ def test_a_quantile_is_charged_once_and_given_again_free(connection: dpsql.Conne
 
 def test_answers_are_near_the_exact_ones_and_in_order(connection: dpsql.Connection) -> None:
     """1,000 patients, one row each, with ages evenly distributed from 20 to 79: at epsilon 4 for four numbers, a rank error of 60
-    rows (4 years) has a probability of 61 cells times exp(-30)."""
+    rows (4 years) has a probability of 61 cells of 64 slices times exp(-40). MIN alone may be below all ages, only 17.5 rows from
+    its rank (the 18th): the 16 cells below 16 together have 7 in 10,000, and all three times 3 in 10 billion."""
+    connection.execute("SET dp.reuse = off")
     connection.execute("SET dp.epsilon = 4")
     sql = "SELECT MIN(age), QUANTILE_CONT(age, 0.25), MEDIAN(age), QUANTILE_DISC(age, 0.75) FROM patients"
-    ((low, first, middle, third),) = connection.execute(sql).release.rows()
-    assert low <= first <= middle <= third
-    for found, exact in ((low, 20), (first, 35), (middle, 50), (third, 65)):
-        assert abs(found - exact) <= 4
+    answers = [next(iter(connection.execute(sql).release.rows())) for _ in range(3)]
+    for answer in answers:
+        assert list(answer) == sorted(answer), answers
+        assert all(abs(found - exact) <= 4 for found, exact in zip(answer[1:], (35, 50, 65), strict=True)), answers
+    assert max(answer[0] for answer in answers) in range(16, 25), answers
 
 
 def test_no_error_is_claimed_for_what_is_computed_with_a_quantile(connection: dpsql.Connection) -> None:
