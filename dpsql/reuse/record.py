@@ -186,12 +186,12 @@ def complete(key: Key, source: Relation) -> bool:
 
 
 def _reads_lists(expression: Expr, source: Relation) -> bool:
-    """Return whether all base columns of an expression have lists: rows with other values belong to no group."""
+    """Return whether all base columns of an expression have lists, or neither bounds nor NaN: other values belong to no group."""
     try:
-        read = [column for branch in branches(source) for column in columns_read(branch.written(expression))]
+        read = [column.facts for branch in branches(source) for column in columns_read(branch.written(expression))]
     except UnknownOrigin:
         return False
-    return all(column.facts.values is not None or column.facts.type is Type.BOOLEAN for column in read)
+    return all(facts.values is not None or not (facts.bounded or facts.type is Type.REAL) for facts in read)
 
 
 def _complete(expression: Expr, values: set[Any]) -> bool:

@@ -119,6 +119,16 @@ def test_a_key_that_leaves_rows_out_is_not_summed_over(deriving: Session) -> Non
     assert deriving.execute("SELECT age > 50, COUNT(*) FROM patients GROUP BY 1").reused
 
 
+@pytest.mark.parametrize(
+    "key", ["city = 'Linz'", "patient_id % 2 = 0", "CASE WHEN city < 'L' THEN 'early' ELSE 'late' END"]
+)
+def test_truth_values_and_cases_of_columns_without_bounds_are_summed_over(deriving: Session, key: str) -> None:
+    released = rows(deriving, f"SELECT plan, {key} AS part, COUNT(*) FROM patients GROUP BY 1, 2")
+    total = deriving.execute("SELECT COUNT(*) FROM patients")
+    assert total.reused
+    assert list(total.rows()) == [(sum(int(str(row[2])) for row in released),)]
+
+
 def test_contribution_caps_must_not_matter(deriving: Session) -> None:
     deriving.execute("SET dp.max_groups = 1")
     deriving.execute("SELECT kind, cost > 30 AS dear, COUNT(*) FROM visits GROUP BY 1, 2")
