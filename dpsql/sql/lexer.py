@@ -7,9 +7,10 @@ A `Piece` is passed on: one statement with its tokens, whose positions count fro
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -267,3 +268,32 @@ def split_file(text: str) -> tuple[Piece, ...]:
     if script.unfinished:
         raise refuse("text_unfinished", what=script.unfinished, position=script.position).placed_in(text)
     return script.pieces
+
+
+# --- values of a command line, written into a text as literals ----------------------------------------------------------
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+
+
+def with_values(text: str, values: Mapping[str, str]) -> tuple[str, set[str]]:
+    """Return a text with `:name` as a number or else a text, `:'name'` as a text, `:"name"` as a name; and the names replaced.
+
+    A value is one token or a number in brackets, whatever it holds, so it cannot change the statement around it. Names without
+    a value stay.
+    """
+    parts: list[str] = []
+    names: set[str] = set()
+    end = 0
+    for colon, token in pairwise(lex(text).tokens):
+        value = values.get(token.text)
+        if colon.token_type is not TokenType.COLON or token.start != colon.end + 1 or value is None:
+            continue
+        opening = text[token.start]
+        quote = opening if opening in "'\"" else "" if _NUMBER.fullmatch(value) else "'"
+        literal = (
+            quote + value.replace(quote, 2 * quote) + quote if quote else f"({value})" if value[0] == "-" else value
+        )
+        parts += [text[end : colon.start], literal]
+        names.add(token.text)
+        end = token.end + 1
+    return "".join(parts) + text[end:], names

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
 from io import StringIO
@@ -91,17 +91,19 @@ project_option = option(
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add -p, --analyst, --project, --epsilon, --confidence and --set NAME=VALUE to a command, which gets them as `chosen`."""
+    """Add -p, --analyst, --project, --epsilon, --confidence, --set and --param to a command, which gets them as `chosen`."""
 
     @wraps(command)
     def run(
         *arguments: Any, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-        confidence: str | None, settings: tuple[str, ...], **more_options: Any,
+        confidence: str | None, settings: tuple[str, ...], parameters: tuple[str, ...], **more_options: Any,
     ) -> Any:  # fmt: skip
-        chosen = SessionOptions(policy, analyst, project, settings_of(epsilon, confidence, settings))
+        values = dict(pair(parameter, "--param") for parameter in parameters)
+        chosen = SessionOptions(policy, analyst, project, settings_of(epsilon, confidence, settings), values)
         return command(*arguments, chosen=chosen, **more_options)
 
     for added in (
+        option("--param parameters NAME=VALUE", "A value that stands as :NAME in the SQL.", multiple=True),
         option("--set settings NAME=VALUE", "Set an option, as SHOW dp.all lists them.", multiple=True),
         option("--confidence SHARE", "The share of cases in which error bars hold, e.g. 0.95."),
         option("--epsilon EPSILON", "The epsilon of each query."),
@@ -118,12 +120,25 @@ STOPPED = 128 + signal.SIGINT
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """The policy on which a command opens a session, whose session it is, and the options set in it, as (name, value)."""
+    """The policy on which a command opens a session, whose session it is, the options set in it, as (name, value), and the values
+    of `:name` in its texts."""
 
     policy: Path
     analyst: str | None
     project: str | None = None
     settings: Sequence[tuple[str, str]] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def filled(self, texts: Sequence[str]) -> list[str]:
+        """Return texts with the values of their `:name`. Raises UsageError for a value that stands in none of them."""
+        if not self.values:
+            return list(texts)
+        from dpsql.sql.lexer import with_values
+
+        filled = [with_values(text, self.values) for text in texts]
+        for name in self.values.keys() - set().union(*(names for _, names in filled)):
+            raise click.BadParameter(f":{name} does not stand in the SQL", param_hint="--param")
+        return [text for text, _ in filled]
 
     def open(self) -> Session:
         from dpsql.session.session import open_session
@@ -143,11 +158,17 @@ def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[
     """Return the options as (name, value). Raises UsageError for --set without "="."""
     options = [(name, value) for name, value in (("epsilon", epsilon), ("confidence", confidence)) if value is not None]
     for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{setting!r} is not NAME=VALUE", param_hint="--set")
-        options.append((name.strip(), value.strip()))
+        name, value = pair(setting, "--set")
+        options.append((name, value.strip()))
     return options
+
+
+def pair(text: str, usage: str) -> tuple[str, str]:
+    """Return NAME=VALUE as (name, value). Raises UsageError for other texts."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint=usage)
+    return name.strip(), value
 
 
 def exit_status(error: Error) -> int:

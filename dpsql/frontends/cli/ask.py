@@ -78,7 +78,7 @@ def query(
 
     if only_explain and (format, out, bars, picture, spreadsheet) != (None, None, False, None, False):
         raise click.UsageError("--explain gives no answer: leave out --format, --out, --bars, --plot and --spreadsheet")
-    text, format = _statement(sql), format or _format_of(out)
+    text, format = _statement(chosen, sql), format or _format_of(out)
     if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise click.UsageError(f"{format} is no text for a terminal: name a file with --out, or redirect the output")
     with chosen.open() as session:
@@ -125,7 +125,7 @@ def explain(
     if engine_sql and chosen.analyst is not None:
         raise click.UsageError("--sql is for the owner: the engine's SQL names what the owner calls the data")
     with chosen.open() as session:
-        plan = session.explain(_statement(sql))
+        plan = session.explain(_statement(chosen, sql))
     if format == "json":
         say_json(plan_object(plan))
         return
@@ -162,7 +162,7 @@ def run(
     from dpsql.frontends.batch import Batch
     from dpsql.frontends.batch.statements import OBJECTIVES
 
-    scripts = [(file, read_text(file)) for file in sql_files(files)]
+    scripts = _scripts(chosen, files)
     if report is not None:
         _begin_report(report, out, dry_run, (chosen.policy, *files, *(file for file, _ in scripts)))
     with chosen.open() as session:
@@ -221,7 +221,7 @@ def plan(*, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[
     """
     from dpsql.frontends.batch.statements import OBJECTIVES, QuestionPlans, asked_questions
 
-    scripts = [(file, read_text(file)) for file in sql_files(files)]
+    scripts = _scripts(chosen, files)
     count = 0
 
     def refused(path: str, sql: str, error: Error) -> None:
@@ -241,6 +241,12 @@ def plan(*, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[
             for line in plans.lines():
                 say(line)
     return Exit.REFUSAL if count else Exit.DONE
+
+
+def _scripts(chosen: SessionOptions, paths: tuple[Path, ...]) -> list[tuple[Path, str]]:
+    """Return the files with their texts."""
+    files = sql_files(paths)
+    return list(zip(files, chosen.filled([read_text(file) for file in files]), strict=True))
 
 
 def sql_files(paths: tuple[Path, ...]) -> list[Path]:
@@ -265,7 +271,7 @@ def repl(*, chosen: SessionOptions) -> int:
     from dpsql.frontends.repl import run_repl
 
     with chosen.open() as session:
-        return run_repl(session)
+        return run_repl(session, chosen.values)
 
 
 def terminal_width() -> int | None:
@@ -273,10 +279,10 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _statement(sql: str | None) -> str:
+def _statement(chosen: SessionOptions, sql: str | None) -> str:
     if sql is None and sys.stdin.isatty():
         raise click.UsageError('no SQL: dpsql query -p POLICY "SELECT ..."')
-    return sys.stdin.read() if sql in (None, "-") else str(sql)
+    return chosen.filled([sys.stdin.read() if sql in (None, "-") else str(sql)])[0]
 
 
 # --- a stream of counts or sums against a threshold; only what is above it is paid for --------------------------------
@@ -304,7 +310,7 @@ def watch(
     from dpsql.frontends.watch import Watch
     from dpsql.sql.lexer import split_file
 
-    pieces = split_file(read_text(file))
+    pieces = split_file(chosen.filled([read_text(file)])[0])
     if not pieces:
         raise click.UsageError(f"{file} has no statement")
     with chosen.open() as session:

@@ -406,7 +406,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
         write_plot,
     )
 
-    text = sys.stdin.read() if sql == "-" else sql
+    text = chosen.filled([sys.stdin.read() if sql == "-" else sql])[0]
     if exact and (errors or chosen.analyst):
         raise click.UsageError("--exact is for the data's owner: it goes neither with --analyst nor with --errors")
     check_plot(out)

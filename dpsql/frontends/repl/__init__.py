@@ -14,10 +14,10 @@ from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import left_text, say_price
 from dpsql.frontends.rendering.terminal import notify, say_line, waiting
 from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
-from dpsql.sql.lexer import read_script
+from dpsql.sql.lexer import read_script, with_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from dpsql.release.release import Release
     from dpsql.session.session import Session
@@ -28,9 +28,10 @@ MOST_NESTED = 10
 """Limit on the depth of files that include files with \\i."""
 
 
-def run_repl(session: Session) -> int:
-    """Answer questions until the end of input or \\q. Return the exit status: 0 at a terminal, else that of the first error."""
-    talk = _Talk(session)
+def run_repl(session: Session, values: Mapping[str, str]) -> int:
+    """Answer questions, with `values` for `:name`, until the end of input or \\q. Return the exit status: 0 at a terminal, else
+    that of the first error."""
+    talk = _Talk(session, values)
     try:
         if sys.stdin.isatty() and sys.stdout.isatty():
             from dpsql.frontends.repl.prompt import typed
@@ -63,7 +64,8 @@ def _complete_texts(lines: Iterable[str]) -> Iterator[str]:
 class _Talk:
     """One conversation: texts in, answers and errors out."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, values: Mapping[str, str]) -> None:
+        self._values = values
         self.prompt = Prompt(session, self._ask, self._answer_file)
         self._nested = 0
 
@@ -83,7 +85,7 @@ class _Talk:
         word = as_command(text)
         if word is not None:
             return _guarded(partial(command, self.prompt, word))
-        for piece in read_script(text).pieces:
+        for piece in read_script(with_values(text, self._values)[0]).pieces:
             status = _guarded(partial(self._answer, piece))
             if status:
                 return status

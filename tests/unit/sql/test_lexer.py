@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sql.corpus import ACCEPTED
 from support.package_modules import FILES, name, nodes_of
 
-from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, lex, read_script, split_file
+from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, lex, read_script, split_file, with_values
 from dpsql.sql.parse import parse
 
 OWN_TEXTS = {
@@ -117,3 +117,13 @@ def test_lines_of_statements_are_counted_past_comments() -> None:
     text = "-- a\n\n/* b */ SELECT 1;\n-- c\nSELECT\n 2\n-- end"
     assert split_file(text) == (Piece("SELECT 1", 3), Piece("SELECT\n 2", 5))
     assert split_file("-- nothing; here\n ;; ") == ()
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.from_regex(r"-?[0-9.e:\\'\"-]+"))
+def test_a_value_of_a_command_line_is_one_token_whatever_it_holds(value: str) -> None:
+    text, found = with_values("""SELECT :'a', :"a" - :a, ':a', x::a, :b -- :a""", {"a": value})
+    tokens = lex(text).tokens
+    negative = tokens[5].text == "("
+    assert found == {"a"} and (tokens[1].text, tokens[3].text) == (value, value)
+    assert [token.text for token in tokens[5:-8]] == (["(", "-", value[1:], ")", ","] if negative else [value, ","])
+    assert [token.text for token in tokens[-8:]] == [":a", ",", "x", "::", "a", ",", ":", "b"]

@@ -125,6 +125,20 @@ def test_a_lost_answer_is_told_and_paid_again_only_on_request(nightly: Clinic, d
     assert dpsql(*RUN, "--charge-again").status == 0 and nightly.charges() == 4
 
 
+def test_values_of_the_command_line_stand_in_every_file_and_tell_results_apart(clinic: Clinic, dpsql: Run) -> None:
+    """Another value is another question; a value that no file names is a mistake, and so is a name without a value."""
+    (clinic.folder / "a.sql").write_text("SELECT COUNT(*) AS n FROM patients WHERE age > :age")
+    (clinic.folder / "b.sql").write_text("SELECT COUNT(*) AS n FROM patients WHERE region = :region")
+    run = ("run", "-p", "clinic.yaml", "a.sql", "b.sql", "--out", "out")
+    for region, charges in (("north", 2), ("north", 2), ("south", 3), ("1 OR 1=1", 4)):
+        assert dpsql(*run, "--param", "age=40", "--param", f"region={region}").status == 0
+        assert clinic.charges() == charges and note("b-01")["statement"].endswith(f"region = '{region}'")
+    missing = dpsql(*run, "--param", "age=40")
+    assert missing.status == 2 and "parameter_missing" in missing.err and "--param region=value" in missing.err
+    unused = dpsql(*run, "--param", "age=40", "--param", "region=south", "--param", "ages=4")
+    assert unused.status == 2 and ":ages does not stand in the SQL" in unused.err and clinic.charges() == 4
+
+
 def test_one_run_at_a_time_and_no_foreign_folder(nightly: Clinic, dpsql: Run) -> None:
     Path("out").mkdir()
     with open("out/.run.lock", "w") as lock:
