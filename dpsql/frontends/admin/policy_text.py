@@ -47,12 +47,16 @@ _BOUND = r"[-+]?[0-9.][-+0-9.eE:T]*(?: [0-9:.]+)?"
 _BETWEEN = re.compile(rf"({_BOUND})\s+to\s+({_BOUND})")
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECIMAL_COMMA = re.compile(r"(?<![\w,.])(\d+),(\d+)(?=\s+to\s)")
+_THOUSANDS = re.compile(r"(?<![\w.])[1-9]\d{0,2}\.000(?!\w)")
 _NOT_NULL = re.compile(r"(^|(?<=\s))not null$")
 _PROBE = (
     "dataset: d\nsource: d.csv\nledger: sqlite:///l.db\nprivacy_unit: row\nbudget: {epsilon: 1, delta: 1e-6}\n"
     "tables: {t: {columns: {c: %s}}}\n"
 )
 LEFT_OUT = "-"
+CSV_FORMS = {"comma": ("decimal", ","), "dmy": ("days", "dmy"), "mdy": ("days", "mdy")}
+"""How files write numbers and days, unlike 1234.5 and 2024-12-31: words of answers, with entries of `csv`."""
 Unit = tuple[str, str] | None
 """Table and column of the privacy unit, None if each row is one."""
 Remarks = Mapping[tuple[str, ...], str]
@@ -107,6 +111,7 @@ class TableChoice:
     foreign_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     unprotected: tuple[str, ...] = ()
     columns: Mapping[str, ColumnChoice | None] = field(default_factory=dict)
+    csv: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self, name: str, remarks: Remarks | None = None) -> Iterator[str]:
         def remark(*keys: str) -> str:
@@ -120,6 +125,7 @@ class TableChoice:
             yield f"    source: {quoted(stored.source)}"
         csv_keys = [f"delimiter: {quoted(stored.delimiter)}"] if stored.delimiter not in ("", ",") else []
         csv_keys += [f"encoding: {stored.encoding}"] if stored.encoding != "utf-8" else []
+        csv_keys += [f"{key}: {quoted(value)}" for key, value in self.csv.items()]
         if csv_keys:
             yield f"    csv: {{{', '.join(csv_keys)}}}"
         if self.public:
@@ -535,7 +541,11 @@ def column_choice(answer: str, stored: ColumnChoice, *, typed: bool) -> ColumnCh
         if type_ is not None and word != type_:
             raise WrongAnswer(f"the source has {type_} here")
         type_, answer = word, rest.strip()
+    if comma := _DECIMAL_COMMA.search(answer):
+        raise WrongAnswer(f"bounds have a decimal point, whatever the file has: {comma[1]}.{comma[2]}, not {comma[0]}")
     between = _BETWEEN.fullmatch(answer)
+    for number in _THOUSANDS.findall(answer) if between else ():
+        raise WrongAnswer(f"{number} is read as {number[:-4]}: write {number.replace('.', '')}, or {number[:-4]}")
     bounds = (between[1], between[2]) if between else None
     domain = _listed(answer) if answer and bounds is None else ()
     type_ = type_ or _type_of_bounds(bounds) or ("text" if domain else None)

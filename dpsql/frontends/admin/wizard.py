@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from itertools import takewhile
 from pathlib import Path
-from typing import TypeVar
 
 from dpsql.engine import query
 from dpsql.engine.contract import SourceTable, plain_name
 from dpsql.errors.exceptions import did_you_mean, refuse
+from dpsql.frontends.admin.answers import Again, Answers
 from dpsql.frontends.admin.expected_errors import expected_errors
 from dpsql.frontends.admin.policy_text import (
+    CSV_FORMS,
     LEFT_OUT,
     ColumnChoice,
     PolicyChoices,
@@ -39,19 +41,14 @@ from dpsql.frontends.admin.policy_text import (
     with_table,
     write_policy,
 )
-from dpsql.frontends.files import replace_file
 from dpsql.policy import load_policy, parse_policy
 from dpsql.policy.check import policy_text
 from dpsql.policy.reach import is_file, within
 from dpsql.policy.types import Preparation
 from dpsql.policy.values import MOST_COUNT, login
-from dpsql.policy.yaml_text import Problems, Unreadable, quoted, read_yaml
 from dpsql.privacy.ledger_units import EVERY
 from dpsql.session.budget import in_questions
 
-Meaning = TypeVar("Meaning")
-_SIGN_FIRST = re.compile(r"""([^\s#:'"][^:]*|"[^"]*"|'[^']*'):\s+([-?](?:\s.*\S)?|[&*!%@`,].*\S|[&*!%@`,])\s*""")
-"""A line of YAML whose value begins with an indicator. Matching a line takes at most time quadratic in its length."""
 _OF_ROWS = re.compile(r"(?i)row_*names?|(row|line|unnamed)?_*(num(ber)?|no|nr|index|\d+)")
 """Names of columns that number rows, and so no persons."""
 WIDE = 20
@@ -64,127 +61,6 @@ _STARTING_SHARE = Fraction(3, 100)
 _LEAST_BUDGET = Fraction(1, 10**6)
 _MOST_DELTA = 6
 """Negative exponent of the largest delta, 10^-6."""
-
-
-# --- answers: from a file, from a draft of an earlier run, or typed; typed ones are on the disk before the next question
-
-
-class Again(Exception):
-    """A person takes an answer back: the dialogue begins anew, with all other answers taken as they are."""
-
-
-def read_answers(text: str, origin: str) -> dict[str, str]:
-    """Parse answers, by the name of their question, from YAML: a mapping of texts. Raises InterfaceError init_answers."""
-    problems = Problems()
-    try:
-        tree = read_yaml(text, problems)
-    except Unreadable as error:
-        raise refuse("init_answers", place=origin, problem=_to_quote(text) or str(error)) from None
-    if problems:
-        path, sentence = problems.listed()[0]
-        raise refuse("init_answers", place=origin, problem=f"{path}: {sentence}")
-    if not isinstance(tree, dict) or not all(isinstance(answer, str) for answer in tree.values()):
-        raise refuse(
-            "init_answers", place=origin, problem="each line is `QUESTION: ANSWER`; quote an answer with brackets"
-        )
-    return {str(question): str(answer) for question, answer in tree.items()}
-
-
-def _to_quote(text: str) -> str:
-    """Return which line has an answer that YAML reads only in quotes, and how to write it; "" if there is none."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if match := _SIGN_FIRST.fullmatch(line):
-            return f"line {number}: an answer that begins with {match[2][0]} stands in quotes: {match[1]}: {quoted(match[2])}"
-    return ""
-
-
-@dataclass
-class Answers:
-    """Answers by the name of their question.
-
-    `written`: the answers given in advance; `origin`: the file that they come from, for messages. `ask`: shows a question's name
-    with its default and returns the typed text; None if nobody can be asked, so that defaults are taken. `show`: prints a line of
-    text. `draft`: the file in which typed answers are kept.
-    """
-
-    written: dict[str, str]
-    origin: str
-    show: Callable[[str], None]
-    ask: Callable[[str, str], str] | None = None
-    draft: Path | None = None
-    taken: dict[str, str] = field(default_factory=dict)
-    _remarks: set[str] = field(default_factory=set)
-
-    def tell(self, text: str) -> None:
-        """Print a remark between questions, once however often the dialogue begins anew."""
-        if text not in self._remarks:
-            self._remarks.add(text)
-            self.show(text)
-
-    def get(self, question: str, words: str, meaning: Callable[[str], Meaning], default: str | None = None) -> Meaning:
-        """Return the meaning of an answer. `words`: the text of the question; `meaning` parses an answer, or raises WrongAnswer.
-
-        An invalid typed answer is asked for again. Raises InterfaceError init_answer for an invalid written one,
-        init_unanswered if there is neither an answer nor a default, and Again if a person types `back` or `again QUESTION`.
-        """
-        text = self.taken.get(question, self.written.get(question, default if self.ask is None else None))
-        if text is not None:
-            try:
-                return self._keep(question, text, meaning)
-            except WrongAnswer as error:
-                if self.ask is None:
-                    raise self._refusal(question, text, error) from None
-                self.show(f"{question}: {text}: {error}")
-        if self.ask is None:
-            raise refuse("init_unanswered", question=question, words=words.strip().partition("\n")[0])
-        self.show(words)
-        while True:
-            text = self.ask(question, default or "").strip() or (default or "")
-            try:
-                self._take_back(text)
-                return self._keep(question, text, meaning)
-            except WrongAnswer as error:
-                self.show(f"  {error}")
-
-    def _take_back(self, text: str) -> None:
-        """Raise Again, with the earlier answer forgotten, if the text is `back` or `again QUESTION`."""
-        word, _, named = text.partition(" ")
-        if text == "back":
-            named = next(reversed(self.taken), "")
-            if not named:
-                raise WrongAnswer("this is the first question")
-        elif word != "again" or not named:
-            return
-        elif named not in self.taken:
-            raise WrongAnswer(f"there is no answer to {named}{did_you_mean(named, self.taken)}")
-        self.forget((named,))
-        self.written, self.taken = {**self.written, **self.taken}, {}
-        raise Again
-
-    def forget(self, questions: tuple[str, ...]) -> None:
-        """Drop answers, so that they are asked for again."""
-        for question in questions:
-            self.written.pop(question, None)
-            self.taken.pop(question, None)
-
-    def require_all_taken(self) -> None:
-        """Raise InterfaceError init_answer for a written answer to a question that was not asked."""
-        for question in self.written:
-            if question not in self.taken and self.ask is None:
-                error = WrongAnswer(f"there is no such question{did_you_mean(question, self.taken)}")
-                raise self._refusal(question, self.written[question], error)
-
-    def _refusal(self, question: str, answer: str, error: WrongAnswer) -> Exception:
-        return refuse("init_answer", place=self.origin, question=question, answer=answer[:80], problem=str(error))
-
-    def _keep(self, question: str, text: str, meaning: Callable[[str], Meaning]) -> Meaning:
-        result = meaning(text.strip())
-        self.taken[question] = text.strip()
-        if self.draft is not None:
-            answers = {**self.written, **self.taken}
-            lines = "".join(f"{quoted(name)}: {quoted(answer)}\n" for name, answer in answers.items())
-            replace_file(self.draft, lambda part: part.write_text(lines, encoding="utf-8"))
-        return result
 
 
 # --- the dialogue -----------------------------------------------------------------------------------------------------
@@ -293,14 +169,21 @@ def _unit(answers: Answers, tables: Mapping[str, SourceTable]) -> Unit:
 
 
 def _likely_unit(tables: Mapping[str, SourceTable]) -> str | None:
-    """Return the column that most tables have, at least two, as TABLE.COLUMN; preferred is a table of which it is the primary
-    key. None if no two tables share a column."""
+    """Return the column that most tables have, at least two, as TABLE.COLUMN: of a table of which it is the primary key, else of
+    the table whose name begins most like its own. None if no two tables share a column."""
     plain = (column for table in tables.values() for column in table.columns if plain_name(column) == column)
     names = Counter(column for column in plain if not _OF_ROWS.fullmatch(column))
     shared = [column for column, count in names.most_common() if count > 1 and count == max(names.values())]
     keyed = [(name, table.primary_key[0]) for name, table in tables.items() if len(table.primary_key) == 1]
     holders = [(name, column) for column in shared for name, table in tables.items() if column in table.columns]
+    holders.sort(key=lambda holder: -_common_letters(*holder))
     return next((".".join(entry) for entry in [*(entry for entry in keyed if entry[1] in shared), *holders]), None)
+
+
+def _common_letters(one_name: str, other: str) -> int:
+    """Return with how many of the same letters two names begin."""
+    pairs = zip(one_name.lower(), other.lower(), strict=False)
+    return len([*takewhile(lambda letters: letters[0] == letters[1], pairs)])
 
 
 def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> dict[str, TableChoice]:
@@ -430,7 +313,7 @@ def _max_rows(answers: Answers, name: str, table: SourceTable, unit: Unit) -> tu
             return 1, (unit[1],)
     words = (
         f"\n2. How many rows of {name} may one person have at most? Further ones are left out of every answer, and noise grows"
-        "\n   with this number: take what nearly everybody stays below."
+        " with this number: take what nearly everybody stays below."
     )
     return answers.get(f"{name}.max_rows", words, _count), key
 
@@ -462,7 +345,27 @@ def _with_columns(answers: Answers, name: str, draft: TableChoice, unit: Unit) -
     choices = {column: choice for column in table.columns if (choice := chosen.get(column)) is not None}
     if not draft.public:
         choices = _with_missing(answers, name, choices, [column for column in choices if column not in keys])
-    return replace(draft, columns=choices)
+    return replace(draft, columns=choices, csv=_csv_forms(answers, name, choices) if table.delimiter else {})
+
+
+def _csv_forms(answers: Answers, name: str, choices: Mapping[str, ColumnChoice]) -> dict[str, str]:
+    """Return the forms of numbers and days in a CSV file, as entries of `csv`; by default those of the file before it."""
+
+    def meaning(text: str) -> dict[str, str]:
+        words = [] if text == LEFT_OUT else text.split()
+        forms = dict(CSV_FORMS[word] for word in words if word in CSV_FORMS)
+        if len(forms) < len(words):
+            raise WrongAnswer(f"write {', '.join(CSV_FORMS)}, two of them for numbers and days, or {LEFT_OUT}")
+        return forms
+
+    if all(choice.type in ("text", "boolean") for choice in choices.values()):
+        return {}
+    words = (
+        f"\n   How does the file of {name} write numbers and days? `{LEFT_OUT}`: 1234.5 and 2024-12-31. `comma`: 1.234,5."
+        " `dmy`: 31.12.2024. `mdy`: 12/31/2024. Or two of these: `comma dmy`."
+    )
+    before = [text for question, text in answers.taken.items() if question.endswith(".written")]
+    return answers.get(f"{name}.written", words, meaning, (before or [LEFT_OUT])[-1] if answers.ask else LEFT_OUT)
 
 
 def _with_missing(
@@ -485,7 +388,7 @@ def _with_missing(
         return choices
     words = (
         f"\n   In which columns of {name} may a value be missing? Answers have a group for rows without it. Names and patterns of"
-        f"\n   {_shortened(columns)}; `*`: in any of them; `{LEFT_OUT}`: in none."
+        f" {_shortened(columns)}; `*`: in any of them; `{LEFT_OUT}`: in none."
     )
     missing = answers.get(f"{name}.missing", words, meaning, "*" if answers.ask is None else None)
     filled = {column: replace(choices[column], filled=True) for column in columns if column not in missing}
@@ -552,7 +455,7 @@ def _column_groups(answers: Answers, table: str, columns: list[str]) -> dict[str
 
     words = (
         f"\n   {table} has {len(columns)} columns beside its keys: which of them will analysts use? Names and patterns, such as"
-        " `age, lab_*`;\n   each pattern is asked about once, all other columns are left out. `*`: all of them."
+        " `age, lab_*`; each pattern is asked about once, all other columns are left out. `*`: all of them."
     )
     groups = answers.get(question, words, meaning)
     closed = len(columns) - sum(map(len, groups.values()))
@@ -654,7 +557,7 @@ def _copies(answers: Answers, source: Path | str, path: Path, tables: Mapping[st
         "\n7. Who prepares copies of the tables, which make questions several times faster? `manual`: you, by `dpsql prepare`;"
         f"\n   `auto`: `dpsql serve` by itself, if the files have at most {Preparation.most_mb:,} MB (`prepare: {{most_mb}}`)."
         f"\n   A copy holds people's rows in a second place, {folder} or $DPSQL_CACHE, and is"
-        f"\n   about as large as the data ({megabytes:,} MB). Protect it equally; `dpsql erase copies` removes outdated copies."
+        f" about as large as the data ({megabytes:,} MB). Protect it equally; `dpsql erase copies` removes outdated copies."
     )
     return answers.get("prepare", words, _one_of("manual", "auto"), "manual") == "auto"
 

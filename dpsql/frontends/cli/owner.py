@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dpsql.disclosure import Generalisation, RiskReport
     from dpsql.disclosure.report import Exact
     from dpsql.engine.contribution_index import ContributionIndex
-    from dpsql.frontends.admin.wizard import Answers
+    from dpsql.frontends.admin.answers import Answers
     from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
     from dpsql.session.session import Session
@@ -131,7 +132,7 @@ def _with_answers(
     use: Callable[[Answers], Answered], path: Path, written: dict[str, str], answers_file: Path | None
 ) -> Answered:
     """Return what `use` makes of answers in a file, or typed. Typed answers are kept in a file next to `path` until then."""
-    from dpsql.frontends.admin.wizard import Answers, read_answers
+    from dpsql.frontends.admin.answers import Answers, read_answers
 
     if answers_file is not None:
         written |= read_answers(read_text(answers_file), str(answers_file))
@@ -148,9 +149,11 @@ def _with_answers(
         introduction.insert(0, f"Going on with the answers in {draft}; delete it to begin anew.")
 
     def show(text: str) -> None:
-        """Show a text, the first one behind the introduction: a source that is refused needs none."""
-        for line in (*introduction, text):
-            notify(line)
+        """Show a text, in the terminal's width, the first one behind the introduction: a source that is refused needs none."""
+        width = shutil.get_terminal_size().columns
+        for line in "\n".join((*introduction, text)).split("\n"):
+            indent = line[: len(line) - len(line.lstrip())]
+            notify(textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
         introduction.clear()
 
     try:

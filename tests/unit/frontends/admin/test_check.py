@@ -22,9 +22,10 @@ from support.spark_source import needs_spark, spark
 
 from dpsql.engine.contract import SourceTable
 from dpsql.errors.exceptions import Exit
+from dpsql.frontends.admin.answers import Answers
 from dpsql.frontends.admin.check import Findings, check_policy_file
 from dpsql.frontends.admin.policy_text import tables_for_policy, unit_of, write_starter
-from dpsql.frontends.admin.wizard import Answers, ask_for_policy
+from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering.tables import table_comment
 from dpsql.ledger import open_ledger

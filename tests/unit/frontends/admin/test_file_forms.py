@@ -22,8 +22,9 @@ from support.exact_session import exact_session, rows_of
 from support.seeds import seeds
 
 from dpsql.engine.registry import open_engine
+from dpsql.frontends.admin.answers import Answers
 from dpsql.frontends.admin.check import check_policy_file
-from dpsql.frontends.admin.wizard import Answers, ask_for_policy
+from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.policy import load_policy
 
 Rows = list[dict[str, Any]]
@@ -194,6 +195,9 @@ def test_the_same_people_in_any_form_of_file_have_the_same_answers(
         monkeypatch.setenv("DPSQL_STATE", str(source.parent / "state"))
         told: list[str] = []
         given = dict(ANSWERS)
+        for name, forms in said.items():
+            words = ["comma" if forms.pop("decimal") == "','" else "", forms.pop("days").replace("ymd", "")]
+            given[f"{name}.written"] = " ".join(filter(None, words)) or "-"
         ask_for_policy(source, place, Answers(given, "answers", told.append))
         place.write_text(with_formats(place.read_text(), said))
         findings = check_policy_file(place, create_ledger=True)

@@ -14,9 +14,10 @@ from support.clinic_folder import Clinic, Outcome
 from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
+from dpsql.frontends.admin.answers import Answers, read_answers
 from dpsql.frontends.admin.expected_errors import expected_errors
-from dpsql.frontends.admin.policy_text import ColumnChoice, column_choice
-from dpsql.frontends.admin.wizard import Answers, WrongAnswer, ask_for_policy, read_answers
+from dpsql.frontends.admin.policy_text import ColumnChoice, WrongAnswer, column_choice
+from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.policy import load_policy
 from dpsql.policy.yaml_text import schema_line
 from dpsql.session.session import open_session
@@ -243,6 +244,9 @@ def test_what_is_said_and_written_does_not_depend_on_values(bare_clinic: Clinic,
         ("visits.max_rows: 20", "", "visits.max_rows has no answer"),
         ("integer 18 to 110", "18 to 110", "say `integer 18 to 110` or `real 18 to 110`"),
         ("integer 18 to 110", "integer 110 to 18", "lower"),
+        ("integer 18 to 110", "real 18,5 to 110,5", "bounds have a decimal point"),
+        ("real 0 to 500", "real 0 to 1.000 not null", "1.000 is read as 1: write 1000, or 1"),
+        ("people: 5000", "people: 5000\nvisits.written: dmy mdy", "two of them for numbers and days"),
         ("people: 5000", "", "people has no answer: 4. About how many persons are in the data?"),
         ("people: 5000", "people: 5000\nvisit.day: '-'", "there is no such question; did you mean visits.day?"),
         ("budget: 2 every month", "budget: 2 every fortnight", "NUMBER every day"),
@@ -379,8 +383,8 @@ def test_files_that_may_be_one_table_are_said_to(bare_clinic: Clinic, dpsql: Run
 
 
 @pytest.mark.parametrize("numbers", ["rownames", "index", "Unnamed__0", "row_number"])
-def test_a_column_that_numbers_rows_is_not_proposed_as_the_person(tmp_path: Path, numbers: str) -> None:
-    for name in ("visits", "people"):
+def test_the_person_is_proposed_by_name_and_never_as_the_number_of_a_row(tmp_path: Path, numbers: str) -> None:
+    for name in ("admissions", "people"):
         pq.write_table(pa.table({numbers: [1], "person": [1], name[:2]: [2]}), tmp_path / f"{name}.parquet")
 
     def ask(question: str, default: str) -> str:
