@@ -202,7 +202,8 @@ MOST = {
     # hints for samples, recursion, clauses behind PIVOT and MySQL's date_format: 8
     # SELECTs that show the groups of a key, or compute with them: 26
     # values of the command line: 30
-    "sql": (13_042, 34),
+    # slips that the parser repairs: 90
+    "sql": (13_400, 36),
     "storage": (271, 4),
     "testing": (232, 1),
     "tuning": (
@@ -211,9 +212,9 @@ MOST = {
     ),  # fit: bounds, domains and caps that do not suit the data: 600; max_count, max_total, max_groups, max_values: 45; orders of days: 4
 }
 """Lines and files of each package, of all text that is shipped; `dpsql` stands for the files directly in it."""
-MOST_OF_TESTS = 79_000
+MOST_OF_TESTS = 79_600
 """Lines of Python in tests/. Whoever adds a test looks for one that goes: a law in place of its examples, or a line of a corpus."""
-MOST_ENTERED = {"question": (90, 930, 2_700), "explain": (104, 1_218, 3_648)}
+MOST_ENTERED = {"question": (90, 935, 2_750), "explain": (105, 1_222, 3_690)}
 # of which questions about nothing take 8 functions, decimals 1, dialects and their notice 6, columns as a question names them 6,
 # what a release reads 12 in 90 calls, removed answers 5, questions left of each account 4, and the text of the question for
 # its owner 15 in 150 calls; what asking again costs 2;

@@ -15,7 +15,48 @@ SELECT diagnosis, AVG(cost) JOIN patients USING (patient_id) GROUP BY diagnosis
 
 -- query: nothing_selected
 -- sqlstate: 42601
+-- at: SELECT
 SELECT
+
+-- query: nothing_before_a_comma
+-- sqlstate: 42601
+-- at: SELECT
+SELECT , COUNT(*) FROM visits
+
+-- query: nothing_grouped
+-- sqlstate: 42601
+-- at: GROUP BY
+SELECT AVG(cost) FROM visits GROUP BY
+
+-- query: bracket_not_closed
+-- sqlstate: 42601
+-- at: (
+SELECT MAX(cost FROM visits
+
+-- query: texts_without_a_comma
+-- sqlstate: 42601
+-- at: 'icu'
+SELECT COUNT(*) FROM visits WHERE ward IN ('er' 'icu')
+
+-- query: between_without_and
+-- sqlstate: 42601
+-- at: BETWEEN
+SELECT COUNT(*) FROM visits WHERE cost BETWEEN 2 nights
+
+-- query: nothing_counted
+-- sqlstate: 42601
+-- at: DISTINCT
+SELECT COUNT(DISTINCT) FROM visits
+
+-- query: using_without_brackets
+-- sqlstate: 42601
+-- at: USING
+SELECT COUNT(*) FROM visits JOIN patients USING patient_id
+
+-- query: star_without_function
+-- sqlstate: 42601
+-- at: , (*)
+SELECT ward, (*) AS n FROM visits GROUP BY ward
 
 -- query: nothing_after_where
 -- sqlstate: 42601

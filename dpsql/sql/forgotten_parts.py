@@ -1,0 +1,88 @@
+"""What the parser would repair without a word: a bracket that is not closed, `SELECT , a`, `GROUP BY` before nothing,
+`BETWEEN 2 3`, `IN ('a' 'b')`. Engines refuse such a text, and what it means is a guess: nothing is charged for a slip.
+
+No text that an engine reads is refused here: a comma may stand behind the last item of a list, as in DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors.exceptions import refuse
+from dpsql.sql.lexer import word
+
+_CLOSED_BY = {
+    TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET, TokenType.L_BRACE: TokenType.R_BRACE,
+}  # fmt: skip
+_CLOSING = frozenset(_CLOSED_BY.values())
+_OPENING = frozenset({
+    TokenType.SELECT, TokenType.FROM, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY, TokenType.WHERE,
+    TokenType.HAVING, TokenType.QUALIFY, TokenType.ON, TokenType.JOIN, TokenType.AND, TokenType.OR, TokenType.NOT,
+    TokenType.BETWEEN, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.EQ, TokenType.NEQ, TokenType.LT,
+    TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.PLUS, TokenType.DASH, TokenType.SLASH, TokenType.DPIPE,
+    TokenType.LIKE, TokenType.ILIKE,
+})  # fmt: skip
+"""Words and signs behind which an expression or a table stands."""
+_ENDING = frozenset({
+    TokenType.COMMA, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.QUALIFY,
+    TokenType.ORDER_BY, TokenType.LIMIT, TokenType.UNION, TokenType.INTERSECT, *_CLOSING,
+})  # fmt: skip
+"""What stands behind a whole expression, and begins none."""
+_NEVER_TOGETHER = {
+    *product(_OPENING, _ENDING), *product((TokenType.COMMA, *_CLOSED_BY), (TokenType.COMMA,)),
+    *product((TokenType.ALIAS, TokenType.DISTINCT), (TokenType.COMMA, TokenType.R_PAREN)),
+}  # fmt: skip
+_LITERALS = (TokenType.STRING, TokenType.NUMBER)
+_NO_COLUMNS = (TokenType.SELECT, TokenType.DISTINCT, TokenType.FROM)
+_ALL_COLUMNS = [TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN]
+
+
+def check_parts(tokens: Sequence[Token], sql: str) -> None:
+    """Refuse (syntax) a text in which a bracket, an item between commas, the part behind a word, or AND is missing."""
+    kinds = [token.token_type for token in tokens]
+    pivots = TokenType.PIVOT in kinds  # its USING has aggregates
+    open_: list[Token] = []
+    between: list[Token | None] = [None]
+    """For the text itself and each open bracket, the BETWEEN that waits for its AND."""
+    after = [*kinds[1:], None, None, None]
+    for token, kind, second, third, fourth in zip(tokens, kinds, after, after[1:], after[2:], strict=False):
+        waiting = between[-1]
+        last = second is None and (kind in _OPENING or kind is TokenType.ALIAS)
+        if last or (kind, second) in _NEVER_TOGETHER or (kind, second, third) == _NO_COLUMNS:
+            raise _slip(f"nothing stands behind {token.text}", token)
+        if waiting is not None and (kind in _ENDING or kind is TokenType.BETWEEN or second is None):
+            raise _slip("BETWEEN has no AND", waiting)
+        if [second, third, fourth] == _ALL_COLUMNS and (kind in _OPENING or kind is TokenType.COMMA):
+            raise _slip("no function stands before (*)", token)
+        if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
+            raise _slip("the columns behind USING stand in brackets, as in USING (id)", token)
+        if second in (TokenType.GROUP_BY, TokenType.ORDER_BY) and word(token) in ("GROUP", "ORDER"):
+            raise _slip(f"{token.text} stands twice", token)
+        if kind in _LITERALS and second in _LITERALS:
+            _check_literals(tokens, token, sql)
+        if kind in _CLOSED_BY:
+            open_.append(token)
+            between.append(None)
+        elif kind in _CLOSING:
+            if not open_ or _CLOSED_BY[open_.pop().token_type] is not kind:
+                raise _slip(f"no bracket is open here for {token.text}", token)
+            between.pop()
+        elif kind in (TokenType.BETWEEN, TokenType.AND):
+            between[-1] = token if kind is TokenType.BETWEEN else None
+    if open_:
+        raise _slip("this bracket is not closed", open_[-1])
+
+
+def _check_literals(tokens: Sequence[Token], first: Token, sql: str) -> None:
+    """Refuse two values without anything between them. As in the standard, texts on lines of their own are one."""
+    second = next(token for token in tokens if token.start > first.start)
+    texts = first.token_type is second.token_type is TokenType.STRING
+    if not (texts and "\n" in sql[first.end + 1 : second.start]):
+        raise _slip("a comma or an operator is missing between these values", second)
+
+
+def _slip(detail: str, token: Token) -> Exception:
+    return refuse("syntax", detail=detail, position=token.start + 1)
