@@ -40,7 +40,13 @@ _NUMBERED = 100
 _PANEL_WIDTH = 480
 _PANEL_HEIGHT = 240
 _AXIS_LETTERS = 60
-"""Total number of letters above which the labels of bars are upright."""
+"""Total number of letters above which the labels of bars are slanted, or upright if there are more than `_MOST_SLANTED`."""
+_MOST_SLANTED = 20
+_SLANTED_PIXELS = 260
+_FIRST_GROUPED = 10_000
+"""Least number on an axis of keys that has a comma between its thousands."""
+_MOST_HUES = 10
+"""Number of series above which their colours are shades in order: hues would repeat."""
 _BAR_COLOUR = "#4c78a8"
 _RULE_COLOUR = "#222222"
 _EXACT_COLOUR = "#d62728"
@@ -170,9 +176,16 @@ def _panel(rows: list[dict[str, Any]], name: str, keys: list[str], kind: str) ->
     if len({isinstance(row["key"], str) for row in rows}) > 1:  # numbers and NULL: an axis has one type
         rows = [{**row, "key": str(row["key"])} for row in rows]
     order = list(dict.fromkeys(row["key"] for row in rows))
-    axis = alt.Axis(labelAngle=0) if as_line or sum(len(str(label)) for label in order) <= _AXIS_LETTERS else alt.Axis()
+    flat = as_line or sum(len(str(label)) for label in order) <= _AXIS_LETTERS
+    slanted = alt.Axis(labelAngle=-40, labelLimit=_SLANTED_PIXELS) if len(order) <= _MOST_SLANTED else alt.Axis()
+    axis = alt.Axis(labelAngle=0) if flat else slanted
+    if kind == "Q" and all(abs(label) < _FIRST_GROUPED for label in order):
+        axis.format = "~f"  # a year is 2024 and not 2,024
     x = alt.X(f"key:{kind}", title=keys[0] if keys else None, sort=None if as_line else order, axis=axis)
-    colour = [alt.Color("series:N", title=keys[1] or None, sort=None)] if len(keys) > 1 else []
+    colours = alt.Scale(scheme="viridis" if len({row.get("series") for row in rows}) > _MOST_HUES else "tableau10")
+    legend = alt.Legend(symbolOpacity=1)
+    series = alt.Color("series:N", title=(keys[1:] or [""])[0] or None, sort=None, scale=colours, legend=legend)
+    colour = [series] if len(keys) > 1 else []
     offset = [alt.XOffset("series:N", sort=None)] if len(keys) > 1 and not as_line else []
     shapes = [alt.Shape("series:N", sort=None)] if len(keys) > 1 else []
     has_exact = any("exact" in row for row in rows)

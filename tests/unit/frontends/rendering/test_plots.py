@@ -1,16 +1,20 @@
 """Pictures of answers and errors show exactly what was released, and nothing that cannot be drawn is charged."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from support.clinic_folder import Clinic
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import status_of
 from dpsql.frontends.rendering import plots
+from dpsql.plan.intervals import Type
+from dpsql.release.release import OutputColumn
 from dpsql.session.session import open_session
 
 pytest.importorskip("altair")
@@ -62,6 +66,19 @@ def test_a_picture_holds_the_released_numbers_and_their_bars(clinic: Clinic) -> 
         ]  # fmt: skip
         for row in released:
             assert row in [(entry["key"], entry["value"], entry["low"], entry["high"]) for entry in rows], name
+
+
+@pytest.mark.parametrize("count", [1, 9, 26])
+def test_no_two_series_share_a_colour_and_years_have_no_commas(count: int) -> None:
+    points = [(f"key {n % 2}", f"series {n}", 1.0, 0.5, 1.5) for n in range(count)]
+    drawn = plots.svg(plots.comparison_chart(points, "key", "n", "title"))
+    colours = re.findall(r"<path aria-label=\"key: [^>]* fill=\"([^\"]+)", drawn)
+    assert len({*colours} - {"#222222"}) == count
+    columns = (OutputColumn("year", Type.INTEGER, False), OutputColumn("n", Type.INTEGER, True))
+    table = pa.table({"year": range(1900, 1900 + 70 * count), "n": [2] * 70 * count})
+    chart = plots.release_chart(plots.StoredAnswer(columns, table, table, table, 0.95))
+    ticks = re.findall(r">([0-9,]+)</text>", plots.svg(chart))
+    assert not [tick for tick in ticks if "," in tick]
 
 
 def _rows_of(panel: dict[str, Any]) -> list[dict[str, Any]]:
