@@ -161,7 +161,7 @@ def per_unit(
     items = [(output_name(item), scalars.bind(item.unalias())) for item in node.expressions]
     having = node.args.get("having")
     condition = None if having is None else scalars.boolean(having.this)
-    if (columns := scalars.of_first_row()) is not None and not keys:
+    if not keys and (columns := scalars.of_first_row()) is not None:
         rows: Relation = Filter(scalars.rows_below.relation(source), scalars.first_rows[0])
         rows = rows if condition is None else Filter(rows, _over(condition, columns))
         of_rows = [(label, _over(item, columns)) for label, item in items]

@@ -109,3 +109,9 @@ SELECT COUNT(*) FROM visits WHERE visit_id IN (SELECT visit_id FROM labs GROUP B
 -- l1: 132, 132
 -- rows: 1
 SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM (SELECT DISTINCT visit_id, test FROM labs) AS d GROUP BY visit_id) AS t
+
+-- query: first_value_of_each_visit
+-- keys: none
+-- l1: 12
+-- rows: 1
+SELECT COUNT(t) FROM (SELECT visit_id, FIRST(test ORDER BY value) AS t FROM labs GROUP BY visit_id) AS q
