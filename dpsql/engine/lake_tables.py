@@ -12,11 +12,14 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpsql.errors.exceptions import refuse
 
@@ -40,6 +43,7 @@ _READ_FEATURES = frozenset(
 """What readers of a Delta table must know, and which is harmless here or looked at."""
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A name that writers of Iceberg tables do not change in files."""
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 _VERSION = re.compile(r"v?([0-9]+)[.-].*metadata\.json")
 _snapshots: dict[tuple[str, str], tuple[int, Snapshot]] = {}
 
@@ -99,9 +103,27 @@ def _delta(folder: Path) -> Snapshot:
             "deletion vectors hide rows of the files: REORG TABLE ... APPLY (PURGE) writes files without them"
         )
     schema = pa.schema(table.schema().to_arrow())
+    _require_values_of_paths(pa.table(table.get_add_actions()), about.partition_columns)
     root = table.table_uri.removeprefix("file://")  # an address, in which a blank is %20
     files = (f"{folder.absolute()}/{uri[len(root) :]}" if uri.startswith(root) else uri for uri in table.file_uris())
     return Snapshot(_local(files), schema, _folded(set(schema.names) - set(about.partition_columns)))
+
+
+def _require_values_of_paths(files: pa.Table, columns: Iterable[str]) -> None:
+    """Raise OSError if the log of a Delta table gives its files other values than their paths, from which they are read."""
+    for column in columns:
+        part, said = re.compile(f"(?:^|/){re.escape(column)}=([^/]*)/"), pc.struct_field(files["partition"], column)
+        found = [part.findall(unquote(address)) for address in files["path"].to_pylist()]
+        # An empty text is NULL in a partition of Delta Lake.
+        texts = pa.array(
+            (None if text[-1:] in ([""], [_NULL], []) else unquote(text[-1]) for text in found), pa.string()
+        )
+        read = texts.cast(pa.timestamp("us")) if pa.types.is_timestamp(said.type) else texts
+        with suppress(pa.ArrowInvalid):
+            read = read.cast(said.type)
+        for text, value, logged in zip(found, read.to_pylist(), said.to_pylist(), strict=True):
+            if text and value != logged:
+                raise OSError(f"the log and the paths of files say different values of {column}: write the table anew")
 
 
 def _iceberg(folder: Path) -> Snapshot:

@@ -139,7 +139,8 @@ Without a catalog, the latest snapshot of an Iceberg table is the one whose file
 highest number; `iceberg:lake/visits/metadata/00012-....metadata.json` names one snapshot instead.
 
 Refused, because reading the files alone would give other rows: Delta tables with deletion vectors
-or mapped columns, and whatever else readers of a table must know; Iceberg tables with files of
+or mapped columns, with files whose path names another value of a partition than the log, and
+whatever else readers of a table must know; Iceberg tables with files of
 deletions, with renamed columns, or of version 3 of the format. The custodian's log says which, and
 how the table is written anew. Object stores are not read: mount or copy the folder, or let Spark
 read the table by the name of its catalog ([spark.md](spark.md)).

@@ -502,6 +502,13 @@ class Sources:
         if absent:
             present = self._scan(table, replace(group, absent=()), number, groups)
             return f"(SELECT *{absent} FROM {present})"
+        empty = [key for key in group.keys if any(f"/{key}=/" in path.as_posix() for path in group.paths)]
+        if empty and lake_table(self._policy.table_source(table)) is not None:
+            values = ", ".join(f"nullif({name(key)}, '') AS {name(key)}" for key in empty)
+            return f"(SELECT * REPLACE ({values}) FROM {self._group_scan(table, group, number, groups)})"
+        return self._group_scan(table, group, number, groups)
+
+    def _group_scan(self, table: str, group: FileGroup, number: int, groups: int) -> str:
         if group.by_arrow:
             scan = f"{_scan_name(table)} {number}"
             self._total[scan] = group.dataset()

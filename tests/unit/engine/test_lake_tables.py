@@ -2,6 +2,7 @@
 their files are refused before a question is charged."""
 
 import base64
+import itertools
 import json
 import random
 import shutil
@@ -131,6 +132,23 @@ def test_a_delta_table_may_lie_in_any_folder(tmp_path: Path) -> None:
                 rows_read(f"delta:{folder}", tmp_path)
         else:
             assert rows_read(f"delta:{folder}", tmp_path) == rows_of(pa.table(DeltaTable(place).to_pyarrow_table()))
+
+
+def test_partitions_have_the_values_of_the_log(tmp_path: Path) -> None:
+    """An empty text is NULL there; if a path denies the log, no question is answered."""
+    regions = ["", None, "a b", "a%20b", "a=b", "a/b", "ä", "e\u0301", " x", "#", "1e5", "null"]
+    days = [None, -1, 0, 2**63 - 1]
+    rows = [(person, region, 1.5, day) for person, (region, day) in enumerate(itertools.product(regions, days))]
+    table = pa.table(dict(zip(("person", "region", "cost", "days"), zip(*rows, strict=True), strict=True)))
+    for parts in (["region"], ["region", "days"]):
+        place = tmp_path / "".join(parts)
+        write_deltalake(place, table, partition_by=parts)
+        assert rows_read(f"delta:{place.name}", tmp_path) == rows_of(pa.table(DeltaTable(place).to_pyarrow_table()))
+        denied = shutil.copytree(place, tmp_path / f"{place.name} denied")
+        (log,) = (denied / "_delta_log").glob("*.json")
+        log.write_text(log.read_text().replace('"region":"ä"', '"region":"a"'))
+        with pytest.raises(OSError, match="the log and the paths of files say different values of region"):
+            snapshot("delta", str(denied))
 
 
 def iceberg_table(folder: Path, chance: random.Random, *, with_parts: bool = False) -> Any:
