@@ -113,15 +113,15 @@ def _require_values_of_paths(files: pa.Table, columns: Iterable[str]) -> None:
     """Raise OSError if the log of a Delta table gives its files other values than their paths, from which they are read."""
     for column in columns:
         part, said = re.compile(f"(?:^|/){re.escape(column)}=([^/]*)/"), pc.struct_field(files["partition"], column)
-        found = [part.findall(unquote(address)) for address in files["path"].to_pylist()]
+        paths = [part.findall(unquote(address)) for address in files["path"].to_pylist()]
         # An empty text is NULL in a partition of Delta Lake.
         texts = pa.array(
-            (None if text[-1:] in ([""], [_NULL], []) else unquote(text[-1]) for text in found), pa.string()
+            (None if text[-1:] in ([""], [_NULL], []) else unquote(text[-1]) for text in paths), pa.string()
         )
         read = texts.cast(pa.timestamp("us")) if pa.types.is_timestamp(said.type) else texts
         with suppress(pa.ArrowInvalid):
             read = read.cast(said.type)
-        for text, value, logged in zip(found, read.to_pylist(), said.to_pylist(), strict=True):
+        for text, value, logged in zip(paths, read.to_pylist(), said.to_pylist(), strict=True):
             if text and value != logged:
                 raise OSError(f"the log and the paths of files say different values of {column}: write the table anew")
 
