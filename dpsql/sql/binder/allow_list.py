@@ -37,7 +37,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.TimestampTrunc, exp.DateTrunc, exp.Extract, exp.DateDiff, exp.TimestampDiff, exp.DateAdd, exp.Year, exp.Quarter,
     exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
     exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
-    exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
+    exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin, exp.SimilarTo,
     exp.Pad, exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Atan2, exp.Degrees, exp.Radians, exp.Pi,
     exp.RegexpReplace, exp.RegexpExtract, exp.RegexpILike, exp.Translate, exp.MD5, exp.TimeToUnix, exp.Date, exp.Cbrt,
     # window functions, and aggregates over results that `dpsql.aggregates` does not have

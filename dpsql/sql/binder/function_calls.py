@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from fractions import Fraction
 from math import floor, isfinite, log, pi
@@ -14,7 +15,7 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
 from dpsql.functions.values import BUCKETS, lower, midnight
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Expr, Literal, literal
+from dpsql.plan.plan import Expr, Literal, columns_read, literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_format, only_utc, read_pattern
 from dpsql.sql.binder.function_hints import type_hint
@@ -35,13 +36,26 @@ from dpsql.sql.rewrites.spellings import NOT_FINITE
 MOST_PADDED = 100
 """Largest length to which lpad and rpad pad a text."""
 MOST_BASE = 1_000_000
+MOST_ZEROS = 9
+"""Most zeros to which round(x, -9) rounds."""
+HALF_EVEN = "half even"
+"""Mark of a call of round as PostgreSQL reads it: 2.5 and 1.5 are 2."""
 
 
 @handles(exp.Round)
 def _round(self: Scalars, node: exp.Round) -> Expr:
+    """Bind round(x), round(x, 2), and round(x, -2) as hundreds. With HALF_EVEN, halves are even where a real column is read."""
     only(node, "this", "decimals")
-    digits = node.args.get("decimals")
-    return self.call("round", node, self.bind(node.this), *([] if digits is None else [self.bind(digits)]))
+    value, written = self.bind(node.this), node.args.get("decimals")
+    digits = None if written is None else self.bind(written)
+    reads_reals = HALF_EVEN in node.meta and any(column.facts.type is Type.REAL for column in columns_read(value))
+    if digits is None and reads_reals:
+        return self.call("to_real", node, self.call("to_integer", node, value))
+    if not isinstance(digits, Literal) or type(digits.value) is not int or not -MOST_ZEROS <= digits.value < 0:
+        return self.call("round", node, value, *([] if digits is None else [digits]))
+    unit = literal(10**-digits.value)
+    units = self.call("round", node, self.call("div", node, value, unit))
+    return self.call("mul", node, _to(self, node, units, value.facts.type), unit)
 
 
 @handles(exp.Log)
@@ -405,11 +419,13 @@ def _to_text(self: Scalars, node: exp.TimeToStr) -> Expr:
     """Bind strftime(t, '%Y-%m')."""
     only(node, "this", "format")
     check_format(node)
-    form = node.args.get("format")
+    form, moment = node.args.get("format"), node.this
+    if isinstance(moment, exp.Literal) and not isinstance(form, exp.Literal):  # DuckDB reads both orders
+        form, moment = moment, form
     if not (isinstance(form, exp.Literal) and form.is_string):
         reason = "takes a literal format of words such as %Y"
         raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(form) or place(node))
-    return self.call("strftime", node, self.bind(node.this), literal(form.name))
+    return self.call("strftime", node, self.bind(moment), literal(form.name))
 
 
 @handles(exp.Dayname, exp.Monthname)
@@ -424,6 +440,18 @@ def _matches(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "flag")
     options = _options(node, "flag", "cis") + ("i" if isinstance(node, exp.RegexpILike) else "")
     return self.call("regexp_matches", node, self.bind(node.this), _with_options(self.bind(node.expression), options))
+
+
+@handles(exp.SimilarTo)
+def _similar(self: Scalars, node: exp.SimilarTo) -> Expr:
+    """Bind t SIMILAR TO 'pattern' as DuckDB reads it: the pattern is a regular expression of the whole text."""
+    only(node, "this", "expression")
+    pattern = self.bind(node.expression)
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        raise refuse("wrong_arguments", function="SIMILAR TO", reason="takes a literal pattern", position=place(node))
+    alone = "|" not in re.sub(r"\([^()]*\)", "", pattern.value)
+    whole = f"^{pattern.value}$" if alone else f"^({pattern.value})$"
+    return self.call("regexp_matches", node, self.bind(node.this), literal(whole))
 
 
 @handles(exp.RegexpReplace)

@@ -239,16 +239,20 @@ def _by_unit(work: _BlockRewriter, node: exp.Select) -> tuple[list[Expr], list[E
 
 def _within_units(work: _BlockRewriter, source: Relation) -> bool:
     """Return whether the groups are those of single units though no key is the unit's own: the number of an order names its
-    customer. A whole statement whose keys all have public values is released as it is. Refuses (one_unit_groups) others: no
-    group could pass its threshold."""
-    whole = work.node is work.context.whole or bool(work.node.meta.get(WHOLE))
-    if len(work.sets) != 1 or (whole and all(key.values is not None for key in work.keys)):
-        return False
-    naming = naming_unit(source, [key.expression for key in work.keys], work.context.policy)
-    if naming and whole:
-        position = place(work.node.args.get("group")) or place(work.node)
-        raise refuse("one_unit_groups", names=", ".join(naming), position=position)
-    return bool(naming)
+    customer. A whole statement whose keys all have public values is released as it is. Refuses (one_unit_groups) others, and
+    such grouping sets: no group could pass its threshold."""
+    several = len(work.sets) != 1
+    whole = several or work.node is work.context.whole or bool(work.node.meta.get(WHOLE))
+    for chosen in work.sets:
+        keys = [key for key in work.keys if key.name in chosen]
+        listed = whole and all(key.values is not None for key in keys)
+        naming = () if listed else naming_unit(source, [key.expression for key in keys], work.context.policy)
+        if naming and whole:
+            position = place(work.node.args.get("group")) or place(work.node)
+            raise refuse("one_unit_groups", names=", ".join(naming), position=position)
+        if naming:
+            return True
+    return False
 
 
 def _over_blocks(

@@ -7,7 +7,7 @@ same SELECT.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from sqlglot import exp
@@ -182,9 +182,50 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+_CONDITIONS = frozenset({
+    TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.EQ, TokenType.NEQ, TokenType.AND, TokenType.OR,
+    TokenType.NOT, TokenType.IS, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.BETWEEN, TokenType.TILDE,
+})  # fmt: skip
+
+
+def conditions_in_sets(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with brackets around the conditions in ROLLUP (a > b) and CUBE, where the parser reads no condition."""
+    sets = (TokenType.ROLLUP, TokenType.CUBE)
+    if not any(token.token_type in sets for token in tokens):
+        return tokens
+    bracketed: list[Token] = []
+    starts: list[int | None] = []
+    """For each open bracket, where the item of a ROLLUP or CUBE begins; None in other brackets."""
+    for token in tokens:
+        kind = token.token_type
+        if starts and starts[-1] is not None and kind in (_COMMA, _CLOSE):
+            item = bracketed[starts[-1] :]
+            if any(part.token_type in _CONDITIONS for part in _outside_of_brackets(item)):
+                bracketed[starts[-1] :] = [_bracket(_OPEN, item[0]), *item, _bracket(_CLOSE, item[-1])]
+            starts[-1] = len(bracketed) + 1
+        if kind is _OPEN:
+            starts.append(len(bracketed) + 1 if bracketed and bracketed[-1].token_type in sets else None)
+        elif kind is _CLOSE and starts:
+            starts.pop()
+        bracketed.append(token)
+    return bracketed
+
+
+def _outside_of_brackets(tokens: list[Token]) -> Iterator[Token]:
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type is _OPEN) - (token.token_type is _CLOSE)
+        if depth == 0:
+            yield token
+
+
+def _bracket(kind: TokenType, edge: Token) -> Token:
+    return Token(kind, "(" if kind is _OPEN else ")", edge.line, edge.col, edge.start, edge.end)
+
+
 TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
     plain_strings, characters_apart, interval_texts, decimals_as_reals, tops_as_limits,
-    joined_on_conditions, limits_alone,
+    joined_on_conditions, limits_alone, conditions_in_sets,
 )  # fmt: skip
 
 _SPELT = (

@@ -2,13 +2,15 @@
 
 `dp.dialect = postgresql`: a quotient of integers is whole (16 documentation, 9.3), a backslash in a pattern of LIKE takes the
 next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), generate_series in the list of a SELECT gives rows (and no
-list, 9.25), names without quotes are in lower case (4.1.1), and SELECT * shows first what USING merges (7.2.1.1). Parts of
+list, 9.25), SIMILAR TO has the wildcards of LIKE (9.7.2), halves of doubles are rounded to even numbers (9.3), names without
+quotes are in lower case (4.1.1), and SELECT * shows first what USING merges (7.2.1.1). Parts of
 dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient of noisy results
 is a real number in both, because a noisy count is an estimate and no integer; one person's count is an integer.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +20,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.function_calls import HALF_EVEN
 from dpsql.sql.binder.scalars import SHORT_TRUTHS, WHOLE
 from dpsql.sql.binder.select_lists import MERGED_FIRST
 from dpsql.sql.binder.trees import output_name
@@ -57,8 +60,8 @@ def _rewrite(query: exp.Query) -> None:
                 node.set("this", _folded(node.name))
         elif isinstance(node, exp.Div):
             _mark_whole(node, reals)
-        elif isinstance(node, (exp.Concat, exp.ConcatWs)):
-            _write_short_truths(node)
+        elif isinstance(node, (exp.Concat, exp.ConcatWs, exp.Round, exp.SimilarTo)):
+            _write_call(node)
         elif isinstance(node, exp.Cast):
             if (length := _cast_length(node)) is not None:
                 if length.name == "0":
@@ -77,7 +80,9 @@ def _rewrite(query: exp.Query) -> None:
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
 
 
-_READ_OTHERWISE = (exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous, exp.Concat, exp.ConcatWs)
+_READ_OTHERWISE = (
+    exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Extract, exp.Anonymous, exp.Concat, exp.ConcatWs, exp.Round, exp.SimilarTo,
+)  # fmt: skip
 """Nodes that PostgreSQL may read otherwise than DuckDB."""
 
 _TRUTHS = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.LogicalAnd, exp.LogicalOr)
@@ -200,6 +205,30 @@ def _with_fraction(moment: exp.Expr) -> exp.Expr:
     return exp.Round(this=exp.Greatest(this=bounded, expressions=[limits[0]]), decimals=exp.Literal.number(6))
 
 
+def _write_call(node: exp.Concat | exp.ConcatWs | exp.Round | exp.SimilarTo) -> None:
+    if isinstance(node, (exp.Concat, exp.ConcatWs)):
+        _write_short_truths(node)
+    elif isinstance(node, exp.Round):
+        if _has_even_halves(node):
+            node.meta[HALF_EVEN] = True
+    elif isinstance(node.expression, exp.Literal):
+        node.set("expression", exp.Literal.string(_as_regular_expression(node.expression.name)))
+
+
+def _has_even_halves(node: exp.Round) -> bool:
+    """Return whether PostgreSQL may round the operand of a call as a double, by which halves become even; numeric has others."""
+    return node.args.get("decimals") is None and node.this.find(exp.Cast) is None and not has_aggregate(node.this)
+
+
+_SIMILAR = {"%": ".*", "_": ".", **{sign: f"\\{sign}" for sign in ".^$"}}
+
+
+def _as_regular_expression(pattern: str) -> str:
+    """Return a pattern of SIMILAR TO, which has the wildcards of LIKE, as a regular expression (9.7.2)."""
+    parts = re.findall(r"\\.|\[[^\]]*\]|.", pattern, re.DOTALL)
+    return "".join(re.escape(part[1]) if part[0] == "\\" and part[1:] else _SIMILAR.get(part, part) for part in parts)
+
+
 def _has_backslash(node: exp.Expr) -> bool:
     texts = [text.name for text in node.expression.find_all(exp.Literal) if text.is_string]
     return any("\\" in text for text in texts) and not isinstance(node.parent, exp.Escape)
@@ -209,26 +238,39 @@ def differences(statement: Statement) -> tuple[str, ...]:
     """Return what a text says that the two dialects read differently, in words."""
     if statement.query is None or not statement.has(exp.Join, *_READ_OTHERWISE):
         return ()
-    texts: dict[str, None] = dict.fromkeys(_orders_of_stars(statement.query))
-    for node in statement.query.find_all(*_READ_OTHERWISE):
-        if isinstance(node, exp.Div):
-            select = node.find_ancestor(exp.Select)
-            if not has_aggregate(node) or (
-                select is not None and select.parent is not None and select.args.get("group")
-            ):
-                texts["a / b of two integers is whole in postgresql, real in duckdb"] = None
-        elif isinstance(node, exp.Cast):
-            if _cast_length(node) is not None:
-                texts["a cast to varchar(n) or char cuts in postgresql, and does not in duckdb"] = None
-        elif isinstance(node, (exp.Extract, exp.Anonymous)):
-            if _seconds_of(node) is not None:
-                texts["the seconds of a timestamp have a fraction in postgresql, and are whole in duckdb"] = None
-        elif isinstance(node, (exp.Concat, exp.ConcatWs)):
-            if any(isinstance(part.unnest(), _TRUTHS) for part in node.expressions):
-                texts["concat writes truth values as t and f in postgresql, as true and false in duckdb"] = None
-        elif _has_backslash(node):
-            texts["a backslash in LIKE is an escape in postgresql, a character in duckdb"] = None
+    texts = dict.fromkeys(_orders_of_stars(statement.query))
+    texts |= dict.fromkeys(text for node in statement.query.find_all(*_READ_OTHERWISE) if (text := _difference(node)))
     return tuple(texts)
+
+
+def _difference(node: exp.Expr) -> str:
+    """Return what the two dialects read differently in a node, empty if nothing."""
+    if isinstance(node, exp.Div):
+        select = node.find_ancestor(exp.Select)
+        by_unit = select is not None and select.parent is not None and select.args.get("group")
+        differs, text = (
+            not has_aggregate(node) or by_unit,
+            "a / b of two integers is whole in postgresql, real in duckdb",
+        )
+    elif isinstance(node, exp.Cast):
+        differs = _cast_length(node) is not None
+        text = "a cast to varchar(n) or char cuts in postgresql, and does not in duckdb"
+    elif isinstance(node, exp.Round):
+        differs, text = _has_even_halves(node), "round(x) of a double 2.5 is 2 in postgresql, and 3 in duckdb"
+    elif isinstance(node, exp.SimilarTo):
+        differs, text = (
+            True,
+            "SIMILAR TO has the wildcards of LIKE in postgresql, and is a regular expression in duckdb",
+        )
+    elif isinstance(node, (exp.Extract, exp.Anonymous)):
+        differs = _seconds_of(node) is not None
+        text = "the seconds of a timestamp have a fraction in postgresql, and are whole in duckdb"
+    elif isinstance(node, (exp.Concat, exp.ConcatWs)):
+        differs = any(isinstance(part.unnest(), _TRUTHS) for part in node.expressions)
+        text = "concat writes truth values as t and f in postgresql, as true and false in duckdb"
+    else:
+        differs, text = _has_backslash(node), "a backslash in LIKE is an escape in postgresql, a character in duckdb"
+    return text if differs else ""
 
 
 def _orders_of_stars(query: exp.Query) -> Iterator[str]:

@@ -76,11 +76,16 @@ def made_date(parts: Sequence[exp.Expr]) -> exp.Expr:
 
 def time_as_text(node: exp.Expr, moment: exp.Expr, form: exp.Expr | None) -> exp.Expr:
     """Return PostgreSQL's to_char(moment, format). Names of months and days in capitals, in small letters, or filled with blanks
-    to nine characters (Month, Day) are parts of their own. Refuses (wrong_arguments) words that no engine writes alike."""
+    to nine characters (Month, Day) are parts of their own, and so are quarters. Refuses (wrong_arguments) words that no engine
+    writes alike."""
     parts = list[exp.Expr]()
     is_time = False
     written = form.name if isinstance(form, exp.Literal) and form.is_string else ""
-    for number, piece in enumerate([written] if '"' in written or len(written) > MOST_FORMAT else _NAME.split(written)):
+    for number, piece in enumerate([written] if len(written) > MOST_FORMAT else _NAME.split(written)):
+        if number % 2 == 1 and piece == "Q":
+            is_time = True
+            parts.append(exp.cast(exp.Quarter(this=moment.copy()), "VARCHAR", dialect="duckdb"))
+            continue
         named, is_filled = number % 2 == 1, number % 2 == 1 and piece.lower() in ("month", "day")
         letters = of_words("FM" * is_filled + (piece.title() if named else piece))
         if letters is None:
@@ -94,13 +99,14 @@ def time_as_text(node: exp.Expr, moment: exp.Expr, form: exp.Expr | None) -> exp
             part = exp.Pad(this=part, expression=exp.Literal.number(_LONGEST), is_left=False)
         parts += [part] if letters else []
     if not is_time:
-        words = "YYYY, MM, DD, HH24, MI, SS, DDD, Mon, Dy, Month, FMMonth, Day, FMDay"
+        words = "YYYY, MM, DD, HH24, MI, SS, DDD, Q, Mon, Dy, Month, FMMonth, Day, FMDay"
         reason = f"takes a literal format of words such as {words}"
         raise refuse("wrong_arguments", function="TO_CHAR", reason=reason, position=place(form) or place(node))
     return reduce(lambda left, right: exp.DPipe(this=left, expression=right), parts)
 
 
-_NAME = re.compile("(?<!FM)(Month|Day|MONTH|DAY|MON|DY|month|day|mon|dy)")
+_NAME = re.compile("(Q|(?<!FM)(?:Month|Day|MONTH|DAY|MON|DY|month|day|mon|dy))" + r'(?=(?:[^"]*"[^"]*")*[^"]*\Z)')
+"""Parts of their own, outside of quotes."""
 
 
 def _letters(form: str) -> str | None:

@@ -22,3 +22,8 @@ SELECT visit_id * 2 AS v, COUNT(*) FROM visits GROUP BY v
 -- sqlstate: ZP008
 -- at: visit_id
 SELECT visit_id, COUNT(*) FROM (SELECT visit_id FROM visits UNION ALL SELECT visit_id FROM labs) AS u GROUP BY visit_id
+
+-- query: in_a_grouping_set
+-- sqlstate: ZP008
+-- at: ward
+SELECT ward, visit_id, COUNT(*) FROM visits GROUP BY ROLLUP (ward, visit_id)

@@ -29,6 +29,7 @@ tables:
       age: {type: integer, lower: -50, upper: 50, nullable: false}
       tens: {type: integer, lower: 0, upper: 10, nullable: false}
       word: {type: text, nullable: false}
+      half: {type: real, lower: -25, upper: 25, nullable: false}
       day: {type: date, lower: 2000-01-01, upper: 2020-12-31, nullable: false}
       seen: {type: timestamp, lower: 2000-01-01, upper: 2020-12-31, nullable: false}
 """
@@ -38,12 +39,13 @@ ROWS = [
         age,
         age % 3,
         WORDS[age % len(WORDS)],
+        age / 2,
         date(2007 + age % 9, 1 + age % 12, 1),
         datetime(2007, 3, 4) + age * timedelta(0, 13.125),
     )
     for age in range(-50, 38)
 ]
-COLUMNS = "age bigint, tens bigint, word text, day date, seen timestamp"
+COLUMNS = "age bigint, tens bigint, word text, half double precision, day date, seen timestamp"
 DIFFERENT = [
     "SELECT SUM(age / 7) AS n FROM facts",
     "SELECT SUM(-age / 7) AS n FROM facts WHERE age / 2 = 3",
@@ -70,6 +72,10 @@ DIFFERENT = [
     "SELECT COUNT(*) AS n FROM facts WHERE concat_ws('-', NOT tens > 1, word) IN ('f-n', 'true-n')",
     "SELECT COUNT(*) AS N FROM (SELECT word, age > 0 AS old FROM facts) f WHERE concat(word, old) LIKE '%f'",
     "SELECT CASE WHEN concat(COUNT(*) > 5, 'x') = 'tx' THEN 1 ELSE 2 END AS n FROM facts",
+    "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO 'a%_(b|c)' AND word NOT SIMILAR TO 'a.b'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO '%[0-9!%]'",
+    "SELECT SUM(ROUND(half)) AS n FROM facts",
+    "SELECT COUNT(*) AS n FROM facts WHERE ROUND(half * 3 + tens) IN (4, 5, 7, 12)",
     "SELECT COUNT(*) AS Total FROM facts",
     "SELECT (7 + 2 * -4) / 2 / 1 + COUNT(*) AS n FROM facts LIMIT 3 / 2",
     "SELECT SUM(c * (age / 7)) AS n FROM (SELECT age, COUNT(*) AS c FROM facts GROUP BY age) f",
@@ -90,6 +96,9 @@ EQUAL = [
     "SELECT COUNT(*) AS n FROM facts WHERE seen::time BETWEEN '00:01:45' AND '00:02'::time",
     f"SELECT COUNT(*) AS n FROM facts WHERE {MINUTE} = 1",
     "SELECT SUM(age / 2.0) AS n FROM facts",
+    "SELECT SUM(ROUND(age / 2.0)) + SUM(ROUND(half::numeric)) + SUM(ROUND(half + 0.25)) AS n FROM facts",
+    "SELECT SUM(ROUND(age, -1)) + SUM(ROUND(half::numeric, -1)) AS n FROM facts",
+    "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO '(north|a)[a-z]*' OR word SIMILAR TO '5' OR word SIMILAR TO '(n)'",
     "SELECT SUM(EXTRACT(year FROM day) / 10) AS n FROM facts",
     "SELECT SUM(1 + 7 / (0 - date_part('month', day))) AS n FROM facts",
     "SELECT SUM(FLOOR(age) / 7 + SIGN(age) / 2) AS n FROM facts",
