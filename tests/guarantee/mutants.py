@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant("a wrong plan has no row filter", "pricing/plan_check.py", "_Check.columns", "node.predicate not in (required, filter_condition(required))", "False", "unit/pricing/test_plan_check.py", "a_hundred"),
     Mutant("a wrong plan reads hidden columns", "pricing/plan_check.py", "_Check._scan", "column.name in visible.columns", "True", "unit/pricing/test_plan_check.py", "does_not_exist"),
     Mutant("a wrong plan shows a protected table", "pricing/plan_check.py", "require_public", "table is None or not table.public", "table is None", "unit/pricing/test_plan_check.py", "does_not_exist"),
-    Mutant("a wrong plan names the unit", "pricing/plan_check.py", "_own_names", "any((name.startswith('#') for name in listed))", "False", "unit/pricing/test_plan_check.py", "a_hundred"),
+    Mutant("a wrong plan names the unit", "pricing/plan_check.py", "_own_names", "any((name.startswith('#') for name in listed))", "False", "unit/pricing/test_plan_check.py", "called_like_the_unit"),
     Mutant("a wrong plan joins units with rows of nobody", "plan/stability.py", "_check_on_unit", "(relation.on_unit or _rows(relation.right, policy) > 0) and (not (relation.on_unit and owners))", "False", "unit/plan/test_stability.py", "binder_must_not_make"),
     Mutant("released rows are as the plan says", "session/stages.py", "_check_released", "_rows_together(table, key) > most", "False", "unit/pricing/test_plan_check.py", "a_hundred"),
     Mutant("a row filter is dropped", "sql/binder/equal_keys.py", "_protected", "scan if condition is None else filtered(scan, condition)", "scan", "unit/session/test_access.py", "the_filter_holds_wherever"),
