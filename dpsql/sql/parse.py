@@ -246,6 +246,10 @@ COMMANDS = frozenset({
 })  # fmt: skip
 """First words of PostgreSQL and DuckDB statements that are not queries; any other first word is a misspelling."""
 
+_BACKSLASH = (
+    "lines that begin with a backslash are commands of `dpsql repl` and of psql; `--param name=value` gives values for :name, "
+    "and `dpsql run` takes several files"
+)
 _QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
 """First words of a query."""
 
@@ -257,7 +261,8 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     first = tokens[0].text.upper()
     if first not in _QUESTIONS:
         if first not in COMMANDS:
-            raise refuse("syntax", detail=f"no statement begins with {tokens[0].text}", position=tokens[0].start + 1)
+            hint, position = _BACKSLASH if first == "\\" else None, tokens[0].start + 1
+            raise refuse("syntax", detail=f"no statement begins with {tokens[0].text}", hint=hint, position=position)
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     numbered, marks = _numbered(tokens)
     trees = _trees(numbered, sql, tokens)
