@@ -343,7 +343,7 @@ WHOLE = [
     ["SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM prices WHERE price > 3 OR price < 1)",
      "SELECT COUNT(*) FROM visits AS v WHERE EXISTS (SELECT 1 FROM prices AS r WHERE (r.price > 3 OR r.price < 1) AND r.ward = v.ward)"],
     ["SELECT nights > 3 AS long, COUNT(*) FROM visits GROUP BY ROLLUP (nights > 3)",
-     "SELECT nights > 3 AS long, COUNT(*) FROM visits GROUP BY GROUPING SETS ((3 < nights), ())"],
+     "SELECT nights > 3 AS long, COUNT(*) FROM visits GROUP BY GROUPING SETS ((nights > 3), ())"],
     ["SELECT COUNT(*) FROM visits WHERE ward SIMILAR TO '(e|i)[a-z]+'", "SELECT COUNT(*) FROM visits WHERE ward ~ '^(e|i)[a-z]+$'"],
     ["SELECT strftime('%Y-%m', day), COUNT(*) FROM visits GROUP BY 1", "SELECT strftime(day, '%Y-%m'), COUNT(*) FROM visits GROUP BY 1"],
     ["SELECT AVG(clamp(CAST(cost AS DOUBLE) / NULLIF(nights, 0), 0, 9)) FROM visits",
