@@ -24,7 +24,7 @@ from dpsql.pricing.sensitivity import ExplainedNumber, MeasurementPricing, rows_
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice, Lean, choice_for, end_for, leaning_choice
+from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, Lean, choice_for, end_for, leaning_choice
 from dpsql.privacy.mechanisms.rank_histogram import (
     EndChoice,
     QuantileChoice,
@@ -136,7 +136,8 @@ def _unit_of(value: Expr) -> str:
 def _rank(law: Choice) -> str:
     """Return words for the value that is released as the smallest or the largest, "" for other quantiles."""
     side = "smallest" if law.quantile == 0 else "largest"
-    return f"the {side} value number {law.rank}, so that it lies inside the data; " if law.rank else ""
+    inside = f"inside the data in at least {100 - 100 * OUTSIDE}% of cases"
+    return f"the {side} value number {law.rank}, {inside}; " if law.rank else ""
 
 
 def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[Formula, Type]:
