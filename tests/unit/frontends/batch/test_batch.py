@@ -134,9 +134,9 @@ def test_values_of_the_command_line_stand_in_every_file_and_tell_results_apart(c
         assert dpsql(*run, "--param", "age=40", "--param", f"region={region}").status == 0
         assert clinic.charges() == charges and note("b-01")["statement"].endswith(f"region = '{region}'")
     missing = dpsql(*run, "--param", "age=40")
-    assert missing.status == 2 and "parameter_missing" in missing.err and "--param region=value" in missing.err
+    assert missing.status == 1 and "parameter_missing" in missing.err and "--param region=value" in missing.err
     (clinic.folder / "c.sql").write_text("\\set age 40\n")
-    prompts = dpsql(*run[:-3], "c.sql", *run[-2:], "--param", "age=40", "--param", "region=south")
+    prompts = dpsql("run", "-p", "clinic.yaml", "c.sql", "--out", "out")
     assert prompts.status == 1 and "`--param name=value`" in prompts.err
     unused = dpsql(*run, "--param", "age=40", "--param", "region=south", "--param", "ages=4")
     assert unused.status == 2 and ":ages does not stand in the SQL" in unused.err and clinic.charges() == 4
