@@ -87,6 +87,8 @@ class Backend:
         self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self._skipping, self._text = False, ""
+        self._channels: dict[str, None] = {}
+        """What LISTEN named; nothing is ever sent to a channel here."""
         questions.connection_rows = self._listed
         self._handlers: dict[type, Callable[[Any], Iterator[bytes]]] = {
             m.Query: self._query, m.Parse: self._parse, m.Bind: self._bind, m.Describe: self._describe,
@@ -325,6 +327,8 @@ class Backend:
         """Return the rows of pg_prepared_statements or pg_cursors, or the text that is answered ("query")."""
         if kind == "query":
             return [(self._text,)]
+        if kind == "channels":
+            return [(name,) for name in self._channels]
         now = datetime.now(UTC).replace(tzinfo=None)
         if kind == "cursors":
             return [
@@ -335,7 +339,8 @@ class Backend:
         rows = list[tuple[Any, ...]]()
         for name, prepared in self._statements.items():
             columns = [field.oid for field in prepared.fields or ()]
-            rows.append((name, prepared.piece.sql, now, list(prepared.oids), columns, prepared.by_command, 0, 0))
+            text = prepared.by_command or prepared.piece.sql
+            rows.append((name, text, now, list(prepared.oids), columns, bool(prepared.by_command), 0, 0))
         return [row for row in rows if row[0]]
 
     def _drop_portals(self, stays: Callable[[str, Portal], bool]) -> None:
@@ -394,6 +399,7 @@ class Backend:
             return StatementResult("")
         self._transaction.enter()
         if prepared.command is None:
+            self._transaction.has_read = True
             settings = self._questions.settings
             before, statuses = settings.snapshot(), list[tuple[str, str]]()
 
@@ -470,6 +476,11 @@ class Backend:
                 raise refuse("wire_prepare", word=f"EXECUTE of {named.command.tag}")
             values = () if command.query is None else self._questions.constants(command.query)
             return self._inner(Portal(named, values_in(command.name, values, named.oids, named.kind == "catalog")))
+        if command.kind == "explain_execute":
+            self._statement(command.name)
+            raise refuse("wire_prepare", word="EXPLAIN EXECUTE")
+        if command.kind in ("listen", "unlisten"):
+            self._listen(command)
         if command.kind == "close":
             return self._closed(command)
         if command.kind in ("deallocate", "discard"):
@@ -481,6 +492,16 @@ class Backend:
         if command.kind in ("commit", "rollback"):
             self._end_portals(held=command.kind == "commit")
         return answer
+
+    def _listen(self, command: Command) -> None:
+        if command.kind == "listen":
+            if len(self._channels) >= MOST_KEPT:
+                raise refuse("wire_limit", most=MOST_KEPT, what="channels")
+            self._channels[command.name[:63]] = None
+        elif command.name == "*":
+            self._channels.clear()
+        else:
+            self._channels.pop(command.name[:63], None)
 
     @staticmethod
     def _question_in(prepared: PreparedStatement) -> PreparedStatement:
@@ -501,7 +522,7 @@ class Backend:
     def _prepare(self, prepared: PreparedStatement, command: Command) -> StatementResult:
         """Keep the query of PREPARE as if the protocol had prepared it."""
         self._check_name(command.name)
-        inner = replace(self._question_in(prepared), by_command=True)
+        inner = replace(self._question_in(prepared), by_command=prepared.piece.sql[:_MOST_FREEING_BYTES])
         try:
             self._questions.check_text(inner)
         except Error as error:
@@ -561,6 +582,7 @@ class Backend:
                 self._drop_statement(name)
         if command.name == "ALL" and command.kind == "discard":
             self._drop_portals(lambda *_: False)
+            self._channels.clear()
             return self._transaction.run(Command("reset", command.tag, "all"))
         return StatementResult(command.tag)
 

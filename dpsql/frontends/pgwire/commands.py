@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.shape import quoted
+from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, tokenize
 from dpsql.frontends.pgwire.constants.tokens import Token as Word
 from dpsql.sql.lexer import Piece
@@ -81,19 +82,14 @@ def read_command(piece: Piece) -> Command | None:
     """Return the command of a statement; None for a query. Raises refusals with SQLSTATEs."""
     tokens = piece.tokens()
     first = piece.source(tokens[0]).upper()
-    if first == "EXPLAIN" and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN:
-        words = words_of(piece, tokens[2 : _closing(tokens, 1)][:MOST_COMMAND])
-        spelled = [word.upper() for word in words]
-        formats = spelled[spelled.index("FORMAT") + 1 :][:1] if "FORMAT" in spelled else []
-        if formats not in ([], ["TEXT"]):
-            raise refuse("explain_format", format=formats[0])
-        for name in (option.split()[0].lower() for option in " ".join(words).split(",") if option.strip()):
-            if name not in _EXPLAINED:
-                raise said("42601", f'unrecognized EXPLAIN option "{name}"')
+    if first == "EXPLAIN":
+        _check_explain(piece, tokens)
     if first == "LOCK" and (names := _shared(words_of(piece, tokens[1:][:MOST_COMMAND]))):
         return Command("lock", "LOCK TABLE", words=names)
     if first in _WRITES:
         raise refuse("read_only", word=_write_words(words_of(piece, tokens[:_MOST_HEAD])))
+    if first == "EXPLAIN" and (name := _explained_name(piece, tokens)):
+        return Command("explain_execute", "EXPLAIN", name)
     if first not in _COMMANDS:
         return None
     if first == "DECLARE":
@@ -111,6 +107,37 @@ def read_command(piece: Piece) -> Command | None:
         return _plain(first, words, upper) if first != "SET" else _set(piece.sql, words, upper)
     except IndexError:
         raise refuse("syntax", detail=f"{first} is not finished", position=len(piece.sql) + 1) from None
+
+
+def _check_explain(piece: Piece, tokens: Sequence[Token]) -> None:
+    """Raise what is wrong with the options of EXPLAIN."""
+    if len(tokens) < 2 or tokens[1].token_type is not TokenType.L_PAREN:
+        return
+    words = words_of(piece, tokens[2 : _closing(tokens, 1)][:MOST_COMMAND])
+    spelled = [word.upper() for word in words]
+    formats = spelled[spelled.index("FORMAT") + 1 :][:1] if "FORMAT" in spelled else []
+    if formats and formats[0] not in ("TEXT", "XML", "JSON", "YAML"):
+        written = words[spelled.index("FORMAT") + 1].strip("'").lower()
+        raise said("22023", f'unrecognized value for EXPLAIN option "format": "{written}"')
+    if formats not in ([], ["TEXT"]):
+        raise refuse("explain_format", format=formats[0])
+    for name, *value in (option.lower().split() for option in " ".join(words).split(",") if option.strip()):
+        if name not in _EXPLAINED:
+            raise said("42601", f'unrecognized EXPLAIN option "{name}"')
+        if name != "format" and value and value[0].strip("'") not in ("on", "off", "true", "false", "0", "1"):
+            raise said("42601", f"{name} requires a Boolean value")
+
+
+def _explained_name(piece: Piece, tokens: Sequence[Token]) -> str:
+    """Return the name of the prepared statement that EXPLAIN EXECUTE explains; "" for another EXPLAIN."""
+    start = _closing(tokens, 1) + 1 if len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN else 1
+    words = [piece.source(token) for token in tokens[start : start + 4]]
+    index = next((k for k, word in enumerate(words) if word.upper() not in ("ANALYZE", "VERBOSE")), 0)
+    return (
+        unquoted(words[index + 1])
+        if [word.upper() for word in words[index : index + 1]] == ["EXECUTE"] and words[index + 1 :]
+        else ""
+    )
 
 
 def _shared(words: list[str]) -> tuple[str, ...]:
@@ -164,6 +191,8 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
         return _show(first, words, upper)
     if first in ("FETCH", "MOVE"):
         return _fetch(first, words, upper)
+    if first == "DISCARD" and upper[0] not in ("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
+        raise _wrong_at(" ".join([first, *words]), 1)
     if first == "DISCARD" and upper[0] in ("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY"):
         return Command(
             "discard", f"DISCARD {upper[0][:4]}" if upper[0][:4] == "TEMP" else f"DISCARD {upper[0]}", upper[0]
@@ -176,7 +205,7 @@ def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
         every = upper[0] == "ALL"
         return Command("close", "CLOSE CURSOR ALL" if every else "CLOSE CURSOR", "" if every else unquoted(words[0]))
     if first in ("LISTEN", "UNLISTEN", "NOTIFY"):
-        return Command("listen", first, words[0])
+        return Command(first.lower(), first, unquoted(words[0]))
     raise refuse("wire_syntax", word=first)
 
 
@@ -224,7 +253,7 @@ def _set(sql: str, words: list[str], upper: list[str]) -> Command:
     if upper[0] in ("ROLE", "AUTHORIZATION"):
         return _role(upper[0], words[-1])
     if upper[:2] == ["TIME", "ZONE"]:
-        name, values = "timezone", [_hours(words[3])] if upper[2:3] == ["INTERVAL"] else words[2:]
+        name, values = "timezone", [_zone_of_interval(sql, words[3:])] if upper[2:3] == ["INTERVAL"] else words[2:]
     elif upper[:2] == ["XML", "OPTION"]:
         name, values = "xmloption", words[2:]
     elif upper[0] in _NAMED and upper[1:2] != ["="]:
@@ -238,17 +267,28 @@ def _set(sql: str, words: list[str], upper: list[str]) -> Command:
     return Command("reset" if default else "set", "SET", name, "".join(map(unquoted, values)), words=(scope,))
 
 
-def _hours(written: str) -> str:
-    """Return hours and minutes of an interval as hours, which are counted east of Greenwich as in no text with minutes."""
-    match = re.fullmatch(r"'([+-]?)(\d{1,2}):(\d\d)'", written)
-    return written if match is None else f"{match[1]}{int(match[2]) + int(match[3]) / 60:.4f}"
+def _zone_of_interval(sql: str, words: list[str]) -> str:
+    """Return the zone of SET TIME ZONE INTERVAL, as POSIX spells it: the interval is counted east of Greenwich."""
+    fields = " ".join(words[1:]).lower()
+    if words[0][0] != "'" or fields not in ("", "hour", "hour to minute"):
+        if words[0][0] == "'" and fields:
+            raise said("22023", "time zone interval must be HOUR or HOUR TO MINUTE")
+        raise _wrong_at(sql, 4)
+    span = read_interval(unquoted(words[0]), None, fields)
+    if span.months or span.days:
+        raise said("22023", f"interval time zone must not contain {'months' if span.months else 'days'}")
+    hours, seconds = divmod(abs(span.micros) // 1_000_000, 3600)
+    clock = f"{hours:02}" + f":{seconds // 60:02}" * bool(seconds) + f":{seconds % 60:02}" * bool(seconds % 60)
+    east, west = ("-", "+") if span.micros < 0 else ("+", "-")
+    return f"<{east}{clock}>{west}{clock}"
 
 
 def _role(word: str, written: str) -> Command:
     """Return SET ROLE or SET SESSION AUTHORIZATION."""
     name = unquoted(written)
     is_free = name in ("none", "default") if word == "ROLE" else name == "default"
-    return Command("nothing" if is_free else "role", "SET", name, "role" if word == "ROLE" else "session authorization")
+    kind = "own_role" if is_free else "role"
+    return Command(kind, "SET", name, "role" if word == "ROLE" else "session authorization")
 
 
 def _assigned(sql: str, scope: str) -> Command:
@@ -316,7 +356,7 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
         return None
     joined = " ".join(upper)
     if first == "RESET" and joined in ("ROLE", "SESSION AUTHORIZATION"):
-        return Command("nothing", "RESET")
+        return Command("own_role", "RESET", "none", joined.lower())
     if first == "RESET" and joined == "TRANSACTION ISOLATION LEVEL":
         raise said("0A000", 'parameter "transaction_isolation" cannot be reset')
     if joined in ("TRANSACTION ISOLATION LEVEL", "TIME ZONE"):
@@ -325,8 +365,8 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
         name = "session_authorization"
     else:
         name = "".join(map(unquoted, words))
-        if set(words[1::2]) - {"."}:
-            raise refuse("wire_syntax", word=first)
+        if wrong := set(words[1::2]) - {"."}:
+            raise _wrong_at(" ".join([first, *words]), 1 + words.index(min(wrong, key=words.index)))
     if not name:
         raise refuse("wire_syntax", word=first)
     return Command(first.lower(), first, name)
@@ -400,8 +440,13 @@ def _copy(piece: Piece) -> Command:
     behind = words_of(piece, tokens[end:][:MOST_COMMAND])
     if [word.upper() for word in behind[:2]] != ["TO", "STDOUT"]:
         raise _target_refused(behind)
-    # COPY and FROM have four letters each, so the positions of names stay the same.
-    query = Piece("FROM" + piece.sql[4 : tokens[end - 1].end + 1]) if table else piece.part(2, end - 1)
+    if table and TokenType.L_PAREN in (kinds := [token.token_type for token in tokens[:end]]):
+        bracket = tokens[kinds.index(TokenType.L_PAREN)].start
+        columns = piece.sql[bracket + 1 : tokens[end - 1].start]
+        query = Piece(f"SELECT {columns} FROM {piece.sql[4:bracket]}")
+    else:
+        # COPY and FROM have four letters each, so the positions of names stay the same.
+        query = Piece("FROM" + piece.sql[4 : tokens[end - 1].end + 1]) if table else piece.part(2, end - 1)
     return Command("copy", "COPY", query=query, words=tuple(behind[2:]))
 
 
@@ -415,14 +460,13 @@ def _target_refused(behind: Sequence[str]) -> Error:
 
 
 def _table_end(piece: Piece, tokens: Sequence[Token]) -> int:
-    """Return the index of the token after the name of a table that is copied as a whole. Refuses COPY FROM, and lists of
-    columns."""
+    """Return the index of the token after the name of a table that is copied, and its columns. Refuses COPY FROM."""
     words = [piece.source(token).upper() for token in tokens]
     if "TO" not in words:
         raise refuse("read_only", word="COPY FROM")
     end = words.index("TO")
-    if end == 1 or TokenType.L_PAREN in [token.token_type for token in tokens[:end]]:
-        raise refuse("copy_columns")
+    if end == 1:
+        raise refuse("wire_syntax", word="COPY")
     return end
 
 

@@ -509,8 +509,12 @@ def _array_item(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
-    """Encode as array_send does."""
+BOUNDS = re.compile(r"\s*(?:\[\s*[+-]?\d{1,9}\s*:\s*[+-]?\d{1,9}\s*\]){1,6}\s*=\s*")
+"""What stands before an array of which an element other than the one with number 1 is the first."""
+
+
+def send_array(element: int, values: list[Any], lower: int = 1, lows: Sequence[int] = ()) -> bytes:
+    """Encode as array_send does. `lows`: the numbers of the first elements of each dimension."""
     send, sizes = CODECS[element].send, []
     while values and isinstance(values[0], list):
         sizes.append(len(values))
@@ -520,7 +524,7 @@ def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
     has_null = any(value is None for value in values)
     parts = [
         struct.pack("!iiI", len(sizes), int(has_null), element),
-        *(struct.pack("!ii", size, lower) for size in sizes),
+        *(struct.pack("!ii", size, low) for size, low in zip(sizes, lows or [lower] * len(sizes), strict=True)),
     ]
     for value in values:
         data = None if value is None else send(value)
@@ -573,8 +577,9 @@ def codec(oid: int) -> Codec:
     if oid in ARRAYS:
         element = ARRAYS[oid]
         return Codec(
-            CODECS[element].name + "[]", -1, lambda v: write_array(element, v), lambda v: send_array(element, v),
-            lambda text: read_array(element, text), receive_array,
+            CODECS[element].name + "[]", -1, lambda v: v["text"] if isinstance(v, dict) else write_array(element, v),
+            lambda v: v["record"] if isinstance(v, dict) else send_array(element, v), lambda text: read_array(element, text),
+            receive_array,
         )  # fmt: skip
     return CODECS.get(oid, CODECS[TEXT])
 
@@ -593,7 +598,10 @@ def binary_of_text(oid: int, text: str) -> bytes:
     """Return the binary form of a value, from PostgreSQL's text of it. Raises ValueError for what has none here."""
     if oid in (DATE, TIMESTAMP, TIMESTAMPTZ) and text.endswith("infinity"):
         return _first(oid) if text[0] == "-" else _last(oid)
-    kind = codec(oid)
+    kind, written = codec(oid), BOUNDS.match(text) if oid in ARRAYS else None
+    if written is not None:
+        lows = [int(low) for low in re.findall(r"\[\s*([+-]?\d+)", written[0])]
+        return send_array(ARRAYS[oid], kind.read(text[written.end() :]), lows=lows)
     return kind.send(kind.read(text))
 
 

@@ -24,10 +24,11 @@ from dpsql.errors.custodian_log import TRACES, registering
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
+from dpsql.frontends.pgwire.catalog.shape import quoted
 from dpsql.frontends.pgwire.commands import Command, moved
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable, parameters_of
 from dpsql.frontends.pgwire.constants.answers import parsed as parsed_select
-from dpsql.frontends.pgwire.constants.query_syntax import WrittenQuery, tables_in
+from dpsql.frontends.pgwire.constants.query_syntax import Select, WrittenQuery, tables_in
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, read_postgres
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult
 from dpsql.frontends.pgwire.settings import Settings
@@ -76,8 +77,8 @@ class PreparedStatement:
     inner: PreparedStatement | None = None
     fields: tuple[ResultField, ...] | None = field(default=None)
     held: Held | None = field(default=None)
-    by_command: bool = False
-    """Whether PREPARE named it, not the protocol."""
+    by_command: str = ""
+    """The text of the PREPARE that named it; "" if the protocol did."""
     bars: bool = False
     """Whether the answer has columns for the ends of error bars: as `dp.bars` was when the statement was prepared."""
 
@@ -89,7 +90,7 @@ class PreparedStatement:
         each = _TREE_BYTES * (self.tree is not None or self.select is not None) + _TOKEN_BYTES * (not is_long)
         size = _STATEMENT_BYTES + sys.getsizeof(self.piece.sql) + each * tokens + _TOKEN_BYTES * len(self.fields or ())
         size += _OID_BYTES * len(self.oids)
-        return size + (self.inner.size if self.inner is not None else 0)
+        return size + sys.getsizeof(self.by_command) + (self.inner.size if self.inner is not None else 0)
 
     def forget_long(self) -> None:
         """Drop the tokens of a long text, so that many prepared statements do not fill the memory."""
@@ -228,6 +229,9 @@ class Questions:
         listed = [names for names in tables if self._catalog.tables.is_catalogued(names)]
         if listed and any(names[-1].lower() in self._tables for names in tables if names not in listed):
             raise refuse("catalog_mixed")
+        is_table = select is not None and isinstance(select.body, Select) and select.body.is_table
+        if is_table and not listed and tables[0][-1].lower() not in self._tables:
+            self.require_relation(".".join(map(quoted, tables[0])))
         return "catalog" if listed or not tables else "data"
 
     def _answerable(

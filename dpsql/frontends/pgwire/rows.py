@@ -246,65 +246,106 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "
 
 @dataclass(frozen=True)
 class CopyOptions:
-    """The format of the rows. `delimiter` and `null` are texts; `header`: the column names come first."""
+    """The format of the rows. `delimiter`, `null`, `quote` and `escape` are texts; `header`: the column names come first;
+    `forced`: the columns that are quoted always, `*` for all."""
 
     form: str = "text"
     delimiter: str = "\t"
     null: str = "\\N"
     header: bool = False
+    quote: str = '"'
+    escape: str = '"'
+    forced: tuple[str, ...] = ()
+
+
+_TRUE, _FALSE = ("TRUE", "ON", "1"), ("FALSE", "OFF", "0")
+_FOR_INPUT = ("FORCE_NOT_NULL", "FORCE_NULL", "FREEZE")
 
 
 def read_options(words: Sequence[str]) -> CopyOptions:
-    """Return the options after TO STDOUT, in brackets or in the old syntax. Raises copy_option."""
+    """Return the options after TO STDOUT, in brackets or in the old syntax. Raises what PostgreSQL says of others."""
     plain = [word for word in words if word not in ("(", ")", ",") and word.upper() not in ("WITH", "AS")]
-    options: dict[str, str] = {}
-    index = 0
+    options, forced, index = dict[str, str](), list[str](), 0
     while index < len(plain):
-        word = plain[index].upper()
+        word, further = plain[index].upper(), plain[index + 1 :]
+        if word == "FORCE":
+            word, further, index = f"FORCE_{plain[index + 1].upper()}", further[1:], index + 1
         if word in ("CSV", "BINARY"):
             options["FORMAT"], index = word, index + 1
-        elif word in ("FORMAT", "DELIMITER", "NULL", "ENCODING", "QUOTE", "ESCAPE") and index + 1 < len(plain):
-            options[word], index = unquoted(plain[index + 1]), index + 2
+        elif word == "FORCE_QUOTE":
+            count = next((k for k, other in enumerate(further) if other.upper() in _OPTION_WORDS), len(further))
+            forced, index = [unquoted(name) for name in further[:count]], index + 1 + count
+        elif word in ("FORMAT", "DELIMITER", "NULL", "ENCODING", "QUOTE", "ESCAPE") and further:
+            if word in options:
+                raise said("42601", "conflicting or redundant options")
+            options[word], index = unquoted(further[0]), index + 2
         elif word == "HEADER":
-            given_value = unquoted(plain[index + 1]).upper() if index + 1 < len(plain) else ""
-            has_value = given_value in ("TRUE", "FALSE", "ON", "OFF", "1", "0")
+            given_value = unquoted(further[0]).upper() if further else ""
+            if given_value == "MATCH":
+                raise said("0A000", 'cannot use "match" with HEADER in COPY TO')
+            has_value = given_value in (*_TRUE, *_FALSE)
             options[word], index = given_value if has_value else "TRUE", index + 1 + has_value
+        elif word in _FOR_INPUT:
+            raise said("0A000", f"COPY {word.lower().replace('_', ' ')} only available using COPY FROM")
         else:
-            raise refuse("copy_option", option=plain[index])
-    return _options(options)
+            raise said("42601", f'option "{plain[index].lower()}" not recognized')
+    return _options(options, tuple(forced))
 
 
-def _options(options: dict[str, str]) -> CopyOptions:
+_OPTION_WORDS = {"FORMAT", "DELIMITER", "NULL", "ENCODING", "QUOTE", "ESCAPE", "HEADER", "CSV", "BINARY"}
+
+
+def _options(options: dict[str, str], forced: tuple[str, ...]) -> CopyOptions:
     form = options.get("FORMAT", "text").lower()
-    usual = CopyOptions(form, ",", "") if form == "csv" else CopyOptions(form)
-    delimiter = options.get("DELIMITER", usual.delimiter)
-    quotes = options.get("QUOTE", '"') + options.get("ESCAPE", '"')
-    encoding = options.get("ENCODING", "UTF8").upper()
+    is_csv = form == "csv"
+    usual = CopyOptions(form, ",", "") if is_csv else CopyOptions(form)
+    delimiter, null = options.get("DELIMITER", usual.delimiter), options.get("NULL", usual.null)
+    quote, header = options.get("QUOTE", '"'), options.get("HEADER", "FALSE") in _TRUE
+    escape, encoding = options.get("ESCAPE", quote), options.get("ENCODING", "UTF8").upper()
     if form not in ("text", "csv", "binary"):
         raise said("22023", f'COPY format "{form}" not recognized')
-    if len(delimiter) != 1 or quotes != '""' or encoding not in ("UTF8", "UTF-8"):
-        raise refuse("copy_option", option="delimiter, quote or encoding")
-    null = options.get("NULL", usual.null)
-    # PostgreSQL too refuses what would not be read back unchanged.
-    taken = '"' if form == "csv" else "\\.abcdefghijklmnopqrstuvwxyz0123456789"
-    if form != "binary" and (delimiter in taken + "\r\n" + null or any(end in null for end in "\r\n")):
-        raise refuse("copy_option", option="delimiter or null")
-    header = options.get("HEADER", "FALSE") in ("TRUE", "ON", "1")
-    return CopyOptions(form, delimiter, null, header and form != "binary")
+    if encoding not in ("UTF8", "UTF-8", "SQL_ASCII"):
+        raise refuse("copy_option", option="encoding")
+    taken = f"\r\n{null}" + ("" if is_csv else "\\.abcdefghijklmnopqrstuvwxyz0123456789")
+    wrong = (
+        (form == "binary" and "DELIMITER" in options, "42601", "cannot specify DELIMITER in BINARY mode"),
+        (form == "binary" and "NULL" in options, "42601", "cannot specify NULL in BINARY mode"),
+        (form == "binary" and header, "0A000", "cannot specify HEADER in BINARY mode"),
+        (len(delimiter.encode()) != 1, "0A000", "COPY delimiter must be a single one-byte character"),
+        (delimiter in "\r\n", "22023", "COPY delimiter cannot be newline or carriage return"),
+        ("\r" in null or "\n" in null, "22023", "COPY null representation cannot use newline or carriage return"),
+        (form == "text" and delimiter in taken, "22023", f'COPY delimiter cannot be "{delimiter}"'),
+        (not is_csv and "QUOTE" in options, "0A000", "COPY quote available only in CSV mode"),
+        (len(quote.encode()) != 1, "0A000", "COPY quote must be a single one-byte character"),
+        (is_csv and delimiter == quote, "22023", "COPY delimiter and quote must be different"),
+        (not is_csv and "ESCAPE" in options, "0A000", "COPY escape available only in CSV mode"),
+        (len(escape.encode()) != 1, "0A000", "COPY escape must be a single one-byte character"),
+        (not is_csv and bool(forced), "0A000", "COPY force quote available only in CSV mode"),
+        (delimiter in null, "0A000", "COPY delimiter must not appear in the NULL specification"),
+        (is_csv and quote in null, "0A000", "CSV quote character must not appear in the NULL specification"),
+    )
+    for is_wrong, state, words in wrong:
+        if is_wrong:
+            raise said(state, words)
+    return CopyOptions(form, delimiter, null, header, quote, escape, forced)
 
 
 def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:
     """Yield the messages CopyOutResponse, CopyData for each row, and CopyDone."""
     binary = options.form == "binary"
+    names = [field.name for field in rows.fields]
+    for name in options.forced:
+        if name not in (*names, "*"):
+            raise said("42703", f'column "{name}" does not exist')
+    forced = [name in options.forced or "*" in options.forced for name in names]
     start = copy_out(len(rows.fields), binary)
     if options.header:
-        names = [field.name.encode("utf-8", "replace") for field in rows.fields]
-        start += copy_data(_line(names, options))
+        start += copy_data(_line([name.encode("utf-8", "replace") for name in names], options))
     first = _HEADER if binary else b""
     for batch in rows.fetch(None, (int(binary),) * len(rows.fields)):
         pieces = []
         for row in batch:
-            data = data_row(row) if binary else _line(row, options)
+            data = data_row(row) if binary else _line(row, options, forced)
             # Some drivers expect the header in the same message as the first row.
             pieces.append(copy_data(first + data))
             first = b""
@@ -313,15 +354,31 @@ def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:
     yield start + (copy_data(first + b"\xff\xff") if binary else b"") + COPY_DONE
 
 
-def _line(cells: Sequence[bytes | None], options: CopyOptions) -> bytes:
-    written = [options.null if cell is None else _cell(cell.decode("utf-8", "replace"), options) for cell in cells]
+def _line(cells: Sequence[bytes | None], options: CopyOptions, forced: Sequence[bool] = ()) -> bytes:
+    if options.form == "text":
+        written = [
+            options.null if cell is None else _escaped(cell.decode("utf-8", "replace"), options) for cell in cells
+        ]
+    else:
+        alone = len(cells) == 1
+        pairs = zip(cells, forced or [False] * len(cells), strict=True)
+        written = [
+            options.null if cell is None else _cell(cell.decode("utf-8", "replace"), options, alone, is_forced)
+            for cell, is_forced in pairs
+        ]
     return (options.delimiter.join(written) + "\n").encode("utf-8", "replace")
 
 
-def _cell(text: str, options: CopyOptions) -> str:
-    if options.form == "text":
-        escaped = text.translate(_ESCAPES)
-        return escaped if options.delimiter == "\t" else escaped.replace(options.delimiter, "\\" + options.delimiter)
-    if text in (options.null, "\\.") or any(c in text for c in (options.delimiter, '"', "\n", "\r")):
-        return '"' + text.replace('"', '""') + '"'
+def _escaped(text: str, options: CopyOptions) -> str:
+    escaped = text.translate(_ESCAPES)
+    return escaped if options.delimiter == "\t" else escaped.replace(options.delimiter, "\\" + options.delimiter)
+
+
+def _cell(text: str, options: CopyOptions, alone: bool, is_forced: bool) -> str:
+    """Return a cell of CSV, with quotes where it would not be read back without them."""
+    quote, escape = options.quote, options.escape
+    is_special = text == options.null or (alone and text == "\\.")
+    if is_forced or is_special or any(c in text for c in (options.delimiter, quote, "\n", "\r")):
+        inner = text if escape == quote else text.replace(escape, escape * 2)
+        return quote + inner.replace(quote, escape + quote) + quote
     return text

@@ -152,6 +152,10 @@ class Settings:
             raise refuse("wire_limit", most=MOST_OWN, what="settings of your own")
         self._values = {**self._values, key: value[:LONGEST_VALUE]}
 
+    def note(self, key: str, value: str) -> None:
+        """Keep what SHOW has of a setting that SET does not change as such."""
+        self._values = {**self._values, key: value}
+
     def reset(self, name: str) -> None:
         """Reset one setting to its value at connect, or every setting ("all"). Raises setting_unknown."""
         key = setting_key(name)
@@ -273,7 +277,7 @@ def _boolean(name: str, value: str) -> str:
 _ZONE_HINT = "name a time zone, such as UTC, +02 or Europe/Berlin; times are in UTC here whichever it is"
 _AREA = re.compile(r"[A-Za-z][A-Za-z_]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
 """The form of a name, which is all that can be checked on a machine without a database of time zones."""
-_POSIX = re.compile(r"(?:[A-Za-z]{3,6}|<[A-Za-z0-9+-]{3,6}>)?[+-]?[0-9]{1,2}(?::[0-5][0-9]){0,2}(?:[A-Za-z]{3,6})?")
+_POSIX = re.compile(r"(?:[A-Za-z]{3,6}|<[A-Za-z0-9+:-]{3,12}>)?[+-]?[0-9]{1,2}(?::[0-5][0-9]){0,2}(?:[A-Za-z]{3,6})?")
 """A zone as POSIX spells it, west of Greenwich, such as GMT+02:00, EST5EDT or 02:00: the JVM sends it for one without a name."""
 
 

@@ -55,7 +55,8 @@ class Transaction:
         self._local: dict[str, str] = {}
         self._local_options: dict[str, Options] = {}
         self._held = questions.memory.reserve(0, "statements")
-        self.status = "I"
+        self.status, self.has_read = "I", False
+        """`has_read`: whether a question was answered in the transaction."""
 
     def fail(self) -> None:
         """Enter the state of an error: inside a transaction, everything but its end is refused until then."""
@@ -123,8 +124,8 @@ class Transaction:
             self._savepoint(command)
         elif kind == "lock":
             self._lock(command)
-        elif kind == "role":
-            self._check_role(command)
+        elif kind in ("role", "own_role"):
+            self._set_role(command)
         elif kind == "characteristics":
             self._characterise(command)
         elif kind in ("set", "reset"):
@@ -146,6 +147,7 @@ class Transaction:
         if self.status != "I":
             return (("there is already a transaction in progress", ""),)
         self.status, self._before, self._message = "T", self._message or self._snapshot(), None
+        self.has_read = False
         level = _level(command.words) or self._questions.settings.get("default_transaction_isolation")
         self._set_local("transaction_isolation", level)
         words = " ".join(command.words)
@@ -167,6 +169,8 @@ class Transaction:
             if "READ" in command.words and not {"ONLY", "WRITE"}.isdisjoint(command.words):
                 settings.set("default_transaction_read_only", "off" if "WRITE" in command.words else "on")
         elif level and self.status == "T":
+            if self.has_read:
+                raise said("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
             self._set_local("transaction_isolation", level)
 
     def _lock(self, command: Command) -> None:
@@ -175,8 +179,14 @@ class Transaction:
         for name in command.words:
             self._questions.require_relation(name)
 
+    def _set_role(self, command: Command) -> None:
+        """Execute SET ROLE and RESET ROLE. Refuses another role than the asker's own."""
+        if command.kind == "role":
+            self._check_role(command)
+        if command.value == "role":
+            self._questions.settings.note("role", "none" if command.kind == "own_role" else command.name)
+
     def _check_role(self, command: Command) -> None:
-        """Refuse SET ROLE of another role than the asker's own."""
         name = command.name
         if name == "owner":
             raise refuse("role_fixed", name=name)

@@ -35,7 +35,22 @@ Row = tuple[Any, ...]
 
 
 class Vector(list[Any]):
-    """A value of int2vector or oidvector: an array that counts from 0."""
+    """An array that counts from `low`: int2vector and oidvector do from 0, as do arrays made of them."""
+
+    low = 0
+
+
+def counted_from(low: int, values: Iterable[Any]) -> list[Any]:
+    """Return an array whose first element has a number."""
+    made = list(values) if low == 1 else Vector(values)
+    if isinstance(made, Vector):
+        made.low = low
+    return made
+
+
+def first_index(values: list[Any]) -> int:
+    """Return the number of an array's first element."""
+    return values.low if isinstance(values, Vector) else 1
 
 
 @dataclass(frozen=True)

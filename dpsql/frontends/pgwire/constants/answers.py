@@ -19,6 +19,8 @@ from dpsql.frontends.pgwire.constants import (  # noqa: F401
     collections_of_values,
     documents,
     formats,
+    geometry,
+    json_paths,
     numbers,
     texts,
 )
@@ -29,7 +31,7 @@ from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, RowSource
 from dpsql.frontends.pgwire.constants.resolve import REGISTER
 from dpsql.frontends.pgwire.constants.syntax import MOST_DEPTH
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
-from dpsql.frontends.pgwire.encodings import NAMED, RECORD, UNKNOWN, binary_of_text, codec, send_record
+from dpsql.frontends.pgwire.encodings import NAMED, RECORD, UNKNOWN, binary_of_text, codec, send_array, send_record
 
 __all__ = ["REGISTER", "Answerable", "answerable", "parsed"]
 
@@ -62,8 +64,9 @@ class Answerable:
 
 
 _STRUCTS: dict[int, pa.DataType] = {oid: struct_of(kind) for kind, oid in NAMED.items()}
-_STRUCTS |= {t.oid(f"_{kind}"): pa.list_(struct_of(kind)) for kind in NAMED}
-_STRUCTS[RECORD] = pa.struct([("record", pa.binary()), ("text", pa.string())])
+_STRUCTS |= dict.fromkeys(
+    (RECORD, *(t.oid(f"_{kind}") for kind in NAMED)), pa.struct([("record", pa.binary()), ("text", pa.string())])
+)
 
 
 def parsed(text: str, read: Callable[[QueryParser], WrittenQuery] = QueryParser.statement) -> WrittenQuery | None:
@@ -138,12 +141,21 @@ def _rows(part: RowSource, context: t.Context) -> list[tuple[Any, ...]]:
 
 def _written(value: Any, type_: str, context: t.Context) -> Any:
     """Return a value as it is kept: a text, with the number of an object or the binary form of a row beside it."""
-    if type_.removeprefix("_") in NAMED and isinstance(value, list):
-        return [None if item is None else _written(item, type_[1:], context) for item in value]
     text = context.spent(t.write(value, type_, context))
+    if type_.removeprefix("_") in NAMED and isinstance(value, list):
+        return {"record": _named_array(value, type_[1:]), "text": text}
     if type_ == "record":
         return {"record": _record(value, context), "text": text}
     return {type_: int(value), "text": text} if type_ in NAMED else text
+
+
+def _named_array(values: list[Any], kind: str) -> bytes:
+    """Return the binary form of an array of numbers of objects."""
+
+    def forms(items: list[Any]) -> list[Any]:
+        return [forms(v) if isinstance(v, list) else None if v is None else {kind: int(v)} for v in items]
+
+    return send_array(t.oid(kind), forms(values), lows=[low for low, _ in t.bounds_of(values)])
 
 
 def _record(value: t.Record, context: t.Context) -> bytes | None:

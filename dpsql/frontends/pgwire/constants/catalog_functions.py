@@ -250,14 +250,14 @@ for _name, _table in (("table", "class"), ("type", "type"), ("function", "proc")
 
 def _granted(rights: str, possible: tuple[str, ...], granted: tuple[str, ...]) -> bool:
     """Return whether an analyst has one of the rights that a text names. Raises 22023 for a word that is none."""
-    words = [
-        word.strip().upper().replace(" WITH GRANT OPTION", "").replace(" WITH ADMIN OPTION", "")
-        for word in rights.split(",")
-    ]
-    for written, word in zip(rights.split(","), words, strict=True):
+    own = set[str]()
+    for written in rights.split(","):
+        word = re.sub(r" WITH (?:GRANT|ADMIN) OPTION$", "", written.strip().upper())
         if word not in possible:
             raise refuse("catalog_privilege", name=written.strip())
-    return not set(words).isdisjoint(granted)
+        if word == written.strip().upper():  # nobody may grant what an analyst has
+            own.add(word)
+    return not own.isdisjoint(granted)
 
 
 def _check_role(context: Context, role: Any) -> None:
@@ -491,7 +491,9 @@ for _listing, _called in (("statements", "pg_prepared_statement"), ("cursors", "
         lambda context, listing=_listing: context.catalog.connection_rows(listing),
         context=True,
     )
-function("pg_listening_channels() *text")(list)
+function("pg_listening_channels() *text", context=True)(
+    lambda context: [name for (name,) in context.catalog.connection_rows("channels")]
+)
 _rows_of("pg_options_to_table(_text)", (("option_name", "text"), ("option_value", "text")),
          lambda options: [(o.partition("=")[0], o.partition("=")[2] if "=" in o else None) for o in options])  # fmt: skip
 function("pg_partition_ancestors(regclass) *regclass")(lambda oid: [])
@@ -527,6 +529,33 @@ def _default_rights(context: Context, kind: str, owner: int) -> list[str]:
 
 _rows_of("aclexplode(_aclitem)", (("grantor", "oid"), ("grantee", "oid"), ("privilege_type", "text"),
          ("is_grantable", "bool")), _exploded, context=True)  # fmt: skip
+
+
+def _read_acl_item(text: str, context: Context, position: int | None) -> str:
+    """Return a right as PostgreSQL writes it. Raises what it says of other texts, and of roles that there are not."""
+    match = _ITEM.fullmatch(text.strip().removeprefix("group ").removeprefix("user "))
+    if match is None:
+        near = 'missing "=" sign' if "=" not in text else 'a name must follow the "/" sign'
+        raise said("22P02", near, position)
+    letters = re.findall(r"(.)(\*?)", match[2])
+    if wrong := [letter for letter, _ in letters if letter not in _LETTER_ORDER]:
+        order = "arwdDxtXUCTcsA"
+        raise said("22P02", f'invalid mode character: must be one of "{order}" (not "{wrong[0]}")', position)
+    for name in filter(None, (match[1], match[3])):
+        context.number_of("regrole", name, position)
+    stars = dict(sorted(letters, key=lambda pair: pair[1]))
+    return f"{match[1]}={''.join(letter + stars[letter] for letter in _LETTER_ORDER if letter in stars)}/{match[3]}"
+
+
+_LETTER_ORDER = "arwdDxtXUCTcsA"
+t.OBJECT_READERS["aclitem"] = _read_acl_item
+function("=(aclitem, aclitem) bool; aclitemeq(aclitem, aclitem) bool")(lambda a, b: a == b)
+function("@>(_aclitem, aclitem) bool; aclcontains(_aclitem, aclitem) bool")(lambda items, item: item in items)
+_constant(
+    "pg_current_wal_lsn() pg_lsn; pg_current_wal_insert_lsn() pg_lsn; pg_current_wal_flush_lsn() pg_lsn", "0/1000000"
+)
+_constant("pg_current_xact_id() xid8", 1)
+_constant("txid_current_if_assigned() int8; pg_current_xact_id_if_assigned() xid8", None)
 
 
 @function("makeaclitem(oid, oid, text, bool) aclitem", context=True)

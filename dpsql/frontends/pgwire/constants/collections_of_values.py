@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from dpsql.frontends.pgwire.catalog.tables import Vector
+from dpsql.frontends.pgwire.catalog.tables import counted_from, first_index
 from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.numbers import _key as key
@@ -96,19 +96,14 @@ function("&&(anyarray, anyarray) bool")(
     lambda a, b: any(value is not None and _in(value, flat(b)) for value in flat(a))
 )
 function("array_ndims(anyarray) int4")(lambda v: len(_sizes(v)) or None)
-function("array_dims(anyarray) text")(lambda v: "".join(f"[1:{size}]" for size in _sizes(v)) or None)
+function("array_dims(anyarray) text")(lambda v: t.written_bounds(v) or None)
 function("array_length(anyarray, int4) int4")(lambda v, n: _sizes(v)[n - 1] if 0 < n <= len(_sizes(v)) else None)
-function("array_upper(anyarray, int4) int4")(
-    lambda v, n: _sizes(v)[n - 1] + first_index(v) - 1 if 0 < n <= len(_sizes(v)) else None
-)
-function("array_lower(anyarray, int4) int4")(lambda v, n: first_index(v) if 0 < n <= len(_sizes(v)) else None)
+for _end, _which in (("lower", 0), ("upper", 1)):
+    function(f"array_{_end}(anyarray, int4) int4")(
+        lambda v, n, which=_which: t.bounds_of(v)[n - 1][which] if 0 < n <= len(t.bounds_of(v)) else None
+    )
 function("cardinality(anyarray) int4")(lambda v: sum(1 for _ in flat(v)))
 function("unnest(anyarray) *anyelement")(lambda v: list(flat(v)))
-
-
-def first_index(values: list[Any]) -> int:
-    """Return the number of an array's first element."""
-    return 0 if isinstance(values, Vector) else 1
 
 
 def _dimension(values: list[Any]) -> None:
@@ -127,7 +122,7 @@ def _position(values: list[Any] | None, value: Any, start: int | None = 1) -> in
 
 @function("array_positions(anycompatiblearray, anycompatible) _int4", strict=False)
 def _positions(values: list[Any] | None, value: Any) -> list[int] | None:
-    return None if values is None else [k for k, item in enumerate(values, 1) if _same(item, value)]
+    return None if values is None else [k for k, item in enumerate(values, first_index(values)) if _same(item, value)]
 
 
 @function("array_remove(anycompatiblearray, anycompatible) anycompatiblearray", strict=False)
@@ -160,15 +155,15 @@ def _to_string(
 def _fill(value: Any, sizes: list[Any] | None, lower: list[Any] | None = None) -> list[Any]:
     if sizes is None:
         raise said("22004", "dimension array or low bound array cannot be null")
-    if lower is not None and any(bound != 1 for bound in lower):
-        raise Elsewhere
+    if lower is not None and len(lower) != len(sizes):
+        raise said("2202E", "wrong number of array subscripts", None)
     filled: Any = value
     count = 1
-    for size in reversed(sizes):
+    for size, low in zip(reversed(sizes), reversed(lower or [1] * len(sizes)), strict=True):
         count *= size
         if count > MOST_ITEMS or size < 0:
             raise Elsewhere
-        filled = [filled] * size
+        filled = counted_from(low, [filled] * size)
     return filled if isinstance(filled, list) else []
 
 
@@ -181,9 +176,9 @@ def _trim(values: list[Any], count: int) -> list[Any]:
 
 @function("generate_subscripts(anyarray, int4, reverse bool?) *int4")
 def _subscripts(values: list[Any], dimension: int, backwards: bool = False) -> list[int]:
-    sizes = _sizes(values)
-    first = first_index(values)
-    listed = list(range(first, sizes[dimension - 1] + first)) if 0 < dimension <= len(sizes) else []
+    limits = t.bounds_of(values)
+    low, high = limits[dimension - 1] if 0 < dimension <= len(limits) else (1, 0)
+    listed = list(range(low, high + 1))
     return listed[::-1] if backwards else listed
 
 
@@ -194,18 +189,19 @@ function("num_nonnulls(*any) int4", typed=True)(lambda c, types, *values: sum(v 
 def element_at(values: Any, indexes: list[Any]) -> Any:
     """Return what stands at a place of an array; None for one that it lacks, or with more or fewer numbers than dimensions."""
     for index in indexes:
-        number = index - (not isinstance(values, Vector))
+        number = index - first_index(values)
         if not isinstance(values, list) or not 0 <= number < len(values):
             return None
         values = values[number]
     return None if isinstance(values, list) else values
 
 
-def part_of(values: Any, limits: list[Any], offset: int = 0) -> list[Any]:
+def part_of(values: Any, limits: list[Any]) -> list[Any]:
     """Return the part of an array between limits in each of its dimensions."""
     if not isinstance(values, list):
         return []
     (low, high), *further = limits
+    offset = 1 - first_index(values)
     part = values[max((1 if low is None else low + offset) - 1, 0) : None if high is None else max(high + offset, 0)]
     inner = [part_of(value, further) for value in part] if further else list(part)
     return [] if further and not all(inner) else inner

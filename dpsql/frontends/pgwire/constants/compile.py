@@ -256,6 +256,8 @@ class Compiler:
             raise said("42809", f"window function {name} requires an OVER clause", node.position)
         if any(argument.kind == "argument" for argument in arguments):
             arguments = self._ordered(name, arguments)
+        if arguments and arguments[-1].kind == "spread":
+            return self._spread(name, arguments, node.position)
         items = [self.compile(argument) for argument in arguments]
         return self._applied(name, items, node.position, is_operator=False)
 
@@ -374,13 +376,13 @@ class Compiler:
                 return None
             if by_value is not None:
                 if items is not members[0]:
-                    members = items, set(self.context.spent(_flat(items)))
+                    members = items, set(self.context.spent(flat_items(items)))
                 bounds.step()
                 if (sought := by_value(row)) is None or sought not in members[1]:
                     return None if None in members[1] or (sought is None and members[1]) else False
                 return True
             results = list[Any]()
-            for item in self.context.spent(_flat(items)):
+            for item in self.context.spent(flat_items(items)):
                 element[0] = item
                 results.append(test(row))
             return all_true(results) if word == "all" else _not(all_true(map(_not, results)))
@@ -579,6 +581,8 @@ class Compiler:
             letters = whole.run
             read: Callable[[Row], Any] = lambda row: None if (v := letters(row)) is None else Vector(v)  # noqa: E731
             whole = Compiled("_char", read, whole.position)
+        if whole.type in ("point", "box", "lseg") and len(links) == 1 and ends[0][0] is not None and not links[0].value:
+            return self._applied("[]", [whole, ends[0][0]], node.position, is_operator=True)
         if not t.element(whole.type):
             words = f"cannot subscript type {t.sql_name(whole.type)} because it does not support subscripting"
             raise said("42804", words, node.position)
@@ -592,7 +596,7 @@ class Compiler:
             if not has_slice:
                 return element_at(values, [pair[0] for pair in numbers])
             limits = [pair if link.value else (1, pair[0]) for pair, link in zip(numbers, links, strict=True)]
-            return part_of(values, limits, int(isinstance(values, Vector)))
+            return part_of(values, limits)
 
         run = picked if maker is None else _of_each(picked, [(maker, cell)])
         type_ = whole.type if has_slice else t.element(whole.type)
@@ -631,7 +635,7 @@ class Compiler:
         """Return a column of a row, or of the rows that a function returns."""
         labels, run = [label for label, _ in item.shape], item.run
         if item.type == "record" and not labels:
-            raise Elsewhere
+            raise said("42703", f'could not identify column "{name}" in record data type', position)
         if item.type != "record":
             raise said(
                 "42809",
@@ -645,6 +649,9 @@ class Compiler:
         if item.rows:
             return Compiled(type_, lambda row: [record.values[index] for record in run(row)], position, rows=True)
         return Compiled(type_, lambda row: None if (record := run(row)) is None else record.values[index], position)
+
+    def _spread(self, name: str, arguments: list[Node], position: int) -> Compiled:
+        raise Elsewhere
 
     def _aggregate(self, node: Node) -> Compiled:
         raise Elsewhere
@@ -692,5 +699,5 @@ def _signed(value: Any, negated: bool) -> Any:
     return _not(value) if negated else value
 
 
-def _flat(values: list[Any]) -> list[Any]:
-    return [inner for value in values for inner in (_flat(value) if isinstance(value, list) else [value])]
+def flat_items(values: list[Any]) -> list[Any]:
+    return [inner for value in values for inner in (flat_items(value) if isinstance(value, list) else [value])]

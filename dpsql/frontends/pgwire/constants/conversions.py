@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from dpsql.frontends.pgwire.catalog.tables import counted_from, first_index
 from dpsql.frontends.pgwire.constants.moments import EPOCH, ClockSpan, TimeTz, seconds_of
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 from dpsql.frontends.pgwire.constants.types import (
@@ -41,12 +42,14 @@ def converter(source: str, target: str, context: Context, explicit: bool = True)
         return lambda value: value
     if source in NUMBERS and target in NUMBERS:
         return lambda value: to_number(value, source, target)
+    if {source, target} == {"char", "int4"}:
+        return _letter if target == "char" else lambda value: ord(value or "\0")
     if target in TEXTS:
         return lambda value: _as_text(value, source, target, context)
     if element(source) and element(target):
         inner = converter(element(source), element(target), context)
-        return lambda value: type(value)(_each(inner, value))
-    named = _CONVERSIONS.get((source, target))
+        return lambda value: _each(inner, value)
+    named = CONVERSIONS.get((source, target))
     if named is not None:
         return lambda value: named(value, context)
     if target in NAMED or source in NAMED or "oid" in (source, target):
@@ -59,9 +62,18 @@ def converter(source: str, target: str, context: Context, explicit: bool = True)
 
 
 def _each(function: Callable[[Any], Any], value: Any) -> Any:
-    return [
+    items = (
         _each(function, item) if isinstance(item, list) else None if item is None else function(item) for item in value
-    ]
+    )
+    return counted_from(first_index(value), items)
+
+
+def _letter(value: int) -> str:
+    if not -128 <= value < 128:
+        raise said("22003", '"char" out of range')
+    if value < 0:
+        raise Elsewhere
+    return chr(value) if value else ""
 
 
 def _as_text(value: Any, source: str, target: str, context: Context) -> str:
@@ -144,7 +156,7 @@ def _time_of(micros: int) -> Any:
     return (EPOCH + timedelta(microseconds=micros % 86_400_000_000)).time()
 
 
-_CONVERSIONS: dict[tuple[str, str], Callable[[Any, Context], Any]] = {
+CONVERSIONS: dict[tuple[str, str], Callable[[Any, Context], Any]] = {
     ("bool", "int4"): lambda v, c: int(v), ("int4", "bool"): lambda v, c: bool(v),
     ("date", "timestamp"): lambda v, c: midnight(v), ("date", "timestamptz"): lambda v, c: _to_zone(midnight(v), c),
     ("timestamp", "date"): lambda v, c: v if isinstance(v, float) else v.date(),

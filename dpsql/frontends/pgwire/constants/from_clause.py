@@ -16,7 +16,7 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.compile import HASHED, Compiled, Compiler, Row, constant
+from dpsql.frontends.pgwire.constants.compile import HASHED, Compiled, Compiler, Row, constant, flat_items
 from dpsql.frontends.pgwire.constants.documents import record_values
 from dpsql.frontends.pgwire.constants.query_syntax import (
     QueryParser,
@@ -197,6 +197,36 @@ class SourceCompiler(Compiler):
             (name[1], self.compile(Node("column", node.position, list(name if name[0] else name[1:]))))
             for name in names
         ]
+
+    def _spread(self, name: str, arguments: list[Node], position: int) -> Compiled:
+        """Return a call whose last argument is the array of those of which there may be any number."""
+        items, array = [self.value(argument) for argument in arguments[:-1]], self.value(arguments[-1].items[0])
+        variadic = [s for s in REGISTER[name] if s.variadic and len(s.arguments) == len(arguments)]
+        if not variadic:
+            types = ", ".join(t.sql_name(item.type) for item in (*items, array))
+            raise said("42883", f"function {name}({types}) does not exist", position)
+        if array.type == "unknown":
+            array = self.coerced(
+                array, "_" + ("text" if variadic[0].arguments[-1] == "any" else variadic[0].arguments[-1])
+            )
+        if not t.element(array.type):
+            raise said("42804", "VARIADIC argument must be an array", array.position)
+        supplied = [*(item.type for item in items), t.element(array.type)]
+        signature, expected, result = choose(name, supplied, position, is_operator=False)
+        runs = [self.coerced(item, type_).run for item, type_ in zip(items, expected, strict=False)]
+        context, last = self.context, self.coerced(array, "_" + expected[-1]).run
+
+        def run(row: Row) -> Any:
+            values, listed = [inner(row) for inner in runs], last(row)
+            if listed is None or (signature.strict and not signature.typed and None in values):
+                return None
+            further = context.spent(flat_items(listed))
+            head: tuple[Any, ...] = (context,) if signature.context or signature.typed else ()
+            if signature.typed:
+                head = (context, (*expected[:-1], *[expected[-1]] * len(further)))
+            return context.spent(signature.call(*head, *values, *further))
+
+        return Compiled(result, run, position)
 
     # --- conditions ---------------------------------------------------------------------------------------------------
 

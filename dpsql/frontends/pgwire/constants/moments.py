@@ -74,9 +74,9 @@ class TimeTz(NamedTuple):
 
 def zone(name: str) -> tzinfo:
     """Return a time zone. Raises PostgreSQL's refusal of one that is not known."""
-    match = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?", name.strip(), re.IGNORECASE)
+    match = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d)(?::?(\d\d))?)?", name.strip(), re.IGNORECASE)
     if match:  # the sign of POSIX: west is positive
-        seconds = (int(match[2]) * 60 + int(match[3] or 0)) * 60
+        seconds = (int(match[2]) * 60 + int(match[3] or 0)) * 60 + int(match[4] or 0)
         return timezone(timedelta(seconds=seconds if match[1] == "-" else -seconds))
     short = _ZONES.get(name.strip().upper())
     if short is not None:
@@ -382,6 +382,64 @@ def write_moment(value: Any, type_: str, context: Any) -> str:
         return write_moment(local.replace(tzinfo=None), "timestamp", context) + _offset_text(offset)
     clock = _clock(((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond)
     return f"{value.date().isoformat()} {clock}"
+
+
+def _signed_seconds(micros: int, padded: bool = False) -> str:
+    seconds, fraction = divmod(abs(micros), 1_000_000)
+    text = f"{seconds:02}" if padded else str(seconds)
+    return text + (f".{fraction:06}".rstrip("0") if fraction else "")
+
+
+def _counts(value: ClockSpan) -> list[int]:
+    """Return years, months, days, hours, minutes, and microseconds that are left, each with its sign."""
+    sign = -1 if value.micros < 0 else 1
+    minutes, rest = divmod(abs(value.micros), 60_000_000)
+    years = int(value.months / 12)
+    return [years, value.months - 12 * years, value.days, sign * (minutes // 60), sign * (minutes % 60), sign * rest]
+
+
+def _designated(value: ClockSpan) -> str:
+    """Return an interval as ISO 8601 has it."""
+    *counts, micros = _counts(value)
+    parts = [f"{n}{letter}" if n else "" for n, letter in zip(counts, "YMDHM", strict=True)]
+    seconds = f"{'-' * (micros < 0)}{_signed_seconds(micros)}S" if micros else ""
+    clock = "".join(parts[3:]) + seconds
+    return "P" + "".join(parts[:3]) + f"T{clock}" * bool(clock) if any(counts) or micros else "PT0S"
+
+
+def _verbose(value: ClockSpan) -> str:
+    """Return an interval in words; the first count decides whether it is written as one that is past."""
+    *counts, micros = _counts(value)
+    is_past = next((n < 0 for n in (*counts, micros) if n), False)
+    words = ("year", "mon", "day", "hour", "min")
+    signed = [(-n if is_past else n, word) for n, word in zip(counts, words, strict=True) if n]
+    parts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in signed]
+    if micros:
+        seconds = -micros if is_past else micros
+        plural = "" if abs(seconds) == 1_000_000 else "s"
+        parts.append(f"{'-' * (seconds < 0)}{_signed_seconds(seconds)} sec{plural}")
+    return f"@ {' '.join(parts) or '0'}{' ago' * is_past}"
+
+
+def _standard(value: ClockSpan) -> str:
+    """Return an interval as SQL has it."""
+    years, months, days, hours, minutes, micros = counts = _counts(value)
+    has_months, has_days, has_clock = bool(value.months), bool(days), bool(value.micros)
+    clock = f"{abs(hours)}:{abs(minutes):02}:{_signed_seconds(micros, padded=True)}"
+    signs = {n > 0 for n in counts if n}
+    if not signs:
+        return "0"
+    if len(signs) == 2 or has_months + (has_days or has_clock) == 2:
+        signed = ("-" if n < 0 else "+" for n in (value.months, days, value.micros))
+        first, second, third = signed
+        return f"{first}{abs(years)}-{abs(months)} {second}{abs(days)} {third}{clock}"
+    sign = "" if True in signs else "-"
+    if has_months:
+        return f"{sign}{abs(years)}-{abs(months)}"
+    return f"{sign}{abs(days)} {clock}" if has_days else f"{sign}{clock}"
+
+
+INTERVAL_STYLES = {"iso_8601": _designated, "postgres_verbose": _verbose, "sql_standard": _standard}
 
 
 def mixed_interval(value: ClockSpan) -> str:

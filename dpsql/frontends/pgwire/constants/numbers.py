@@ -438,7 +438,13 @@ def _bucket(value: Any, low: Any, high: Any, count: int) -> int:
 
 # --- comparisons ------------------------------------------------------------------------------------------------------
 
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+
+def _lsn_number(text: str) -> int:
+    high, low = text.split("/")
+    return int(high, 16) << 32 | int(low, 16)
+
+
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
 }  # fmt: skip
@@ -456,7 +462,7 @@ def _key(value: Any) -> Any:
 
 
 def _compared(keys: Callable[[Any], Any], types: tuple[str, ...]) -> None:
-    for sign, compare in _COMPARED.items():
+    for sign, compare in COMPARED.items():
         each(sign, types, "({}, {}) bool", lambda a, b, compare=compare: compare(keys(a), keys(b)))
 
 
@@ -466,10 +472,19 @@ _compared(
     ("bool", "text", "name", "bytea", "oid", "uuid", "time", "macaddr", "macaddr8", "bit", "varbit", "char"),
 )
 _compared(lambda v: v.rstrip(" "), ("bpchar",))
+_compared(lambda v: v, ("xid8",))
+_compared(_lsn_number, ("pg_lsn",))
+_compared(lambda v: tuple(map(int, v.strip("()").split(","))), ("tid",))
+function("-(pg_lsn, pg_lsn) numeric; pg_wal_lsn_diff(pg_lsn, pg_lsn) numeric")(
+    lambda a, b: Decimal(_lsn_number(a) - _lsn_number(b))
+)
+for _kind in ("xid", "cid"):
+    function(f"=({_kind}, {_kind}) bool")(lambda a, b: a == b)
+function("<>(xid, xid) bool")(lambda a, b: a != b)
 _compared(lambda v: v.order, ("interval",))
 _compared(lambda v: v.micros - v.offset * 10**6, ("timetz",))
 _compared(lambda v: (v.version, int(v.network.network_address), v.network.prefixlen, int(v.ip)), ("inet",))
-for _sign, _compare in _COMPARED.items():
+for _sign, _compare in COMPARED.items():
     for _first in _INTEGERS:
         for _second in _INTEGERS:
             function(f"{_sign}({_first}, {_second}) bool")(_compare)

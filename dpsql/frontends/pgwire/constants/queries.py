@@ -33,6 +33,7 @@ from dpsql.frontends.pgwire.constants.query_syntax import (
     named,
     ordered,
     tables_in,
+    tied,
 )
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose
 from dpsql.frontends.pgwire.constants.syntax import Node, Order
@@ -87,10 +88,11 @@ class QueryCompiler(SourceCompiler):
         part, reads, outer = self._reading(lambda: relation(self.context, node.items[0], self, self.ctes))
         return part, within(part, self.width) if reads or outer else _once(part.rows, (None,) * self.width)
 
-    def _one_column(self, node: Node) -> tuple[str, Callable[[Row], list[tuple[Any, ...]]]]:
+    def _one_column(self, node: Node, is_compared: bool = False) -> tuple[str, Callable[[Row], list[tuple[Any, ...]]]]:
         part, rows = self._inside(node)
         if len(part.columns) != 1:
-            raise said("42601", "subquery must return only one column", node.position)
+            words = "subquery has too many columns" if is_compared else "subquery must return only one column"
+            raise said("42601", words, node.position)
         return part.columns[0][1].type, rows
 
     def _subquery(self, node: Node) -> Compiled:
@@ -105,7 +107,7 @@ class QueryCompiler(SourceCompiler):
         return Compiled(type_, run, node.position)
 
     def _gathered(self, node: Node) -> Compiled:
-        type_, rows = self._one_column(node)
+        type_, rows = self._one_column(node, node.value == "compared")
         if not t.exists("_" + type_):
             raise Elsewhere
         last: tuple[Any, list[Any]] = (None, [])
@@ -175,7 +177,14 @@ class QueryCompiler(SourceCompiler):
         if signature.sorted_:
             keys = [(converted[0].run, self.comparable(types[0]), False, False)]
         if is_distinct:
-            keys = [(itemgetter(k), self.comparable(type_), False, False) for k, type_ in enumerate(types)]
+            forms, chosen = list(map(self._form, node.items)), dict[int, tuple[bool, bool]]()
+            for key, descending, first in order:
+                if self._form(key) not in forms:
+                    words = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+                    raise said("42P10", words, key.position)
+                chosen.setdefault(forms.index(self._form(key)), (descending, first))
+            chosen = {**chosen, **dict.fromkeys(chosen.keys() ^ set(range(len(types))), (False, False))}
+            keys = [(itemgetter(k), self.comparable(types[k]), *way) for k, way in chosen.items()]
 
         def values(rows: list[Row], *further: Any) -> Any:
             remaining = rows if test is None else [row for row in bounds.counted(rows) if test(row) is True]
@@ -380,7 +389,7 @@ class QueryCompiler(SourceCompiler):
         self.clause = "further"
         width, blank = len(outputs), (None,) * len(self.columns)
 
-        def rows(outer: Row) -> list[tuple[Any, ...]]:
+        def rows(outer: Row, most: int | None = None) -> list[tuple[Any, ...]]:
             results: list[Any] = join((*outer, *blank))
             if keys is not None:
                 results = self._by_group(results, keys, select.groups, (*outer, *blank), select.sets)
@@ -396,11 +405,11 @@ class QueryCompiler(SourceCompiler):
             if ons:
                 rest = bounds.counted(reversed(built))
                 built = list({identity([row[k] for k in ons]): row for row in rest}.values())[::-1]
+            built = built if most is None else tied(built, sort, most)
             return [row[:width] for row in built]
 
-        return RowSource(
-            [(name, replace(item, run=itemgetter(k), rows=False)) for k, (name, item) in enumerate(outputs)], rows
-        )
+        columns = [(name, replace(item, run=itemgetter(k), rows=False)) for k, (name, item) in enumerate(outputs)]
+        return RowSource(columns, rows, ties=rows if sort else None)
 
     def _output(self, node: Node, keeps: bool) -> Compiled:
         item = self.compile(node)
@@ -553,10 +562,14 @@ def relation(
     if query.limit is None and query.offset is None:
         return part
     limit, offset = _count(scope, query.limit, "LIMIT"), _count(scope, query.offset, "OFFSET")
-    rows = part.rows
+    rows, ties = part.rows, part.ties if query.ties else None
+    if query.ties and ties is None:
+        raise said("42601", "WITH TIES cannot be specified without ORDER BY clause")
 
     def page(row: Row) -> list[tuple[Any, ...]]:
         start, most = offset(row) or 0, limit(row)
+        if ties is not None and most is not None:
+            return ties(row, start + most)[start:]
         return rows(row)[start : None if most is None else start + most]
 
     return RowSource(part.columns, page)
@@ -589,7 +602,11 @@ def _sorted(scope: QueryCompiler, part: RowSource, order: list[Order]) -> RowSou
                 raise said("42703", f'column "{node.value[-1]}" does not exist', node.position)
             raise said("0A000", "invalid UNION/INTERSECT/EXCEPT ORDER BY clause", node.position)
         keys.append((itemgetter(index), scope.comparable(part.columns[index][1].type), descending, first))
-    return RowSource(part.columns, lambda row: ordered(part.rows(row), keys))
+    return RowSource(
+        part.columns,
+        lambda row: ordered(part.rows(row), keys),
+        ties=lambda row, most: tied(ordered(part.rows(row), keys), keys, most),
+    )
 
 
 def _values(scope: QueryCompiler, node: Node) -> RowSource:

@@ -43,6 +43,8 @@ class Select:
     sets: list[tuple[int, ...]] = field(default_factory=list)
     """The places in `groups` of the keys of each grouping set; empty if all keys are one."""
     windows: dict[str, Any] = field(default_factory=dict)
+    is_table: bool = False
+    """Whether it was written as TABLE."""
 
 
 @dataclass(slots=True)
@@ -56,6 +58,8 @@ class WrittenQuery:
     order: list[Order] = field(default_factory=list)
     limit: Node | None = None
     offset: Node | None = None
+    ties: bool = False
+    """Whether LIMIT keeps the rows that are equal to its last one in the order."""
     locks: str = ""
     """What FOR UPDATE and the like say of its rows."""
 
@@ -99,9 +103,9 @@ class QueryParser(Parser):
                 self.index += 2
                 read.limit = Node("number", self.token.start, "1") if self.word() in ("row", "rows") else self.primary()
                 self.index += 1
-                if self.take("with", "ties"):
-                    raise Elsewhere
-                self.expect("only")
+                read.ties = self.take("with", "ties")
+                if not read.ties:
+                    self.expect("only")
         while self.word() == "for" and not self.take("for", "read", "only"):
             read.locks = self._locks()
         self.depth -= 1
@@ -147,7 +151,7 @@ class QueryParser(Parser):
             inner: WrittenQuery = self._in_brackets()
             return inner
         if self.take("table"):
-            return Select([(Node("star", self.token.start), "")], [self._source()])
+            return Select([(Node("star", self.token.start), "")], [self._source()], is_table=True)
         return self._values() if self.take("values") else self._select()
 
     def _select(self) -> Select:
@@ -333,8 +337,7 @@ class QueryParser(Parser):
                 return source
         else:
             self.take("only")
-            is_end, is_list = self.token.kind == "end", self.take("rows", "from", "(")
-            source = Node("end", start) if is_end else self._rows_from() if is_list else self.primary()
+            source = self._rows_from() if self.take("rows", "from", "(") else self.primary()
             if source.kind not in ("call", "constant", "coalesce", "column", "rows_from"):
                 raise Elsewhere
             self.take("*")
@@ -392,6 +395,8 @@ class RowSource:
     columns: list[tuple[str, Compiled]]
     rows: Callable[[Row], list[tuple[Any, ...]]]
     fixed: bool = True
+    ties: Callable[[Row, int], list[tuple[Any, ...]]] | None = None
+    """The first rows, and those that are equal to the last of them in the order; None without an order."""
 
 
 Key = tuple[Callable[[Row], Any], Callable[[Any], Any], bool, bool]
@@ -420,6 +425,17 @@ def ordered(rows: Iterable[Any], keys: Sequence[Key]) -> list[Any]:
         rest = [row for _, row in pairs]
         listed = nulls + rest if first else rest + nulls
     return listed
+
+
+def tied(rows: list[Any], keys: Sequence[Key], most: int) -> list[Any]:
+    """Return the first rows of an order, and those that are equal to the last of them in it."""
+    if not 0 < most < len(rows):
+        return rows[: max(most, 0)]
+    last = [identity(value(rows[most - 1])) for value, *_ in keys]
+    while most < len(rows) and [identity(value(rows[most])) for value, *_ in keys] == last:
+        bounds.step()
+        most += 1
+    return rows[:most]
 
 
 def distinct(rows: Iterable[Any]) -> list[Any]:

@@ -50,7 +50,7 @@ _LITERAL_TYPES = {"date", "time", "timestamp", "timestamptz", "timetz", "interva
                   "pg_lsn"}  # fmt: skip
 _CALLED = {"extract", "substring", "position", "overlay", "trim", "row", "coalesce", "nullif", "greatest", "least"}
 """Words that may be names of columns where no bracket is behind them."""
-_UNREAD = {"for", "escape", "returning", "uescape", "tablesample", "variadic"}
+_UNREAD = {"for", "escape", "returning", "uescape", "tablesample"}
 """Words of PostgreSQL that are not read here."""
 _CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
               "session_user", "user", "current_role", "current_catalog", "current_schema", "system_user"}  # fmt: skip
@@ -209,7 +209,7 @@ class Parser:
         """Read what stands in the brackets of ANY and ALL: an array, or a question whose rows are one."""
         if self._begins_query():
             self.index -= 1
-            return Node("gathered", self.token.start, None, [self._in_brackets()])
+            return Node("gathered", self.token.start, "compared", [self._in_brackets()])
         inner = self.expression()
         self.expect(")")
         return inner
@@ -242,7 +242,19 @@ class Parser:
         for word in ("null", "true", "false", "unknown"):
             if self.take(word):
                 return Node("is", start, (word, negated), [left])
+        if self.take("json"):
+            test = self._json_test(left, start)
+            return Node("not", start, None, [test]) if negated else test
         raise Elsewhere
+
+    def _json_test(self, left: Node, start: int) -> Node:
+        """Read what stands behind IS JSON."""
+        kind = next((word for word in ("value", "object", "array", "scalar") if self.take(word)), "value")
+        is_unique = self.take("with", "unique")
+        if is_unique or self.take("without", "unique"):
+            self.take("keys")
+        further = [Node("string", start, kind), Node("truth", start, is_unique)]
+        return Node("call", start, "is:json", [left, *further])
 
     def _matching(self, left: Node) -> Node | None:
         token, negated = self.token, self.word() == "not"
@@ -550,8 +562,6 @@ class Parser:
             return Node("column", token.start, names)
         self.index += 1
         distinct = self.take("distinct")
-        if self.word() == "variadic":
-            raise Elsewhere
         self.take("all")
         is_plain, items, order = not (distinct or self.signs() == "*"), list[Node](), list[Any]()
         if not self.take("*"):
@@ -590,7 +600,11 @@ class Parser:
             if self.signs(1) in ("=>", ":=") and self.token.kind == "word":
                 label = self.name()
                 self.index += 1
+            is_spread = self.take("variadic")
             item = self.expression()
+            if is_spread:
+                items.append(Node("spread", item.position, None, [item]))
+                break
             items.append(Node("argument", item.position, label, [item]) if label else item)
             if not self.take(","):
                 break

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import each, function
+from dpsql.frontends.pgwire.constants.scalars import read_bytes
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 from dpsql.functions.values import MOST_TEXT
 
@@ -346,7 +347,7 @@ def _decode(text: str, form: str) -> bytes:
                 "Input data is missing padding, is truncated, or is otherwise corrupted.",
             ) from None
     if form == "escape":
-        return bytes(t._read_bytes(text))
+        return bytes(read_bytes(text))
     raise said("22023", f'unrecognized encoding: "{form}"')
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import math
 import re
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
@@ -20,25 +18,49 @@ from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from numpy import float32
-
+from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.catalog.shape import formatted_types, static
-from dpsql.frontends.pgwire.catalog.tables import CatalogContext, Vector
+from dpsql.frontends.pgwire.catalog.tables import CatalogContext, Vector, counted_from, first_index
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants.moments import (
+    INTERVAL_STYLES,
     read_interval,
     read_moment,
     write_moment,
     zone,
 )
+from dpsql.frontends.pgwire.constants.scalars import (
+    MOST_DIGITS,
+    READERS,
+    BadBits,
+    BadJson,
+    Json,
+    Outside,
+    OutsideFloat,
+    read_bits,
+    read_json,
+    read_numeric,
+    single,
+)
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
-from dpsql.frontends.pgwire.encodings import NAMED, array_rows, float_text, multirange_parts, range_parts
+from dpsql.frontends.pgwire.encodings import BOUNDS, NAMED, array_rows, float_text, multirange_parts, range_parts
 from dpsql.media import text as media
 from dpsql.sql.rewrites.comparisons import read_list
 
-MOST_DIGITS = 1000
-"""Limit on the digits of a number, on either side of its point: what is longer is not computed here."""
 MOST_CHARACTERS = 100_000
+__all__ = [
+    "MOST_DIGITS",
+    "READERS",
+    "BadJson",
+    "Json",
+    "Outside",
+    "OutsideFloat",
+    "read_bits",
+    "read_json",
+    "read_numeric",
+    "single",
+]
+"""Names of `scalars` that are used as those of this module."""
 WHOLE = {"int2": 1 << 15, "int4": 1 << 31, "int8": 1 << 63}
 NUMBERS = ("int2", "int4", "int8", "numeric", "float4", "float8")
 TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "unknown"})
@@ -57,13 +79,6 @@ class Range(NamedTuple):
     low_in: bool
     high_in: bool
     empty: bool = False
-
-
-@dataclass(frozen=True)
-class Json:
-    """A jsonb value: None, bool, Decimal, str, list or dict."""
-
-    value: Any
 
 
 @dataclass(frozen=True)
@@ -252,9 +267,15 @@ def read(text: str, type_: str, context: Context, position: int | None = None) -
         return context.number_of(type_, text, position)
     if type_ in RANGES or type_ in MULTIRANGES:
         return _read_ranges(text, type_, context, position)
-    if type_ not in _READERS:
+    if type_ in OBJECT_READERS:
+        return OBJECT_READERS[type_](text, context, position)
+    if type_ not in READERS:
         raise Elsewhere
     return _read_scalar(text, type_, position)
+
+
+OBJECT_READERS: dict[str, Callable[[str, Context, int | None], Any]] = {}
+"""Readers of types whose values name objects of the database."""
 
 
 def _read_ranges(text: str, type_: str, context: Context, position: int | None) -> Any:
@@ -264,213 +285,28 @@ def _read_ranges(text: str, type_: str, context: Context, position: int | None) 
 
 
 def _read_scalar(text: str, type_: str, position: int | None) -> Any:
-    reader = _READERS[type_]
+    reader = READERS[type_]
     try:
         return reader(text)
+    except Error as error:
+        error.position = error.position or position
+        raise
     except (ValueError, InvalidOperation):
         words = {"cidr": "cidr", "inet": "inet"}.get(type_, sql_name(type_))
         raise said("22P02", f'invalid input syntax for type {words}: "{text}"', position) from None
     except Outside:
         raise said("22003", f'value "{text}" is out of range for type {sql_name(type_)}', position) from None
-    except _BadJson as error:
-        raise said("22P02", f"invalid input syntax for type {type_}", position) from error
-    except _BadBits as error:
+    except BadJson as error:
+        raise said("22P02", "invalid input syntax for type json", position) from error
+    except BadBits as error:
         raise said("22P02", str(error), position) from None
-
-
-class Outside(Exception):
-    """A number outside of its type."""
-
-
-class _BadJson(Exception):
-    pass
-
-
-class _BadBits(Exception):
-    pass
-
-
-_WHOLE_FORM = re.compile(r"\s*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]([0-7]+)|0[bB]([01]+)|(\d+(?:_\d+)*))\s*")
-
-
-def _whole(bits: int, low: int | None = None) -> Callable[[str], int]:
-    def read_whole(text: str) -> int:
-        match = _WHOLE_FORM.fullmatch(text)
-        if match is None:
-            raise ValueError(text)
-        digits, base = next((match[k], b) for k, b in ((2, 16), (3, 8), (4, 2), (5, 10)) if match[k])
-        if len(digits) > 100:
-            raise Outside
-        number = int(digits, base) * (-1 if match[1] == "-" else 1)
-        if not (-(1 << bits - 1) if low is None else low) <= number < (1 << bits - (low is None)):
-            raise Outside
-        return number
-
-    return read_whole
-
-
-_FLOAT_FORM = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
-_SPECIAL = {"nan": math.nan, "infinity": math.inf, "inf": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
-            "-inf": -math.inf, "+inf": math.inf}  # fmt: skip
-
-
-def _read_float(text: str) -> float:
-    special = _SPECIAL.get(text.strip().lower())
-    if special is not None:
-        return special
-    if not _FLOAT_FORM.fullmatch(text):
-        raise ValueError(text)
-    value = float(text)
-    if math.isinf(value) or (value == 0 and re.search(r"[1-9]", re.split("[eE]", text)[0])):
-        raise OutsideFloat(text.strip())
-    return value
-
-
-class OutsideFloat(Outside):
-    pass
-
-
-def read_numeric(text: str) -> Decimal:
-    """Return a number with the digits that its text has."""
-    special = _SPECIAL.get(text.strip().lower())
-    if special is not None:
-        return Decimal(str(special))
-    if not _FLOAT_FORM.fullmatch(text.replace("_", "")):
-        raise ValueError(text)
-    value = Decimal(text.replace("_", "").strip())
-    if abs(value.adjusted()) > MOST_DIGITS or len(value.as_tuple().digits) > MOST_DIGITS:
-        raise Elsewhere
-    exponent = value.as_tuple().exponent
-    return Decimal(int(value)) if isinstance(exponent, int) and exponent > 0 else value
-
-
-_TRUTH = {**dict.fromkeys(("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"), True),
-          **dict.fromkeys(("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"), False)}  # fmt: skip
-
-
-def _read_bool(text: str) -> bool:
-    word = text.strip().lower()
-    if word not in _TRUTH:
-        raise ValueError(text)
-    return _TRUTH[word]
-
-
-def _read_bytes(text: str) -> bytes:
-    if text.startswith("\\x"):
-        digits = re.sub(r"\s", "", text[2:])
-        wrong = re.search(r"[^0-9a-fA-F]", digits)
-        if wrong:
-            raise said("22023", f'invalid hexadecimal digit: "{wrong[0]}"')
-        if len(digits) % 2:
-            raise said("22023", "invalid hexadecimal data: odd number of digits")
-        return bytes.fromhex(digits)
-    pieces, rest = bytearray(), text.encode()
-    position = 0
-    while position < len(rest):
-        match = re.compile(rb"\\(\\|[0-3][0-7]{2})|[^\\]+").match(rest, position)
-        if match is None:
-            raise ValueError(text)
-        pieces += match[0] if match[1] is None else b"\\" if match[1] == b"\\" else bytes([int(match[1], 8)])
-        position = match.end()
-    return bytes(pieces)
-
-
-def read_json(text: str) -> Any:
-    """Return the value of a JSON text, numbers as decimals."""
-
-    def refused(word: str) -> Any:
-        raise ValueError(word)
-
-    if any(_JSON_ESCAPES.findall(text)):
-        raise Elsewhere
-    try:
-        return json.loads(text, parse_float=read_numeric, parse_int=read_numeric, parse_constant=refused)
-    except (ValueError, RecursionError) as error:
-        raise _BadJson from error
-
-
-_JSON_ESCAPES = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u(?:[dD][89a-fA-F]|0000))|.)", re.DOTALL
-)
-"""Escapes; those of no character, half of a pair or zero, are captured."""
-
-
-def _read_json_text(text: str) -> str:
-    read_json(text)
-    return text
-
-
-def _read_uuid(text: str) -> str:
-    if not re.fullmatch(r"\{?[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}\}?", text):
-        raise ValueError(text)
-    return str(uuid.UUID(re.sub("[{}-]", "", text)))
-
-
-def _read_inet(text: str) -> Any:
-    return _read_address(text) if "/" in text else ipaddress.ip_interface(text.strip())
-
-
-def _read_address(text: str) -> Any:
-    """Return an address whose last octets may be missing."""
-    address, _, size = text.strip().partition("/")
-    if ":" not in address:
-        octets = [part for part in address.split(".") if part]
-        if not all(part.isdigit() for part in octets) or len(octets) > 4 or not octets:
-            raise ValueError(text)
-        size = size or str(8 * len(octets))
-        address = ".".join(octets + ["0"] * (4 - len(octets)))
-    return ipaddress.ip_interface(f"{address}/{size}" if size else address)
-
-
-def _read_cidr(text: str) -> Any:
-    interface = _read_address(text)
-    if interface.ip != interface.network.network_address:
-        raise said("22P02", f'invalid cidr value: "{text}"')
-    return interface
-
-
-def _read_mac(size: int) -> Callable[[str], str]:
-    def read_mac(text: str) -> str:
-        digits = re.sub(r"[:.\- ]", "", text.strip()).lower()
-        if not re.fullmatch(r"[0-9a-f]+", digits) or len(digits) not in (12, 2 * size):
-            raise ValueError(text)
-        if len(digits) < 2 * size:
-            digits = digits[:6] + "fffe" + digits[6:]
-        return ":".join(digits[k : k + 2] for k in range(0, 2 * size, 2))
-
-    return read_mac
-
-
-def read_bits(text: str) -> str:
-    """Return the digits of a bit string, which may be written in hexadecimal."""
-    kind, digits = (text[0].lower(), text[1:]) if text[:1].lower() in ("b", "x") else ("b", text)
-    wrong = re.search(r"[^01]" if kind == "b" else r"[^0-9a-fA-F]", digits)
-    if wrong:
-        raise _BadBits(f'"{wrong[0]}" is not a valid {"binary" if kind == "b" else "hexadecimal"} digit')
-    return digits if kind == "b" else "".join(f"{int(digit, 16):04b}" for digit in digits)
-
-
-_READERS: dict[str, Callable[[str], Any]] = {
-    "int2": _whole(16), "int4": _whole(32), "int8": _whole(64), "oid": _whole(32, -(1 << 31)), "xid": _whole(32, 0),
-    "float8": _read_float,
-    "float4": lambda text: single(_read_float(text)), "numeric": read_numeric, "bool": _read_bool, "bytea": _read_bytes,
-    "json": _read_json_text, "jsonb": lambda text: Json(read_json(text)), "uuid": _read_uuid, "inet": _read_inet,
-    "cidr": _read_cidr, "macaddr": _read_mac(6), "macaddr8": _read_mac(8), "bit": read_bits, "varbit": read_bits,
-}  # fmt: skip
-
-
-def single(value: float) -> float:
-    """Return a number rounded to single precision."""
-    if math.isfinite(value) and math.isinf(float(float32(value))):
-        raise Outside
-    return float(float32(value))
 
 
 def _read_array(text: str, element: str, context: Context, position: int | None) -> list[Any]:
     malformed = said("22P02", f'malformed array literal: "{text}"', position)
     stripped = text.strip()
     if stripped.startswith("["):
-        raise Elsewhere
+        return _read_bounded(stripped, element, context, position)
     if re.match(r"(?:\{\s*){7}", stripped):
         raise said("54000", "number of array dimensions (7) exceeds the maximum allowed (6)", position)
     if not stripped.startswith("{"):
@@ -487,6 +323,37 @@ def _read_array(text: str, element: str, context: Context, position: int | None)
     if texts is None:
         raise malformed
     return [None if item is None else read(item, element, context, position) for item in texts]
+
+
+def _read_bounded(text: str, element: str, context: Context, position: int | None) -> list[Any]:
+    """Return an array whose text begins with the numbers of its first and last elements."""
+    written = BOUNDS.match(text)
+    if written is None:
+        raise said("22P02", f'malformed array literal: "{text}"', position)
+    limits = [(int(low), int(high)) for low, high in re.findall(r"([+-]?\d{1,9})\s*:\s*([+-]?\d{1,9})", written[0])]
+    if any(high < low for low, high in limits):
+        raise said("2202E", "upper bound cannot be less than lower bound", position)
+    values = _read_array(text[written.end() :], element, context, position)
+    if [high - low for low, high in limits] != [high - low for low, high in bounds_of(values)]:
+        raise said("22P02", f'malformed array literal: "{text}"', position)
+    return _numbered(values, [low for low, _ in limits])
+
+
+def _numbered(values: list[Any], lows: list[int]) -> list[Any]:
+    return counted_from(lows[0], [_numbered(value, lows[1:]) for value in values] if lows[1:] else values)
+
+
+def bounds_of(values: Any) -> list[tuple[int, int]]:
+    """Return the numbers of the first and the last element in each dimension of an array."""
+    limits = list[tuple[int, int]]()
+    while isinstance(values, list) and values:
+        limits.append((first_index(values), first_index(values) + len(values) - 1))
+        values = values[0]
+    return limits
+
+
+def written_bounds(values: list[Any]) -> str:
+    return "".join(f"[{low}:{high}]" for low, high in bounds_of(values))
 
 
 def _read_range(text: str, type_: str, context: Context, position: int | None) -> Range:
@@ -591,9 +458,9 @@ def write(value: Any, type_: str, context: Context) -> str:
     if isinstance(value, bool):
         return "t" if value else "f"
     if type_ in MOMENTS or type_ == "interval":
-        settings = context.catalog.settings
-        if settings.get("IntervalStyle") != "postgres" or not settings.get("DateStyle").upper().startswith("ISO"):
-            raise Elsewhere
+        style = context.catalog.settings.get("IntervalStyle")
+        if type_ == "interval" and style != "postgres" and not isinstance(value, float):
+            return INTERVAL_STYLES[style](value)
         return write_moment(value, type_, context)
     if isinstance(value, list):
         return _write_list(value, type_, context)
@@ -662,8 +529,8 @@ def quoted_json(text: str) -> str:
 def _write_list(value: list[Any], type_: str, context: Context) -> str:
     if not type_.startswith("_"):
         return " ".join(map(str, value))  # int2vector and oidvector
-    bounds = f"[0:{len(value) - 1}]=" if isinstance(value, Vector) and value else ""
-    return bounds + _write_array(value, type_[1:], context)
+    has_others = any(low != 1 for low, _ in bounds_of(value))
+    return f"{written_bounds(value)}=" * has_others + _write_array(value, type_[1:], context)
 
 
 def _write_array(values: list[Any], element: str, context: Context) -> str:
