@@ -29,7 +29,13 @@ _LITERALS = {
     "numrange": ("numrange(1.5,2.5)",), "daterange": ("daterange('2024-01-01','2024-02-01')",), "tsrange": ("tsrange('2024-01-01','2024-02-01')",),
     "oidvector": ("'23 25'::oidvector",), "_aclitem": ("'{=r/postgres,postgres=arwdDxt/postgres}'::aclitem[]",), "pg_node_tree": ("null::pg_node_tree",),
     "regclass": ("'pg_class'::regclass",), "xid": ("'5'::xid",),
-    "tstzrange": ("tstzrange('2024-01-01','2024-02-01')",),
+    "tstzrange": ("tstzrange('2024-01-01','2024-02-01')",), "cid": ("'6'::cid",), "tid": ("'(1,2)'::tid", "'(0,7)'::tid"), "xid8": ("'9'::xid8",),
+    "pg_lsn": ("'16/B374D848'::pg_lsn", "'0/ff'::pg_lsn"), "aclitem": ("'postgres=r/postgres'::aclitem", "'=X/postgres'::aclitem"),
+    "money": ("'12.34'::money", "'-1,234.56'::money", "'0'::money"),
+    "jsonpath": ("'$.a[*]'::jsonpath", "'$ ? (@.a[1] > 1)'::jsonpath", "'strict $.bb'::jsonpath", "'$.a[last] == 2'::jsonpath"),
+    "point": ("point '(1,2)'", "point '(-3.5,0)'"), "box": ("box '((0,0),(2,3))'", "box '(1,1),(5,-4)'"), "lseg": ("lseg '[(0,0),(3,4)]'",),
+    "path": ("path '((0,0),(1,0),(1,2))'", "path '[(0,0),(3,4)]'"), "polygon": ("polygon '((0,0),(4,0),(4,2))'",),
+    "circle": ("circle '<(1,1),2>'", "circle '<(9,0),0.5>'"),
 }  # fmt: skip
 _WORDS = {
     "extract": ("hour", "day", "epoch", "dow", "week", "nosuch"), "date_part": ("year", "second", "quarter"), "date_trunc": ("month", "hour", "week", "nosuch"),
@@ -43,7 +49,8 @@ _PRESENT = {
     "pg_relation_filenode", "pg_relation_filepath", "pg_available_extensions", "pg_available_extension_versions", "pg_lock_status",
     "pg_blocking_pids", "txid_current", "pg_current_xact_id_if_assigned", "_pg_truetypmod", "_pg_truetypid", "_pg_char_max_length",
     "to_regtype", "pg_get_serial_sequence", "pg_column_is_updatable", "pg_relation_is_updatable", "pg_column_size", "pg_jit_available", "overlaps",
-    "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_prepared_statement", "pg_cursor",
+    "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_prepared_statement", "pg_cursor", "is:json", "[]", "pg_listening_channels",
+    "pg_current_wal_lsn", "pg_current_wal_insert_lsn", "pg_current_wal_flush_lsn", "pg_current_xact_id", "txid_current_if_assigned",
 }  # fmt: skip
 """Functions whose results differ from one server and moment to another, and what is no function in the text."""
 

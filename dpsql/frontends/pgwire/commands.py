@@ -272,7 +272,7 @@ def _zone_of_interval(sql: str, words: list[str]) -> str:
     fields = " ".join(words[1:]).lower()
     if words[0][0] != "'" or fields not in ("", "hour", "hour to minute"):
         if words[0][0] == "'" and fields:
-            raise said("22023", "time zone interval must be HOUR or HOUR TO MINUTE")
+            raise said("42601", "time zone interval must be HOUR or HOUR TO MINUTE")
         raise _wrong_at(sql, 4)
     span = read_interval(unquoted(words[0]), None, fields)
     if span.months or span.days:

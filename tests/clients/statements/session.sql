@@ -174,7 +174,6 @@ SET work_mem TO DEFAULT; SHOW work_mem
 SET extra_float_digits TO 2; SHOW extra_float_digits
 SET bytea_output TO escape; SELECT '\x41'::bytea
 SET bytea_output TO 'hex'; SELECT 'a'::bytea
--- differs: one form of values is written
 SET IntervalStyle TO 'iso_8601'; SELECT interval '1 day'
 -- differs: one form of values is written
 SET DateStyle TO 'SQL, DMY'; SHOW DateStyle
@@ -295,7 +294,6 @@ SHOW
 RESET
 COPY (SELECT 1, 'a b', NULL) TO STDOUT
 COPY (SELECT 1, 'a,b', NULL) TO STDOUT CSV
--- differs: COPY writes whole results to STDOUT with the usual delimiters
 COPY (SELECT 1 AS x) TO STDOUT (FORMAT csv, HEADER true, DELIMITER ';', QUOTE '''', NULL 'n')
 COPY (SELECT 1) TO STDOUT WITH DELIMITER ','
 COPY (SELECT 1) TO '/tmp/x'
@@ -561,3 +559,28 @@ PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE si
 PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country = ANY($1); SELECT parameter_types FROM pg_prepared_statements
 PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country <> ALL($1); SELECT parameter_types FROM pg_prepared_statements
 PREPARE q AS SELECT COUNT(*) FROM users u JOIN orders o USING (user_id) WHERE country = SOME($1); SELECT parameter_types FROM pg_prepared_statements
+SET TIME ZONE INTERVAL '02:30:15'; SHOW timezone; SELECT '2024-01-01 00:00'::timestamptz
+SET TIME ZONE INTERVAL 5
+SET TIME ZONE INTERVAL '5' DAY
+SET TIME ZONE INTERVAL '-8' HOUR; SHOW timezone
+SET intervalstyle TO postgres_verbose; SELECT interval '-1 year 2 days 03:04:05', interval '0', interval '1 mon -1.5 sec'
+SET intervalstyle = sql_standard; SELECT interval '1 day 02:00', interval '1 mon', interval '-1 day -3:00', interval '1 mon -1 day', interval '0'
+SET intervalstyle = iso_8601; SELECT interval '1 year -2 days 03:04:05.5', interval '-0.5 sec', interval '0'
+SET ROLE ann; SHOW role; RESET ROLE; SHOW role
+EXPLAIN EXECUTE nosuch
+EXPLAIN (COSTS off) EXECUTE nosuch(1)
+EXPLAIN (FORMAT nosuch) SELECT 1
+EXPLAIN (COSTS maybe) SELECT 1
+DISCARD nosuch
+SHOW ALL LIMIT 1
+COPY (SELECT 1 AS a, 'x' AS b) TO STDOUT WITH CSV HEADER DELIMITER ';' QUOTE '''' FORCE QUOTE *
+COPY (SELECT 1 AS a, 'x,"y"' AS b, NULL) TO STDOUT (FORMAT csv, FORCE_QUOTE (a, b), ESCAPE '\')
+COPY (SELECT 1 AS a) TO STDOUT (FORMAT csv, FORCE_QUOTE (nosuch))
+COPY (VALUES (E'\\.', E'\\.')) TO STDOUT (FORMAT csv)
+COPY (VALUES (E'\\.')) TO STDOUT (FORMAT csv)
+COPY (SELECT 1) TO STDOUT (DELIMITER 'ab')
+COPY (SELECT 1) TO STDOUT (FORMAT binary, DELIMITER ',')
+COPY (SELECT 1) TO STDOUT (QUOTE '"')
+COPY (SELECT 1) TO STDOUT (nosuch)
+COPY pg_tablespace (spcname, oid) TO STDOUT
+BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE

@@ -550,7 +550,20 @@ def _read_acl_item(text: str, context: Context, position: int | None) -> str:
 _LETTER_ORDER = "arwdDxtXUCTcsA"
 t.OBJECT_READERS["aclitem"] = _read_acl_item
 function("=(aclitem, aclitem) bool; aclitemeq(aclitem, aclitem) bool")(lambda a, b: a == b)
-function("@>(_aclitem, aclitem) bool; aclcontains(_aclitem, aclitem) bool")(lambda items, item: item in items)
+
+
+@function("@>(_aclitem, aclitem) bool; aclcontains(_aclitem, aclitem) bool")
+def _has_rights(items: list[str], item: str) -> bool:
+    """Return whether one of the items has the rights of another, of the same two roles."""
+    wanted = _ITEM.fullmatch(item)
+    matches = [match for match in map(_ITEM.fullmatch, filter(None, items)) if match is not None]
+    return wanted is not None and any(
+        (match[1], match[3]) == (wanted[1], wanted[3])
+        and set(re.findall(r"\w\*?", wanted[2])) <= {*re.findall(r"\w\*?", match[2]), *re.findall(r"\w", match[2])}
+        for match in matches
+    )
+
+
 _constant(
     "pg_current_wal_lsn() pg_lsn; pg_current_wal_insert_lsn() pg_lsn; pg_current_wal_flush_lsn() pg_lsn", "0/1000000"
 )

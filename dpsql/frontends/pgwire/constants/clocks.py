@@ -251,8 +251,8 @@ def _make_time(hour: int, minute: int, second: float) -> time:
 
 @function("make_timestamptz(int4, int4, int4, int4, int4, float8, timezone text?) timestamptz", context=True)
 def _make_timestamptz(context: t.Context, *values: Any) -> datetime:
-    where = zone(values[6]) if len(values) > 6 else context.zone
     moment: datetime = _make_timestamp(*values[:6])
+    where = zone(values[6]) if len(values) > 6 else context.zone
     return moment.replace(tzinfo=where).astimezone(UTC).replace(tzinfo=None)
 
 

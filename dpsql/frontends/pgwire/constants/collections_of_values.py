@@ -356,6 +356,20 @@ function("<<=(inet, inet) bool")(lambda a, b: _within(a, b, equal=True))
 function(">>(inet, inet) bool")(lambda a, b: _within(b, a, equal=False))
 function(">>=(inet, inet) bool")(lambda a, b: _within(b, a, equal=True))
 function("&&(inet, inet) bool")(lambda a, b: _within(a, b, equal=True) or _within(b, a, equal=True))
+
+
+@function("abbrev(cidr) text; abbrev(inet) text", typed=True)
+def _abbreviated(context: t.Context, types: tuple[str, ...], value: Any) -> str | None:
+    if value is None:
+        return None
+    if types[0] == "inet":
+        return t.write(value, "inet", context)
+    if value.version != 4:
+        return str(value.network)
+    octets = str(value.ip).split(".")[: max((value.network.prefixlen + 7) // 8, 1)]
+    return f"{'.'.join(octets)}/{value.network.prefixlen}"
+
+
 function("host(inet) text")(lambda v: str(v.ip))
 function("family(inet) int4")(lambda v: v.version)
 function("masklen(inet) int4")(lambda v: v.network.prefixlen)

@@ -21,6 +21,7 @@ from dpsql.frontends.pgwire.constants.resolve import (
     denied_functions,
     first_misfit,
     known_functions,
+    record_functions,
 )
 from dpsql.frontends.pgwire.constants.syntax import Node, TypeName
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
@@ -244,6 +245,9 @@ class Compiler:
         if name not in REGISTER:
             if len(arguments) == 1 and t.exists(name) and arguments[0].kind != "argument":
                 return self._cast(Node("cast", node.position, TypeName(name, node.position), arguments))
+            if name in record_functions():
+                words = 'a column definition list is required for functions returning "record"'
+                raise said("42601", words, node.position)
             if name in known_functions():
                 raise Elsewhere(f"{name} is not computed here")
             choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)

@@ -203,7 +203,7 @@ def _read_line(text: str) -> Shape:
 
 def _line(first: Point, second: Point) -> Shape:
     if first == second:
-        raise said("22P02", "invalid line specification: must be two distinct points")
+        raise said("22023", "invalid line specification: must be two distinct points")
     if _near(first[0], second[0]):
         return Shape("line", (), (-1.0, 0.0, first[0]))
     slope = (first[1] - second[1]) / (first[0] - second[0])
@@ -284,7 +284,15 @@ function("line(point, point) line")(lambda a, b: _line(_point(a), _point(b)))
 function("circle(point, float8) circle")(lambda a, radius: Shape("circle", a.points, (radius,)))
 function("polygon(box) polygon")(lambda v: Shape("polygon", (v.points[1], (v.points[1][0], v.points[0][1]), v.points[0],
                                                             (v.points[0][0], v.points[1][1]))))  # fmt: skip
-function("polygon(path) polygon")(lambda v: Shape("polygon", v.points))
+
+
+@function("polygon(path) polygon")
+def _closed(path: Shape) -> Shape:
+    if path.further:
+        raise said("22023", "open path cannot be converted to polygon")
+    return Shape("polygon", path.points)
+
+
 function("path(polygon) path; pclose(path) path")(lambda v: Shape("path", v.points))
 function("popen(path) path")(lambda v: Shape("path", v.points, ("open",)))
 function("isopen(path) bool")(lambda v: v.further == ("open",))
@@ -293,9 +301,7 @@ function("npoints(path) int4; npoints(polygon) int4; #(path) int4; #(polygon) in
 function("area(box) float8")(lambda v: (v.points[0][0] - v.points[1][0]) * (v.points[0][1] - v.points[1][1]))
 function("area(circle) float8")(lambda v: math.pi * v.further[0] ** 2)
 function("area(path) float8")(lambda v: None if v.further else _twice_area(v.points) / 2)
-function("center(box) point; point(box) point; @@(box) point; point(lseg) point; @@(lseg) point; center(lseg) point")(
-    _centre
-)
+function("center(box) point; point(box) point; @@(box) point; point(lseg) point; @@(lseg) point")(_centre)
 function("point(polygon) point; @@(polygon) point")(_centre)
 function("center(circle) point; point(circle) point; @@(circle) point")(lambda v: _of("point", _point(v)))
 function("radius(circle) float8")(lambda v: v.further[0])

@@ -574,7 +574,8 @@ class _Search:
         if "q" in flags or "x" in flags:
             raise Elsewhere
         call = REGISTER["regexp_like"][0].call
-        return bool(call(value, pattern, flags.replace("s", "").replace("m", "n")))
+        found: bool = call(value, pattern, flags.replace("s", "").replace("m", "n"))
+        return found
 
 
 _MOMENTS = tuple((re.compile(form), type_) for form, type_ in (

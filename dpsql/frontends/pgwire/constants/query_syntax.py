@@ -460,7 +460,7 @@ def named(node: Node) -> tuple[str, int]:
     if kind == "column":
         return node.value[-1], 2
     if kind in ("call", "coalesce", "constant"):
-        return node.value, 2
+        return (node.value, 2) if ":" not in node.value else ("?column?", 0)
     if kind in ("bracket", "collate", "subscript", "window"):
         return named(node.items[0])
     if kind == "cast":

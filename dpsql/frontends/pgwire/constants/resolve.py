@@ -299,6 +299,18 @@ def known_functions() -> frozenset[str]:
 
 
 @cache
+def record_functions() -> frozenset[str]:
+    """Return the names of the functions whose columns a list in FROM names."""
+    rows = static("pg_proc")
+    facts = zip(rows["proname"], rows["prorettype"], rows["proallargtypes"], rows["prokind"], strict=True)
+    return frozenset(
+        name
+        for name, result, columns, kind in facts
+        if result == 2249 and columns is None and kind == "f" and "record" in name
+    )
+
+
+@cache
 def denied_functions() -> frozenset[str]:
     """Return the names of the functions that only superusers call."""
     rows = static("pg_proc")

@@ -481,6 +481,7 @@ class Parser:
             raise self.problem()
         self.index += 1
         to.fields = self._interval_fields()
+        to.sizes = to.sizes or tuple(self._sizes() if to.fields.endswith("second") else ())
         return Node("cast", start, to, [Node("string", token.start, token.text)])
 
     def _interval_fields(self) -> str:
@@ -645,6 +646,7 @@ class Parser:
             else:
                 self.take("without", "time", "zone")
         fields = self._interval_fields() if name == "interval" else ""
+        sizes = sizes or (self._sizes() if fields.endswith("second") else [])
         while self.signs() == "[" or self.word() == "array":
             self.index += 1
             if self.tokens[self.index - 1].text == "[":

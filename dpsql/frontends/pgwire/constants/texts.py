@@ -15,7 +15,7 @@ from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import each, function
 from dpsql.frontends.pgwire.constants.scalars import read_bytes
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, sign_of
 from dpsql.functions.values import MOST_TEXT
 
 MOST_MATCHES = 1_000
@@ -194,7 +194,8 @@ def _chr(code: int) -> str:
 
 
 @function(
-    "substr(text, int4) text; substring(text, int4) text; substr(bytea, int4) bytea; substring(bytea, int4) bytea"
+    "substr(text, int4) text; substring(text, int4) text; substr(bytea, int4) bytea; substring(bytea, int4) bytea; "
+    "substring(bit, int4) bit"
 )
 def _from(value: Any, start: int) -> Any:
     return value[max(start - 1, 0) :]
@@ -202,7 +203,7 @@ def _from(value: Any, start: int) -> Any:
 
 @function(
     "substr(text, int4, int4) text; substring(text, int4, int4) text; substr(bytea, int4, int4) bytea; "
-    "substring(bytea, int4, int4) bytea"
+    "substring(bytea, int4, int4) bytea; substring(bit, int4, int4) bit"
 )
 def _between(value: Any, start: int, size: int) -> Any:
     if size < 0:
@@ -297,6 +298,22 @@ def _decoded(data: bytes, encoding: str) -> str:
 
 
 _ENCODINGS = {"utf8": "utf-8", "latin1": "latin-1", "iso88591": "latin-1", "sqlascii": "utf-8", "win1252": "cp1252"}
+
+
+@function("unistr(text) text")
+def _unescaped(text: str) -> str:
+    form = r"\\(?:\\|([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|)"
+
+    def sign(match: re.Match[str]) -> str:
+        digits = next(filter(None, match.groups()), "")
+        if not digits and match[0] == "\\":
+            hint = "Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX."
+            raise said("42601", "invalid Unicode escape", None, hint)
+        return sign_of(int(digits, 16)) if digits else "\\"
+
+    return re.sub(form, sign, text)
+
+
 function("convert_from(bytea, name) text")(_decoded)
 function("convert_to(text, name) bytea")(lambda v, encoding: v.encode(_encoding(encoding)))
 
@@ -581,7 +598,7 @@ function("regexp_like(text, text, flags text?) bool")(lambda v, form, flags="": 
 def _regexp_count(text: str, form: str, start: int = 1, flags: str = "") -> int:
     if start < 1:
         raise said("22023", f'invalid value for parameter "start": {start}')
-    return len(_matches(text[start - 1 :], form, _flags(flags), MOST_MATCHES))
+    return 0 if start > len(text) + 1 else len(_matches(text[start - 1 :], form, _flags(flags), MOST_MATCHES))
 
 
 function("regexp_split_to_table(text, text, flags text?) *text")(lambda v, form, flags="": _split(v, form, flags))

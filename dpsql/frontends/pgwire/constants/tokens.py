@@ -97,6 +97,9 @@ def tokenize(text: str) -> list[Token]:
             end = _commented(text, start)
         elif kind in ("string", "escape", "bits", "quoted", "unicode"):
             value, end = _delimited(text, start, end, kind)
+            if kind == "unicode" and (sign := _UESCAPE.match(text, end)):
+                value, _ = _delimited(text, start, text.index("'", start) + 1, kind, sign[1])
+                end = sign.end()
         elif kind == "word" and value in ("n", "N") and text[end : end + 1] == "'":
             value = "bpchar"  # N'text'
         elif kind == "dollar":
@@ -132,7 +135,10 @@ def _commented(text: str, start: int) -> int:
 _COMMENTS = re.compile(r"/\*|\*/")
 
 
-def _delimited(text: str, start: int, end: int, kind: str) -> tuple[str, int]:
+_UESCAPE = re.compile(r"\s+UESCAPE\s+'([^0-9a-fA-F+'\"\s])'", re.IGNORECASE)
+
+
+def _delimited(text: str, start: int, end: int, kind: str, sign: str = "\\") -> tuple[str, int]:
     quote, pieces = text[end - 1], list[str]()
     while True:
         close = end
@@ -151,9 +157,8 @@ def _delimited(text: str, start: int, end: int, kind: str) -> tuple[str, int]:
     if kind == "unicode":
         if quote == '"':
             raise Elsewhere
-        value = re.sub(
-            r"\\(?:\\|([0-9a-fA-F]{4})|\+([0-9a-fA-F]{6}))", lambda m: sign_of(int(m[1] or m[2] or "5c", 16)), value
-        )
+        form = rf"{re.escape(sign)}(?:{re.escape(sign)}|([0-9a-fA-F]{{4}})|\+([0-9a-fA-F]{{6}}))"
+        value = re.sub(form, lambda m: sign_of(int(m[1] or m[2], 16)) if m[1] or m[2] else sign, value)
     if kind == "quoted" and not value:
         raise said("42601", 'zero-length delimited identifier at or near """"', start + 1)
     if kind == "escape":

@@ -203,7 +203,7 @@ def test_refusals_of_prepared_statements_and_cancel_requests_are_written_down(
             other.send(struct.pack("!III4s", 16, 80877102, number, key))
             assert other.read() is None
     refused = [event["slug"] for event in events if event["event"] == "refused"]
-    assert refused == ["unknown_column", "raw_rows", "syntax"]
+    assert refused == ["unknown_column", "raw_rows", "wire_words"]
     assert [event["connection"] for event in events if event["event"] == "cancel"] == [number], "the right key alone"
 
 
