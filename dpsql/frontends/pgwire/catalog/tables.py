@@ -42,10 +42,10 @@ class Vector(list[Any]):
 
 def counted_from(low: int, values: Iterable[Any]) -> list[Any]:
     """Return an array whose first element has a number."""
-    made = list(values) if low == 1 else Vector(values)
-    if isinstance(made, Vector):
-        made.low = low
-    return made
+    numbered = list(values) if low == 1 else Vector(values)
+    if isinstance(numbered, Vector):
+        numbered.low = low
+    return numbered
 
 
 def first_index(values: list[Any]) -> int:

@@ -250,14 +250,14 @@ for _name, _table in (("table", "class"), ("type", "type"), ("function", "proc")
 
 def _granted(rights: str, possible: tuple[str, ...], granted: tuple[str, ...]) -> bool:
     """Return whether an analyst has one of the rights that a text names. Raises 22023 for a word that is none."""
-    own = set[str]()
+    named = set[str]()
     for written in rights.split(","):
         word = re.sub(r" WITH (?:GRANT|ADMIN) OPTION$", "", written.strip().upper())
         if word not in possible:
             raise refuse("catalog_privilege", name=written.strip())
         if word == written.strip().upper():  # nobody may grant what an analyst has
-            own.add(word)
-    return not own.isdisjoint(granted)
+            named.add(word)
+    return not named.isdisjoint(granted)
 
 
 def _check_role(context: Context, role: Any) -> None:
@@ -555,11 +555,11 @@ function("=(aclitem, aclitem) bool; aclitemeq(aclitem, aclitem) bool")(lambda a,
 @function("@>(_aclitem, aclitem) bool; aclcontains(_aclitem, aclitem) bool")
 def _has_rights(items: list[str], item: str) -> bool:
     """Return whether one of the items has the rights of another, of the same two roles."""
-    wanted = _ITEM.fullmatch(item)
+    expected = _ITEM.fullmatch(item)
     matches = [match for match in map(_ITEM.fullmatch, filter(None, items)) if match is not None]
-    return wanted is not None and any(
-        (match[1], match[3]) == (wanted[1], wanted[3])
-        and set(re.findall(r"\w\*?", wanted[2])) <= {*re.findall(r"\w\*?", match[2]), *re.findall(r"\w", match[2])}
+    return expected is not None and any(
+        (match[1], match[3]) == (expected[1], expected[3])
+        and set(re.findall(r"\w\*?", expected[2])) <= {*re.findall(r"\w\*?", match[2]), *re.findall(r"\w", match[2])}
         for match in matches
     )
 

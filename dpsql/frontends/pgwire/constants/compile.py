@@ -12,9 +12,10 @@ from dpsql.frontends.pgwire.catalog.shape import DOMAINS, static
 from dpsql.frontends.pgwire.catalog.tables import Vector
 from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.collections_of_values import element_at, part_of
+from dpsql.frontends.pgwire.constants.collections_of_values import element_at, flat, part_of
 from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.constants.resolve import (
+    NO_COLUMNS,
     REGISTER,
     choose,
     common_type,
@@ -139,8 +140,7 @@ class Compiler:
             node.value, node.value
         )
         signature, _, result = choose(name, (), node.position, is_operator=False)
-        context = self.context
-        return Compiled(result, lambda row: signature.call(context), node.position)
+        return Compiled(result, lambda row: signature.call(self.context), node.position)
 
     # --- casts --------------------------------------------------------------------------------------------------------
 
@@ -167,8 +167,6 @@ class Compiler:
         spent = self.context.spent
         if inner.kind == "array" and type_.startswith("_"):
             item = self._array(inner, type_[1:])
-        elif inner.kind == "array" and not inner.items:
-            raise Elsewhere
         else:
             item = self.compile(inner)
         if item.literal is not None:
@@ -195,9 +193,9 @@ class Compiler:
             )
         if item.rows and not to.sizes:
             return self.coerced(item, type_)
-        if not t.castable(item.type, type_) or item.rows:
-            if item.rows:
-                raise Elsewhere
+        if item.rows:
+            raise Elsewhere
+        if not t.castable(item.type, type_):
             raise said("42846", f"cannot cast type {t.sql_name(item.type)} to {t.sql_name(type_)}", node.position)
         if item.type in ("int4", "int8") and type_ in t.BITS:
             return self._as_bits(item, to, type_)
@@ -246,8 +244,7 @@ class Compiler:
             if len(arguments) == 1 and t.exists(name) and arguments[0].kind != "argument":
                 return self._cast(Node("cast", node.position, TypeName(name, node.position), arguments))
             if name in record_functions():
-                words = 'a column definition list is required for functions returning "record"'
-                raise said("42601", words, node.position)
+                raise said("42601", NO_COLUMNS, node.position)
             if name in known_functions():
                 raise Elsewhere(f"{name} is not computed here")
             choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
@@ -323,9 +320,9 @@ class Compiler:
         shape = tuple(
             (name, t.element(items[0].type) if type_ == "anyelement" else type_) for name, type_ in signature.shape
         )
+        if makers and signature.rows:
+            raise Elsewhere
         if makers:
-            if signature.rows:
-                raise Elsewhere
             return Compiled(result, _of_each(run, makers), start, rows=True)
         return Compiled(result, run, start, rows=signature.rows, shape=shape)
 
@@ -380,13 +377,13 @@ class Compiler:
                 return None
             if by_value is not None:
                 if items is not members[0]:
-                    members = items, set(self.context.spent(flat_items(items)))
+                    members = items, set(self.context.spent(list(flat(items))))
                 bounds.step()
                 if (sought := by_value(row)) is None or sought not in members[1]:
                     return None if None in members[1] or (sought is None and members[1]) else False
                 return True
             results = list[Any]()
-            for item in self.context.spent(flat_items(items)):
+            for item in self.context.spent(list(flat(items))):
                 element[0] = item
                 results.append(test(row))
             return all_true(results) if word == "all" else _not(all_true(map(_not, results)))
@@ -701,7 +698,3 @@ def _not(value: Any) -> Any:
 
 def _signed(value: Any, negated: bool) -> Any:
     return _not(value) if negated else value
-
-
-def flat_items(values: list[Any]) -> list[Any]:
-    return [inner for value in values for inner in (flat_items(value) if isinstance(value, list) else [value])]

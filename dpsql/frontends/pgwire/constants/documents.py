@@ -200,8 +200,8 @@ def _of_type(text: str, type_: str, context: t.Context, depth: int = 1) -> Any:
 
 
 @function("is:json(text, text, bool) bool; is:json(json, text, bool) bool; is:json(jsonb, text, bool) bool")
-def _is_json(value: Any, wanted: str, is_unique: bool) -> bool:
-    """Return whether a text is JSON of a kind, if wanted with no key twice in an object."""
+def _is_json(value: Any, expected: str, is_unique: bool) -> bool:
+    """Return whether a text is JSON of a kind, if expected with no key twice in an object."""
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if is_unique and len(dict(pairs)) < len(pairs):
@@ -214,8 +214,8 @@ def _is_json(value: Any, wanted: str, is_unique: bool) -> bool:
         json.loads(text, object_pairs_hook=members)
     except (ValueError, KeyError, t.BadJson):
         return False
-    found = kind(text)
-    return wanted in ("value", found) or (wanted == "scalar" and found not in ("object", "array"))
+    actual = kind(text)
+    return expected in ("value", actual) or (expected == "scalar" and actual not in ("object", "array"))
 
 
 # --- building ---------------------------------------------------------------------------------------------------------

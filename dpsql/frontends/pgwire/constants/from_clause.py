@@ -16,7 +16,8 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.compile import HASHED, Compiled, Compiler, Row, constant, flat_items
+from dpsql.frontends.pgwire.constants.collections_of_values import flat
+from dpsql.frontends.pgwire.constants.compile import HASHED, Compiled, Compiler, Row, constant
 from dpsql.frontends.pgwire.constants.documents import record_values
 from dpsql.frontends.pgwire.constants.query_syntax import (
     QueryParser,
@@ -220,7 +221,7 @@ class SourceCompiler(Compiler):
             values, listed = [inner(row) for inner in runs], last(row)
             if listed is None or (signature.strict and not signature.typed and None in values):
                 return None
-            further = context.spent(flat_items(listed))
+            further = context.spent(list(flat(listed)))
             head: tuple[Any, ...] = (context,) if signature.context or signature.typed else ()
             if signature.typed:
                 head = (context, (*expected[:-1], *[expected[-1]] * len(further)))

@@ -229,7 +229,7 @@ def _distance(a: Point, b: Point) -> float:
     return math.hypot(a[0] - b[0], a[1] - b[1])
 
 
-def _of(type_: str, point: Point) -> Shape:
+def _of_one(type_: str, point: Point) -> Shape:
     return Shape(type_, (point,))
 
 
@@ -245,7 +245,7 @@ def _edges(shape: Shape) -> list[tuple[Point, Point]]:
 
 def _centre(shape: Shape) -> Shape:
     count = len(shape.points)
-    return _of("point", (sum(p[0] for p in shape.points) / count, sum(p[1] for p in shape.points) / count))
+    return _of_one("point", (sum(p[0] for p in shape.points) / count, sum(p[1] for p in shape.points) / count))
 
 
 def _twice_area(points: Sequence[Point]) -> float:
@@ -276,7 +276,7 @@ def _in_box(box: Shape, point: Point) -> bool:
     return low_x - _CLOSE <= point[0] <= high_x + _CLOSE and low_y - _CLOSE <= point[1] <= high_y + _CLOSE
 
 
-function("point(float8, float8) point")(lambda x, y: _of("point", (x, y)))
+function("point(float8, float8) point")(lambda x, y: _of_one("point", (x, y)))
 function("box(point, point) box")(lambda a, b: _box(_point(a), _point(b)))
 function("box(point) box")(lambda a: _box(_point(a), _point(a)))
 function("lseg(point, point) lseg")(lambda a, b: Shape("lseg", (_point(a), _point(b))))
@@ -303,7 +303,7 @@ function("area(circle) float8")(lambda v: math.pi * v.further[0] ** 2)
 function("area(path) float8")(lambda v: None if v.further else _twice_area(v.points) / 2)
 function("center(box) point; point(box) point; @@(box) point; point(lseg) point; @@(lseg) point")(_centre)
 function("point(polygon) point; @@(polygon) point")(_centre)
-function("center(circle) point; point(circle) point; @@(circle) point")(lambda v: _of("point", _point(v)))
+function("center(circle) point; point(circle) point; @@(circle) point")(lambda v: _of_one("point", _point(v)))
 function("radius(circle) float8")(lambda v: v.further[0])
 function("diameter(circle) float8")(lambda v: 2 * v.further[0])
 function("width(box) float8")(lambda v: v.points[0][0] - v.points[1][0])
@@ -376,7 +376,7 @@ def _coordinate(shape: Shape, index: int) -> Any:
         return _point(shape)[index] if 0 <= index < 2 else None
     if shape.type not in ("box", "lseg"):
         raise Elsewhere
-    return _of("point", shape.points[index]) if 0 <= index < 2 else None
+    return _of_one("point", shape.points[index]) if 0 <= index < 2 else None
 
 
 for _type, _result in (("point", "float8"), ("box", "point"), ("lseg", "point")):

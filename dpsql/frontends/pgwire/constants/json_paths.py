@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
 from dpsql.errors.exceptions import Error
@@ -31,13 +32,13 @@ _PRIORITY = {"||": 0, "&&": 1, **dict.fromkeys(_COMPARISONS.values(), 2), "start
 
 
 @dataclass(slots=True)
-class Step:
+class PathStep:
     """A piece of a path: its kind, a name or value, and what is inside; `next`: what is applied to its results."""
 
     kind: str
     value: Any = None
     items: list[Any] = field(default_factory=list)
-    next: Step | None = None
+    next: PathStep | None = None
 
     @property
     def priority(self) -> int:
@@ -48,7 +49,7 @@ class Step:
 class Path:
     """A path as it is read. `lax`: structural errors are no errors, and arrays are unwrapped."""
 
-    step: Step
+    step: PathStep
     lax: bool
 
     def __str__(self) -> str:
@@ -80,8 +81,8 @@ class _Reader:
         return self.tokens[self.index] if self.index < len(self.tokens) else ("end", "")
 
     def take(self, *words: str) -> bool:
-        found = [text for kind, text in self.tokens[self.index : self.index + len(words)] if kind in ("word", "sign")]
-        if found != list(words) and [text.lower() for text in found] != list(words):
+        hits = [text for kind, text in self.tokens[self.index : self.index + len(words)] if kind in ("word", "sign")]
+        if hits != list(words) and [text.lower() for text in hits] != list(words):
             return False
         self.index += len(words)
         return True
@@ -99,7 +100,7 @@ class _Reader:
             raise self.wrong(self.token[1])
         return Path(step, lax)
 
-    def expression(self, least: int = 0) -> Step:
+    def expression(self, least: int = 0) -> PathStep:
         """Read an expression or a condition whose operators bind at least as strongly as `least`."""
         self.depth += 1
         if self.depth > _MOST_DEPTH:
@@ -108,12 +109,12 @@ class _Reader:
         while True:
             sign = _COMPARISONS.get(self.token[1], self.token[1])
             if self.token[0] == "word" and least <= 2 and self.take("starts", "with"):
-                left = Step("operator", "starts with", [left, self.primary()])
+                left = PathStep("operator", "starts with", [left, self.primary()])
             elif self.token[0] == "word" and least <= 2 and self.take("like_regex"):
-                left = Step("like_regex", self.pattern(), [left])
+                left = PathStep("like_regex", self.pattern(), [left])
             elif self.token[0] == "sign" and _PRIORITY.get(sign, -1) >= least:
                 self.index += 1
-                left = Step("operator", sign, [left, self.expression(_PRIORITY[sign] + 1)])
+                left = PathStep("operator", sign, [left, self.expression(_PRIORITY[sign] + 1)])
             else:
                 break
         self.depth -= 1
@@ -135,55 +136,55 @@ class _Reader:
         self.index += 1
         return str(t.read_json(text))
 
-    def prefixed(self) -> Step:
+    def prefixed(self) -> PathStep:
         if self.take("!"):
             self.expect("(")
-            inner = Step("not", None, [self.expression()])
+            inner = PathStep("not", None, [self.expression()])
             self.expect(")")
             return inner
         if self.token[1] in ("+", "-"):
             sign = self.token[1]
             self.index += 1
-            return Step("unary", sign, [self.expression(5)])
+            return PathStep("unary", sign, [self.expression(5)])
         return self.accessors(self.primary())
 
-    def primary(self) -> Step:
+    def primary(self) -> PathStep:
         kind, text = self.token
         self.index += 1
         if kind == "string":
-            return Step("constant", t.read_json(text))
+            return PathStep("constant", t.read_json(text))
         if kind == "number":
-            return Step("constant", t.read_numeric(text))
+            return PathStep("constant", t.read_numeric(text))
         if kind == "variable":
-            return Step("variable", t.read_json(text[1:]) if text[1] == '"' else text[1:])
+            return PathStep("variable", t.read_json(text[1:]) if text[1] == '"' else text[1:])
         if text in ("null", "true", "false"):
-            return Step("constant", {"null": None, "true": True, "false": False}[text])
+            return PathStep("constant", {"null": None, "true": True, "false": False}[text])
         if text in ("$", "@", "last"):
-            return Step(text)
+            return PathStep(text)
         if text.lower() == "exists" and self.take("("):
-            inner = Step("exists", None, [self.expression()])
+            inner = PathStep("exists", None, [self.expression()])
             self.expect(")")
             return inner
         if text == "(":
             inner = self.expression()
             self.expect(")")
             if self.take("is", "unknown"):
-                return Step("is_unknown", None, [inner])
-            return Step("bracket", None, [inner]) if self.token[1] in (".", "[", "?") else inner
+                return PathStep("is_unknown", None, [inner])
+            return PathStep("bracket", None, [inner]) if self.token[1] in (".", "[", "?") else inner
         self.index -= 1
         raise self.wrong(text)
 
-    def accessors(self, first: Step) -> Step:
+    def accessors(self, first: PathStep) -> PathStep:
         last = first
         while (step := self.accessor()) is not None:
             last.next = step
             last = step
         return first
 
-    def accessor(self) -> Step | None:
+    def accessor(self) -> PathStep | None:
         if self.take("?"):
             self.expect("(")
-            step = Step("filter", None, [self.expression()])
+            step = PathStep("filter", None, [self.expression()])
             self.expect(")")
             return step
         if self.take("["):
@@ -191,7 +192,7 @@ class _Reader:
         if not self.take("."):
             return None
         if self.take("*"):
-            return Step("members")
+            return PathStep("members")
         if self.take("**"):
             return self.levels()
         kind, text = self.token
@@ -201,12 +202,12 @@ class _Reader:
         if kind == "word" and text in _METHODS and self.take("("):
             template = self.string() if text == "datetime" and self.token[0] == "string" else None
             self.expect(")")
-            return Step("method", text, [template])
-        return Step("member", str(t.read_json(text)) if kind == "string" else text)
+            return PathStep("method", text, [template])
+        return PathStep("member", str(t.read_json(text)) if kind == "string" else text)
 
-    def subscripts(self) -> Step:
+    def subscripts(self) -> PathStep:
         if self.take("*", "]"):
-            return Step("elements")
+            return PathStep("elements")
         items = list[Any]()
         while True:
             low = self.expression(3)
@@ -214,15 +215,15 @@ class _Reader:
             if not self.take(","):
                 break
         self.expect("]")
-        return Step("subscript", None, items)
+        return PathStep("subscript", None, items)
 
-    def levels(self) -> Step:
+    def levels(self) -> PathStep:
         if not self.take("{"):
-            return Step("levels", (0, _LAST))
+            return PathStep("levels", (0, _LAST))
         low = self.level()
         high = self.level() if self.take("to") else low
         self.expect("}")
-        return Step("levels", (low, high))
+        return PathStep("levels", (low, high))
 
     def level(self) -> int:
         kind, text = self.token
@@ -243,13 +244,16 @@ def read_path(text: str, position: int | None = None) -> Path:
     return path
 
 
-def _checked(step: Step, in_filter: bool, in_brackets: bool, position: int | None) -> None:
+def _checked(step: PathStep, in_filter: bool, in_brackets: bool, position: int | None) -> None:
     if step.kind == "@" and not in_filter:
         raise said("42601", "@ is not allowed in root expressions", position)
     if step.kind == "last" and not in_brackets:
         raise said("42601", "LAST is allowed only in array subscripts", position)
     parts = [
-        part for item in step.items for part in (item if isinstance(item, tuple) else (item,)) if isinstance(part, Step)
+        part
+        for item in step.items
+        for part in (item if isinstance(item, tuple) else (item,))
+        if isinstance(part, PathStep)
     ]
     for part in parts:
         _checked(part, in_filter or step.kind == "filter", in_brackets or step.kind == "subscript", position)
@@ -257,7 +261,7 @@ def _checked(step: Step, in_filter: bool, in_brackets: bool, position: int | Non
         _checked(step.next, in_filter, in_brackets, position)
 
 
-def _text(step: Step | None, brackets: bool, in_key: bool = False) -> str:
+def _text(step: PathStep | None, brackets: bool, in_key: bool = False) -> str:
     """Return a step and what follows it, as PostgreSQL writes them."""
     if step is None:
         return ""
@@ -279,17 +283,17 @@ def _text(step: Step | None, brackets: bool, in_key: bool = False) -> str:
     return text + _text(step.next, brackets=True, in_key=True)
 
 
-def _levels_text(step: Step) -> str:
+def _levels_text(step: PathStep) -> str:
     low, high = ("last" if level == _LAST else str(level) for level in step.value)
     return ".**" + ("" if step.value == (0, _LAST) else f"{{{low}}}" if low == high else f"{{{low} to {high}}}")
 
 
-def _subscript_text(step: Step) -> str:
+def _subscript_text(step: PathStep) -> str:
     pairs = (_text(low, False) + ("" if high is None else f" to {_text(high, False)}") for low, high in step.items)
     return f"[{','.join(pairs)}]"
 
 
-_FORMS: dict[str, Callable[[Step], str]] = {
+_FORMS: dict[str, Callable[[PathStep], str]] = {
     "constant": lambda step: t.json_text(step.value), "variable": lambda step: f"${t.quoted_json(step.value)}",
     "member": lambda step: f".{t.quoted_json(step.value)}", "members": lambda step: ".*", "elements": lambda step: "[*]",
     "subscript": _subscript_text, "levels": _levels_text, "filter": lambda step: f"?({_text(step.items[0], False)})",
@@ -326,10 +330,10 @@ class _Search:
         self.current: Any = root
         self.innermost: list[Any] = []
 
-    def found(self) -> Iterator[Any]:
+    def all_results(self) -> Iterator[Any]:
         return self.steps(self.path.step, self.root, self.lax)
 
-    def steps(self, step: Step, item: Any, unwraps: bool) -> Iterator[Any]:
+    def steps(self, step: PathStep, item: Any, unwraps: bool) -> Iterator[Any]:
         bounds.step()
         if unwraps and isinstance(item, list) and (
             step.kind in ("member", "members", "filter") or (step.kind == "method" and step.value not in ("type", "size"))
@@ -343,7 +347,7 @@ class _Search:
             else:
                 yield from self.steps(step.next, result, self.lax)
 
-    def results(self, step: Step, item: Any) -> Iterator[Any]:
+    def results(self, step: PathStep, item: Any) -> Iterator[Any]:
         handler = getattr(self, f"_{step.kind}", None)
         if handler is not None:
             return iter(handler(step, item))
@@ -361,30 +365,30 @@ class _Search:
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    def _constant(self, step: Step, item: Any) -> list[Any]:
+    def _constant(self, step: PathStep, item: Any) -> list[Any]:
         return [step.value]
 
-    def _variable(self, step: Step, item: Any) -> list[Any]:
+    def _variable(self, step: PathStep, item: Any) -> list[Any]:
         if step.value not in self.variables:
             raise said("42704", f'could not find jsonpath variable "{step.value}"')
         return [self.variables[step.value]]
 
-    def _bracket(self, step: Step, item: Any) -> Iterator[Any]:
+    def _bracket(self, step: PathStep, item: Any) -> Iterator[Any]:
         return self.steps(step.items[0], item, self.lax)
 
-    def _member(self, step: Step, item: Any) -> list[Any]:
+    def _member(self, step: PathStep, item: Any) -> list[Any]:
         if not isinstance(item, dict):
             return self.wrong("2203A", "jsonpath member accessor can only be applied to an object")
         if step.value not in item:
             return self.wrong("2203A", f'JSON object does not contain key "{step.value}"')
         return [item[step.value]]
 
-    def _members(self, step: Step, item: Any) -> list[Any]:
+    def _members(self, step: PathStep, item: Any) -> list[Any]:
         if not isinstance(item, dict):
             return self.wrong("2203C", "jsonpath wildcard member accessor can only be applied to an object")
         return _values(item)
 
-    def _elements(self, step: Step, item: Any) -> list[Any]:
+    def _elements(self, step: PathStep, item: Any) -> list[Any]:
         if isinstance(item, list):
             return item
         return (
@@ -393,27 +397,27 @@ class _Search:
             else self.wrong("22039", "jsonpath wildcard array accessor can only be applied to an array")
         )
 
-    def _subscript(self, step: Step, item: Any) -> Iterator[Any]:
+    def _subscript(self, step: PathStep, item: Any) -> Iterator[Any]:
         if not isinstance(item, list):
             if not self.lax:
                 yield from self.wrong("22039", "jsonpath array accessor can only be applied to an array")
                 return
             item = [item]
         self.innermost.append(item)
-        places = [(self.place(low, item), self.place(high or low, item)) for low, high in step.items]
+        indexes = [(self.index_of(low, item), self.index_of(high or low, item)) for low, high in step.items]
         self.innermost.pop()
-        for low, high in places:
+        for low, high in indexes:
             if not self.ignores and (low < 0 or low > high or high >= len(item)):
                 raise _Structural("22033", "jsonpath array subscript is out of bounds")
             yield from item[max(low, 0) : max(high + 1, 0)]
 
-    def place(self, step: Step, item: Any) -> int:
-        found = list(self.steps(step, item, self.lax))
-        if len(found) != 1 or not isinstance(found[0], Decimal):
+    def index_of(self, step: PathStep, item: Any) -> int:
+        hits = list(self.steps(step, item, self.lax))
+        if len(hits) != 1 or not isinstance(hits[0], Decimal):
             raise _Structural("22033", "jsonpath array subscript is not a single numeric value")
-        return int(found[0])
+        return int(hits[0])
 
-    def _levels(self, step: Step, item: Any) -> Iterator[Any]:
+    def _levels(self, step: PathStep, item: Any) -> Iterator[Any]:
         low, high = step.value
         ignored, self.ignores = self.ignores, True
         if low == 0:
@@ -429,13 +433,13 @@ class _Search:
             if level < high:
                 yield from self.below(inner, level + 1, low, high)
 
-    def _filter(self, step: Step, item: Any) -> list[Any]:
+    def _filter(self, step: PathStep, item: Any) -> list[Any]:
         before, self.current = self.current, item
         is_true = self.test(step.items[0], item) is True
         self.current = before
         return [item] * is_true
 
-    def _method(self, step: Step, item: Any) -> list[Any]:
+    def _method(self, step: PathStep, item: Any) -> list[Any]:
         name = step.value
         if name == "type":
             kinds = {"timestamptz": "timestamp with time zone", "timestamp": "timestamp without time zone",
@@ -492,36 +496,36 @@ class _Search:
 
     # --- operators ----------------------------------------------------------------------------------------------------
 
-    def unwrapped(self, step: Step, item: Any) -> Iterator[Any]:
+    def unwrapped(self, step: PathStep, item: Any) -> Iterator[Any]:
         for value in self.steps(step, item, self.lax):
             if self.lax and isinstance(value, list):
                 yield from value
             else:
                 yield value
 
-    def _unary(self, step: Step, item: Any) -> Iterator[Any]:
+    def _unary(self, step: PathStep, item: Any) -> Iterator[Any]:
         for value in self.unwrapped(step.items[0], item):
             if not isinstance(value, Decimal):
                 raise _Structural("2203B", f"operand of unary jsonpath operator {step.value} is not a numeric value")
             yield -value if step.value == "-" else value
 
-    def _operator(self, step: Step, item: Any) -> list[Any]:
+    def _operator(self, step: PathStep, item: Any) -> list[Any]:
         if step.value not in ("+", "-", "*", "/", "%"):
             return [self.test(step, item)]
         sides = list[Decimal]()
         for operand, side in zip(step.items, ("left", "right"), strict=True):
-            found = list(self.unwrapped(operand, item))
-            if len(found) != 1 or not isinstance(found[0], Decimal):
+            hits = list(self.unwrapped(operand, item))
+            if len(hits) != 1 or not isinstance(hits[0], Decimal):
                 raise _Structural(
                     "22038", f"{side} operand of jsonpath operator {step.value} is not a single numeric value"
                 )
-            sides.append(found[0])
+            sides.append(hits[0])
         try:
             return [choose(step.value, ("numeric", "numeric"), 0, True)[0].call(*sides)]
         except Error as error:
             raise _Structural(error.sqlstate, error.message) from None
 
-    def test(self, step: Step, item: Any) -> bool | None:
+    def test(self, step: PathStep, item: Any) -> bool | None:
         """Return what a condition is for an item; None if it is unknown."""
         bounds.step()
         if step.kind == "bracket":
@@ -540,13 +544,13 @@ class _Search:
             return second if second is decides else None if None in (first, second) else not decides
         try:
             if step.kind == "exists":
-                found = self.steps(step.items[0], item, self.lax)
-                return next(found, self) is not self if self.lax else bool(list(found))
+                hits = self.steps(step.items[0], item, self.lax)
+                return bool(list(itertools.islice(hits, 1) if self.lax else hits))
             return self.compared(step, item)
         except _Structural:
             return None
 
-    def compared(self, step: Step, item: Any) -> bool | None:
+    def compared(self, step: PathStep, item: Any) -> bool | None:
         lefts = list(self.unwrapped(step.items[0], item))
         if step.kind == "like_regex":
             return self.decided(self.matches(step, left) for left in lefts)
@@ -567,15 +571,15 @@ class _Search:
         return True if is_found else None if is_unknown else False
 
     @staticmethod
-    def matches(step: Step, value: Any) -> bool | None:
+    def matches(step: PathStep, value: Any) -> bool | None:
         if not isinstance(value, str):
             return None
         pattern, flags = step.value
         if "q" in flags or "x" in flags:
             raise Elsewhere
         call = REGISTER["regexp_like"][0].call
-        found: bool = call(value, pattern, flags.replace("s", "").replace("m", "n"))
-        return found
+        hits: bool = call(value, pattern, flags.replace("s", "").replace("m", "n"))
+        return hits
 
 
 _MOMENTS = tuple((re.compile(form), type_) for form, type_ in (
@@ -612,19 +616,19 @@ def _compared(operator: str, left: Any, right: Any) -> bool | None:
         return None
     elif left is None:
         left = right = 0
-    results = {"==": left == right, "!=": left != right, "<": left < right, ">": left > right}
-    return results.get(operator, results["=="] or results.get(operator[0], False))
+    operators: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+    return operators[operator](left, right)
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
 
 
-def _found(context: t.Context, value: Json, path: Path, variables: Json | None, silent: bool) -> Iterator[Any]:
+def _results_of(context: t.Context, value: Json, path: Path, variables: Json | None, silent: bool) -> Iterator[Any]:
     named = {} if variables is None else variables.value
     if not isinstance(named, dict):
         raise said("22023", '"vars" argument is not an object', None)
     try:
-        for count, item in enumerate(_Search(path, value.value, named, context).found()):
+        for count, item in enumerate(_Search(path, value.value, named, context).all_results()):
             if count > bounds.most_rows():
                 raise Large
             yield Json(item.text if isinstance(item, _Moment) else item)
@@ -637,23 +641,23 @@ def _found(context: t.Context, value: Json, path: Path, variables: Json | None, 
 def _listed(
     context: t.Context, value: Json, path: Path, variables: Json | None = None, silent: bool = False
 ) -> list[Any]:
-    return [item for item in _found(context, value, path, variables, silent) if item is not None]
+    return [item for item in _results_of(context, value, path, variables, silent) if item is not None]
 
 
 def _exists(
     context: t.Context, value: Json, path: Path, variables: Json | None = None, silent: bool = False
 ) -> bool | None:
-    found = _found(context, value, path, variables, silent)
-    listed = list(itertools.islice(found, 1)) if path.lax else list(found)
+    hits = _results_of(context, value, path, variables, silent)
+    listed = list(itertools.islice(hits, 1)) if path.lax else list(hits)
     return None if None in listed else bool(listed)
 
 
 def _is_match(
     context: t.Context, value: Json, path: Path, variables: Json | None = None, silent: bool = False
 ) -> bool | None:
-    found = list(_found(context, value, path, variables, silent))
-    if len(found) == 1 and found[0] is not None and (found[0].value is None or isinstance(found[0].value, bool)):
-        result: bool | None = found[0].value
+    hits = list(_results_of(context, value, path, variables, silent))
+    if len(hits) == 1 and hits[0] is not None and (hits[0].value is None or isinstance(hits[0].value, bool)):
+        result: bool | None = hits[0].value
         return result
     if silent:
         return None

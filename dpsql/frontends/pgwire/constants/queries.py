@@ -184,7 +184,7 @@ class QueryCompiler(SourceCompiler):
                     raise said("42P10", words, key.position)
                 chosen.setdefault(forms.index(self._form(key)), (descending, first))
             chosen = {**chosen, **dict.fromkeys(chosen.keys() ^ set(range(len(types))), (False, False))}
-            keys = [(itemgetter(k), self.comparable(types[k]), *way) for k, way in chosen.items()]
+            keys = [(itemgetter(k), self.comparable(types[k]), *direction) for k, direction in chosen.items()]
 
         def values(rows: list[Row], *further: Any) -> Any:
             remaining = rows if test is None else [row for row in bounds.counted(rows) if test(row) is True]

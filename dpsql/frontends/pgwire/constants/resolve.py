@@ -17,6 +17,7 @@ from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, Elsewhere, said
 
 NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
+NO_COLUMNS = 'a column definition list is required for functions returning "record"'
 NOT_UNIQUE = "Could not choose a best candidate {}. You might need to add explicit type casts."
 
 

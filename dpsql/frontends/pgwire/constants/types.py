@@ -529,8 +529,8 @@ def quoted_json(text: str) -> str:
 def _write_list(value: list[Any], type_: str, context: Context) -> str:
     if not type_.startswith("_"):
         return " ".join(map(str, value))  # int2vector and oidvector
-    has_others = any(low != 1 for low, _ in bounds_of(value))
-    return f"{written_bounds(value)}=" * has_others + _write_array(value, type_[1:], context)
+    is_shifted = any(low != 1 for low, _ in bounds_of(value))
+    return f"{written_bounds(value)}=" * is_shifted + _write_array(value, type_[1:], context)
 
 
 def _write_array(values: list[Any], element: str, context: Context) -> str:
