@@ -541,7 +541,9 @@ class _Search:
             if first is decides:
                 return first
             second = self.test(step.items[1], item)
-            return second if second is decides else None if None in (first, second) else not decides
+            if second is decides:
+                return second
+            return None if first is None or second is None else not decides
         try:
             if step.kind == "exists":
                 hits = self.steps(step.items[0], item, self.lax)
