@@ -537,13 +537,8 @@ class _Search:
             return None if inner is None else not inner
         if step.kind == "operator" and step.value in ("&&", "||"):
             decides = step.value == "||"
-            first = self.test(step.items[0], item)
-            if first is decides:
-                return first
-            second = self.test(step.items[1], item)
-            if second is decides:
-                return second
-            return None if first is None or second is None else not decides
+            sides = [self.test(part, item) for part in step.items]
+            return decides if decides in sides else None if None in sides else not decides
         try:
             if step.kind == "exists":
                 hits = self.steps(step.items[0], item, self.lax)
