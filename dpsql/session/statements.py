@@ -5,7 +5,10 @@ Their answers come from the policy, the options and the ledger; nothing is charg
 
 from __future__ import annotations
 
+import pkgutil
+import re
 from collections.abc import Sequence
+from functools import cache
 from math import isfinite
 from typing import Any, Protocol
 
@@ -28,6 +31,8 @@ from dpsql.sql.binder.equal_keys import no_such_table
 from dpsql.sql.parse import Parameters, Statement
 
 _TEXT = pa.string()
+_ALL = ("dp.all", "all")
+_LINK = re.compile(r"`|\[([^]]*)\]\([^)]*\)")
 _SCHEMAS: dict[str, pa.Schema] = {
     "show_tables": pa.schema([("table", _TEXT), ("kind", _TEXT), ("max_rows", pa.int64()), ("description", _TEXT)]),
     "describe": pa.schema([
@@ -35,6 +40,7 @@ _SCHEMAS: dict[str, pa.Schema] = {
         ("domain", _TEXT), ("outside", _TEXT), ("keys", _TEXT), ("description", _TEXT),
     ]),
     "show": pa.schema([("name", _TEXT), ("value", _TEXT)]),
+    "show_all": pa.schema([("name", _TEXT), ("value", _TEXT), ("description", _TEXT)]),
     "budget": pa.schema([
         ("scope", _TEXT), ("dimension", _TEXT), ("spent", _TEXT), ("remaining", _TEXT),
         ("epsilon_spent", pa.float64()), ("epsilon_limit", pa.float64()), ("questions_left", pa.int64()),
@@ -108,6 +114,8 @@ def statement_columns(session: StatementContext, statement: Statement) -> tuple[
 def _schema_of(statement: Statement) -> str:
     if statement.kind == "show" and statement.name == "dp.budget":
         return "budget"
+    if statement.kind == "show" and statement.name in _ALL:
+        return "show_all"
     if statement.kind == "explain" and statement.name:
         return "explain_verbose"
     return statement.kind if statement.kind in _SCHEMAS else "none"
@@ -154,11 +162,19 @@ def _show(session: StatementContext, name: str) -> list[tuple[Any, ...]]:
             for epsilon, limit in [budget.epsilon[scope]]
             for dimension, amount in amounts.items()
         ]  # fmt: skip
-    if name in ("dp.all", "all"):
-        return list(options.items())
+    if name in _ALL:
+        return [(option, value, _meanings().get(option)) for option, value in options.items()]
     if name not in options:
         raise refuse("option_unknown", name=name, hint=suggestion(name, [*options, "dp.budget", "dp.all"]))
     return [(name, options[name])]
+
+
+@cache
+def _meanings() -> dict[str, str]:
+    """Return what each option means, in the words with which its row of docs/options.md begins."""
+    page = (pkgutil.get_data(__package__, "options.md") or b"").decode()
+    rows = re.findall(r"^\| (`dp\..*?) \| (.*?)(?:; .*|\. .*)? \|$", page, re.M)
+    return {option: _LINK.sub(r"\1", words) for names, words in rows for option in re.findall(r"dp\.\w+", names)}
 
 
 def _table_row(table: Table) -> tuple[Any, ...]:

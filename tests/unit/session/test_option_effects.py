@@ -133,6 +133,13 @@ def test_the_page_names_every_option_and_each_is_looked_at(session: Session) -> 
     assert documented() == known == set(EFFECTS) | SEEN_ELSEWHERE
 
 
+def test_each_option_is_shown_with_what_its_row_of_the_page_begins_with(session: Session) -> None:
+    page = re.sub(r"`|\[([^]]*)\]\([^)]*\)", r"\1", PAGE.read_text())
+    for name, value, description in session.execute("SHOW dp.all").rows():
+        (row,) = re.findall(rf"^\| (?:dp\.\w+ )?{name} .*\|$", page, re.M)
+        assert description and f"| {description}" in row, (name, value)
+
+
 @pytest.mark.parametrize("name", EFFECTS)
 def test_an_option_changes_what_is_seen(session: Session, name: str) -> None:
     value, seen = EFFECTS[name]
