@@ -3,10 +3,11 @@
 import random
 import threading
 import time
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
+from dpsql.engine import fair_queue
 from dpsql.engine.fair_queue import FairQueue
 
 
@@ -93,24 +94,23 @@ def test_who_gives_up_waiting_leaves_the_queue() -> None:
 @pytest.mark.parametrize("places", [1, 3])
 def test_a_change_wakes_those_that_are_next_and_nobody_else(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """If every change woke all waiters, and each sorted all of them, answers would take longer with the square of their number."""
-    sorts = list[int]()
-    order = FairQueue._order
+    woken = list[threading.Condition]()
 
-    def counted(queue: FairQueue) -> Any:
-        sorts.append(queue.waiting)
-        return order(queue)
+    class Noted(threading.Condition):
+        def notify(self, n: int = 1) -> None:
+            woken.append(self)
+            super().notify(n)
 
-    monkeypatch.setattr(FairQueue, "_order", counted)
+    monkeypatch.setattr(fair_queue, "threading", SimpleNamespace(RLock=threading.RLock, Condition=Noted))
     queue, entered, askers = FairQueue(places), list[str](), [f"a{number % 6}" for number in range(48)]
     workers = [Worker(queue, asker, entered) for asker in askers]
-    while queue.taken + queue.waiting < len(askers):
-        workers[-1].inside.wait(0.001)
     for worker in workers:
         worker.leave.set()
     for worker in workers:
         worker.end()
     assert sorted(entered) == sorted(askers) and queue.taken == queue.waiting == 0
-    assert len(sorts) < 7 * len(askers), "some of a place's arrival, its turn, its beginning and its end"
+    turns = sum(turn is not queue.changed for turn in woken)
+    assert len(askers) - places <= turns <= 2 * places * len(askers), "a place begins and ends"
     if places == 1:
         assert entered == askers, "each asker in turn, since all of them came in turn"
 
