@@ -21,6 +21,13 @@ from dpsql.policy.versions import declared_version, named_state
 CLOSING_SECONDS = 10.0
 UNNAMED = "moment:"
 """Prefix of the versions of data that the policy does not name; no two of these are equal."""
+CONNECTION = "connection:"
+"""Prefix of the version of a DuckDB connection given in Python, which says nothing of changes."""
+
+
+def is_change_seen(version: str) -> bool:
+    """Return whether data of another state have another version."""
+    return not version.startswith((UNNAMED, CONNECTION))
 
 
 def is_versioned(policy: Policy, engine: Engine) -> bool:
@@ -80,7 +87,7 @@ class PolicyTables(ABC):
             if check in self._checked:
                 return self._checked[check]
         holds = bool(self.exact_rows(query).num_rows == 0)
-        if not check[1].startswith(UNNAMED):
+        if is_change_seen(check[1]) and check[1] == self.data_version(tuple(self._policy.tables)):
             with self._lock:
                 self._checked[check] = holds
         return holds

@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.contract import ExactAnswer, fault_of
 from dpsql.engine.query import EngineQuery
+from dpsql.engine.served_tables import is_change_seen
 from dpsql.errors.custodian_log import TRACES
 from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.ledger import ChargeRequest
@@ -72,6 +73,7 @@ class Charge:
         self.work = work
         self._context = context
         self._versions: dict[str, str] = {}
+        self._promised: dict[Promise, str] = {}
         self.reservation: Reservation | None = None
 
     def look_at(self, tables: Sequence[str]) -> None:
@@ -114,17 +116,33 @@ class Charge:
         self._require_reserved()
         with TRACES.span("engine"):
             seconds = self.work.pace.left(self._context.policy.per_query.timeout_seconds)
-            return self._context.engine.run(query, seconds)
+            answer = self._context.engine.run(query, seconds)
+        for promise, version in self._promised.items():
+            self._require_unchanged(promise, version)
+        return answer
 
     def check_promises(self, promises: frozenset[Promise]) -> None:
         """Check in the data the policy's promises, such as that a key is unique, on which stability relies (privacy.md 3)."""
         self._require_reserved()
-        emitter = self._context.emitter()
         for promise in sorted(promises, key=repr):
-            with TRACES.span("promises"):
-                if not self._context.engine.holds(emitter.promise(promise)):
-                    columns = ", ".join(promise.columns)
-                    raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
+            self._promised.setdefault(promise, self._context.engine.data_version((promise.table,)))
+            self._check(promise)
+
+    def _check(self, promise: Promise) -> None:
+        with TRACES.span("promises"):
+            if not self._context.engine.holds(self._context.emitter().promise(promise)):
+                columns = ", ".join(promise.columns)
+                raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
+
+    def _require_unchanged(self, promise: Promise, version: str) -> None:
+        """Raise an error if a query may have read other rows than those in which a promise was checked. Where changes are not
+        seen, public rows are checked again."""
+        if not is_change_seen(version):
+            if self._context.policy.tables[promise.table].public:
+                self._check(promise)
+        elif self._context.engine.data_version((promise.table,)) != version:
+            changed = RuntimeError(f"the data of {promise.table} changed after its keys were checked")
+            raise fault_of(changed, of_source=False)
 
     def commit(self) -> None:
         """Note that the answer was released, unless the outcome of this charge is known. Nothing is noted without a charge."""

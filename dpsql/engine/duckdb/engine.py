@@ -19,7 +19,7 @@ from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import Sources, TableStorage, attached, kept_in_children
 from dpsql.engine.fair_queue import watchdog
 from dpsql.engine.query import EngineQuery, Identity, Source
-from dpsql.engine.served_tables import PolicyTables
+from dpsql.engine.served_tables import CONNECTION, PolicyTables
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
@@ -190,7 +190,7 @@ def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
     if source is None:
         return _open_path(policy)
     if isinstance(source, duckdb.DuckDBPyConnection):
-        return DuckDBEngine(source, policy, f"connection:{uuid.uuid4().hex}", owned=False)
+        return DuckDBEngine(source, policy, f"{CONNECTION}{uuid.uuid4().hex}", owned=False)
     tables = source if isinstance(source, Mapping) else {next(iter(policy.tables)): source}
     for value in tables.values():  # of other objects DuckDB guesses types from some of their rows
         if not isinstance(value, pa.Table):
