@@ -154,6 +154,8 @@ _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]+\)")
 _MOST_WIDTH = 100
 _MOST_PLACES = 12
 _CODE = re.compile(r"^```.*?^```\n", re.S | re.M)
+_TERM = re.compile(r"^- \*\*(.*?)\*\*[^:\n]*:((?:.|\n(?!- |\n|#))*)", re.M)
+"""An explained term, a section of its own where words are looked for."""
 _SECTION = re.compile(r"^#+ (.*)\n((?:(?!#+ ).*\n)*)", re.M)
 
 
@@ -203,13 +205,17 @@ def _places(words: list[str], titles: Iterable[str]) -> list[str]:
         )
         for topic in titles
         if topic != "refusals"
-        for heading, body in _SECTION.findall(_CODE.sub("", _page(topic)))
+        for heading, body in _SECTION.findall(_TERM.sub(_term_section, _CODE.sub("", _page(topic))))
         if 0 < len(words) == count(f"{heading}\n{body}")
     ]
     sections.sort(key=lambda section: -section[0])
     listed = [*(line for _, line in sections[:_MOST_PLACES]), *errors[:_MOST_PLACES]]
     more = len(sections) + len(errors) - len(listed)
     return listed + ([f"and {more} more: add a word"] if more else [])
+
+
+def _term_section(term: re.Match[str]) -> str:
+    return f"# {term[1]}\n{' '.join(term[2].split())}\n"
 
 
 def _page(topic: str) -> str:

@@ -45,9 +45,19 @@ def test_every_error_is_shown_by_its_slug() -> None:
         assert entry.sqlstate in page and entry.sentence in page and entry.hint in page, slug
 
 
+def test_a_word_of_the_glossary_is_explained(dpsql: Run) -> None:
+    """The entry of a term is among the first places that are listed."""
+    entries = re.findall(r"^- \*\*([\w, ]+)\*\*: (.{20,}?)$", (ROOT / "docs" / "glossary.md").read_text(), re.M)
+    assert len(entries) > 30
+    for term, words in [entry for entry in entries if entry[0].lower() not in PAGES]:
+        lines = dpsql("help", term.replace(",", "")).out.splitlines()
+        entry = f"- `dpsql help glossary`, {term}: {words[:20]}"
+        assert [line for line in lines[:8] if line.startswith(entry)], (term, lines)
+
+
 def test_words_are_found_in_sections_and_errors(dpsql: Run) -> None:
     out = dpsql("help", "contribution", "BOUNDS").out
-    assert "- `dpsql help glossary`, Privacy: " in out and "- `group_bounds`: " in out
+    assert "- `dpsql help glossary`, Contribution bounds: " in out and "- `group_bounds`: " in out
     assert "- `alias_count`: the alias names {got} columns, there are {want}\n" in dpsql("help", "42P10").out
 
 
