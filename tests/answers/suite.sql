@@ -241,6 +241,7 @@ SELECT COUNT(*) AS n FROM (SELECT uid, x - LAG(x) OVER (PARTITION BY uid ORDER B
 SELECT SUM(m) AS m0, SUM(l) AS m1 FROM (SELECT uid, MAX_BY(x, big) AS m, ARG_MIN(x, big) FILTER (WHERE kind = 'p') AS l FROM a GROUP BY uid) AS q
 SELECT first, last, COUNT(*) AS n FROM (SELECT uid, FIRST(kind ORDER BY big) AS first, LAST(code ORDER BY big) AS last FROM a GROUP BY uid) AS q GROUP BY first, last
 SELECT kind, SUM(v) AS m0 FROM (SELECT uid, kind, FIRST(x ORDER BY y DESC, big) AS v FROM a GROUP BY uid, kind) AS q GROUP BY kind
+SELECT SUM(v) AS m0, SUM(c) AS m1, COUNT(*) AS n FROM (SELECT uid, c, ARG_MAX(x, x) AS v FROM (SELECT uid, x, COUNT(*) AS c FROM a GROUP BY uid, x) AS q GROUP BY uid, c) AS r
 SELECT kind, COUNT(*) AS n, SUM(x) AS m0 FROM (SELECT DISTINCT ON (uid) uid, kind, x FROM a ORDER BY uid, big DESC) AS q GROUP BY kind
 WITH d AS (SELECT DISTINCT ON (1, 2) uid AS u, code AS c, x FROM a WHERE x > 2 ORDER BY u, c, y NULLS FIRST, big) SELECT c, SUM(x) AS m0 FROM d GROUP BY c
 SELECT t.k, COUNT(a.x) AS n FROM (SELECT DISTINCT ON (2) * FROM (VALUES ('p', 1, 2), ('q', 1, 1), ('p', 2, 3)) AS v(k, g, o) ORDER BY 3, 1) AS t JOIN a ON a.kind = t.k GROUP BY t.k

@@ -218,14 +218,16 @@ class RelationText:
     def _per_unit(self, node: UnitAggregate) -> str:
         """Return the text of an aggregation for each unit. Its sums also add grid integers, because a float sum could differ
         between two runs over the same rows."""
-        unit = self._name(UNIT)
-        items = [f"{group_key(key, self.dialect)} AS {self._name(label)}" for label, key in node.keys]
+        unit, names = self._name(UNIT), [self._name("#" + label) for label, _ in node.keys]
+        items = [f"{group_key(key, self.dialect)} AS {name}" for name, (_, key) in zip(names, node.keys, strict=True)]
+        # Rows may have columns of a table, or of an aggregation below, that have the labels of the keys.
         rows = f"SELECT *{''.join(', ' + item for item in items)} FROM {self._rows_of(node.source)}"
-        columns = [f"{unit} AS u", *(self._name(label) for label, _ in node.keys)]
+        columns = [f"{unit} AS u"]
+        columns += [f"{name} AS {self._name(label)}" for name, (label, _) in zip(names, node.keys, strict=True)]
         columns += [
             f"{per_unit_aggregate(*column[1:], self.dialect)} AS {self._name(column[0])}" for column in node.columns
         ]
-        group = ", ".join([unit, *(self._name(label) for label, _ in node.keys)])
+        group = ", ".join([unit, *names])
         return f"SELECT {', '.join([*columns, unit])} FROM {self.dialect.derived(rows)} GROUP BY {group}"
 
     def _windows(self, node: UnitWindow) -> str:
