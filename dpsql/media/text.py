@@ -1,4 +1,4 @@
-"""Text for each medium: a terminal, HTML and SVG, a script in a page, JSON, CSV for spreadsheets, pictures.
+"""Text for each medium: a terminal, HTML and SVG, a script in a page, JSON, Markdown, CSV for spreadsheets, pictures.
 
 Keys of an answer are data, and names and texts of SQL are anybody's words: an escape sequence moves the cursor of a terminal, a
 tag in a page runs, a control character ends the library that draws pictures, `=1+1` is a formula to a spreadsheet. Each medium
@@ -16,6 +16,7 @@ quoted attributes (`tests/test_media.py` checks both).
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from html import escape
@@ -76,6 +77,14 @@ def script_json(value: Any) -> str:
     """Return a value as an expression of a script in an HTML page, which no text in it ends or comments out: it has no `<`."""
     text = json.dumps(value)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>|~&:@#!$]|(?<=www)\.")
+
+
+def markdown_cell(text: str) -> str:
+    """Return a text for a cell of a table in Markdown, in which it is no markup, tag, link or end of the cell."""
+    return _MARKDOWN.sub(r"\\\g<0>", terminal(text))
 
 
 def csv_cell(text: str) -> str:

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from dpsql.sql.lexer import Piece
 
 
-_FORMATS = ("table", "csv", "json", "parquet", "arrow")
-_FILE_FORMATS = ("csv", "parquet", "json", "arrow")
+_FORMATS = ("table", "csv", "json", "md", "parquet", "arrow")
+_FILE_FORMATS = ("csv", "parquet", "json", "md", "arrow")
 _format = option("-f --format", "The format of the output; by default that of --out's ending, or table.", _FORMATS)
 _spreadsheet = option("--spreadsheet", "Let no text of a csv be a formula: an apostrophe precedes =, +, - and @.")
 _sql = click.argument("sql", required=False)

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NotRequired, TextIO, TypedDict
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.files import writing
-from dpsql.frontends.rendering.tables import draw, shown_value, write_table
+from dpsql.frontends.rendering.tables import draw, shown_value, write_markdown, write_table
 from dpsql.frontends.rendering.terminal import say_line
 from dpsql.media.text import csv_cell, json_text, sheet_cell, terminal
 from dpsql.release.value_text import value_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpsql.session.explanation import PrivacyPlan
     from dpsql.session.session import Session
 
-TEXT_FORMATS = ("table", "csv", "json")
+TEXT_FORMATS = ("table", "csv", "json", "md")
 BINARY_FORMATS = ("parquet", "arrow")
 FORMATS = TEXT_FORMATS + BINARY_FORMATS
 _CSV_ROWS = 1 << 16
@@ -331,6 +331,8 @@ def write_text(
         write_csv(release.to_arrow(bars=bars), out, for_spreadsheet=for_spreadsheet)
     elif format == "json":
         write_json(release, out)
+    elif format == "md":
+        write_markdown(release, out)
     elif release.columns:
         write_table(release, out, width)
 

@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TextIO
 
 from dpsql.frontends.rendering.terminal import standard_output
-from dpsql.media.text import terminal
+from dpsql.media.text import markdown_cell, terminal
 from dpsql.policy import Policy, Table
 from dpsql.policy.types import PolicyColumn
 from dpsql.release.shape import rows_text
@@ -102,6 +102,16 @@ def write_table(release: Release, out: TextIO, width: int | None = None, layout:
         return
     right = [column.type.value in ("integer", "real") for column in release.columns]
     draw(names, cells, right, out, None if layout is Layout.TABLE else width)
+
+
+def write_markdown(release: Release, out: TextIO) -> None:
+    """Write the answer as a table of Markdown, with error bars next to noisy values."""
+    rules = ["---:" if column.type.value in ("integer", "real") else "---" for column in release.columns]
+    columns = [
+        [markdown_cell(column.name), rule, *(markdown_cell(" ".join(cell.split())) for cell in cells)]
+        for column, rule, cells in zip(release.columns, rules, shown_columns(release), strict=True)
+    ]
+    out.writelines(f"| {' | '.join(row)} |\n" for row in zip(*columns, strict=True))
 
 
 def draw(

@@ -12,10 +12,22 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from support.written_release import WrittenBars, written_release
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_csv, write_file, write_json
+from dpsql.frontends.rendering.formats import (
+    as_object,
+    left_text,
+    row_objects,
+    write_csv,
+    write_file,
+    write_json,
+    write_text,
+)
+from dpsql.media.text import terminal
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Receipt, Release
@@ -39,6 +51,32 @@ def csv_of(table: pa.Table) -> str:
     out = io.StringIO()
     write_csv(table, out)
     return out.getvalue()
+
+
+# --- markdown ---------------------------------------------------------------------------------------------------------
+
+HOSTILE = st.text(
+    st.sampled_from("\\`*_[]()<>|~&:@#!$-=+.\n\t aw") | st.characters(exclude_categories=["Cs"]), max_size=30
+)
+
+
+@settings(deadline=None)  # the first example imports pyarrow
+@given(
+    HOSTILE
+    | st.sampled_from(["<b>x</b>", "[a](http://b)", "www.a.de", "http://a.de", "&amp;", "![x](y)", "a|b", "~~a~~"])
+)
+def test_a_text_in_markdown_is_shown_and_never_obeyed(text: str) -> None:
+    """What a reader of Markdown shows in the cells is what a terminal would show."""
+    out = io.StringIO()
+    columns = [(text, Type.TEXT, [text, "", None]), ("n", Type.INTEGER, [10, 7, -3])]
+    write_text(written_release(columns, {1: [2.0, None, 1.0]}, PAID), out, "md", False)
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(out.getvalue())
+    cells = [token for token in tokens if token.type == "inline"]
+    kinds = {child.type for cell in cells for child in cell.children or ()}
+    assert kinds <= {"text", "text_special"} and [token.type for token in tokens[:1]] == ["table_open"]
+    shown = ["".join(child.content for child in cell.children or ()) for cell in cells]
+    written = " ".join(terminal(text).split())
+    assert shown == [written, "n", written, "10 ± 2", "", "7 ± ?", "NULL", "-3 ± 1"]
 
 
 # --- csv --------------------------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def test_copies_have_every_format_but_tables(talk: Talk) -> None:
     assert len(Path("x.csv").read_text().splitlines()) == 3
     talk.asked_texts.clear()
     slug, text = talk.slug_of(f"\\copy ({PUBLIC}) TO y.table")
-    assert slug == "command_argument" and "writes csv, json, parquet, arrow, not table" in text
+    assert slug == "command_argument" and "writes csv, json, md, parquet, arrow, not table" in text
     assert talk.slug_of(f"\\copy ({PUBLIC}) TO y.csv xlsx")[0] == "command_argument" and not Path("y.csv").exists()
 
 
