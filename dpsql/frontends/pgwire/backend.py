@@ -87,6 +87,8 @@ class Backend:
         self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self._skipping, self._text = False, ""
+        self._statuses: dict[str, str] = {}
+        """Settings that changed since the client was last told."""
         self._channels: dict[str, None] = {}
         """What LISTEN named; nothing is ever sent to a channel here."""
         questions.connection_rows = self._listed
@@ -167,6 +169,12 @@ class Backend:
             raise refuse("parameter_none", number=1, position=first_parameter(piece))
         portal = Portal(prepared)
         try:
+            command = prepared.command
+            if command is not None and command.kind == "fetch":
+                cursor = self._portals.get(command.name)
+                portal.formats = (
+                    cursor.formats if cursor is not None and cursor.cursor else ()
+                )  # those of a BINARY cursor
             self._ask(portal)
             with registering(charged=portal.is_paid):
                 yield from self._sent(portal, None, describe=True)
@@ -174,10 +182,10 @@ class Backend:
             portal.close()
 
     def _end(self) -> bytes:
-        statuses, self._text = self._transaction.settle(), ""
+        statuses, self._statuses, self._text = self._statuses | dict(self._transaction.settle()), {}, ""
         if self._transaction.status == "I":
             self._end_portals(held=True)
-        return b"".join(m.parameter_status(*pair) for pair in statuses) + self.ready()
+        return b"".join(m.parameter_status(*pair) for pair in statuses.items()) + self.ready()
 
     # --- extended queries ---------------------------------------------------------------------------------------------
 
@@ -259,6 +267,10 @@ class Backend:
             read(oid, form, data, number)
             for number, (oid, form, data) in enumerate(zip(prepared.oids, formats, message.values, strict=True), 1)
         )
+        if prepared.kind == "catalog":
+            self._questions.check_values(prepared, values)
+            if len(message.result_formats) > 1:
+                formats_for(message.result_formats, len(self._fields(prepared, values)))
         values_bytes = sum(_VALUE_BYTES + 3 * len(data or b"") for data in message.values)
         size = _PORTAL_BYTES + values_bytes + 8 * len(message.result_formats)
         self._keep(message.portal, Portal(prepared, values, message.result_formats), size)
@@ -435,7 +447,7 @@ class Backend:
             portal.notices_sent = True
             heard = answer.notices if self._questions.settings.hears("NOTICE") else ()
             yield b"".join(m.notice_response(text, detail=detail) for text, detail in heard)
-            yield b"".join(m.parameter_status(*pair) for pair in answer.statuses)
+            self._statuses |= dict(answer.statuses)
         if portal.prepared.kind == "empty":
             yield m.EMPTY_QUERY
             return

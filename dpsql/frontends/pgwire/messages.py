@@ -141,13 +141,14 @@ def text_of(data: bytes) -> str:
 class _Reader:
     """Reader of the fields of a message, from front to back. A body that does not fit is refused (wire_message)."""
 
-    def __init__(self, kind: str, body: bytes) -> None:
-        self._kind, self._body, self._position = kind, body, 0
+    def __init__(self, body: bytes, words: str = "") -> None:
+        """`words`: what is said of anything that does not fit."""
+        self._body, self._position, self._words = body, 0, words
 
     def text(self) -> str:
         end = self._body.find(b"\0", self._position)
         if end < 0:
-            raise self.bad()
+            raise self.bad("invalid string in message")
         data = self._body[self._position : end]
         self._position = end + 1
         return text_of(data)
@@ -159,7 +160,7 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if size < 0 or self._position + size > len(self._body):
-            raise self.bad()
+            raise self.bad("insufficient data left in message")
         data = self._body[self._position : self._position + size]
         self._position += size
         return data
@@ -180,13 +181,13 @@ class _Reader:
         if self._position != len(self._body):
             raise self.bad()
 
-    def bad(self) -> Exception:
-        return refuse("wire_message", kind=self._kind)
+    def bad(self, words: str = "invalid message format") -> Exception:
+        return refuse("wire_message", words=self._words or words)
 
 
 def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
     """Parse the first message of a connection, without its length. Raises wire_message, wire_encoding."""
-    reader = _Reader("startup", body)
+    reader = _Reader(body, "invalid startup packet layout: expected terminator as last byte")
     code = reader.number("!I")
     if code in (SSL_REQUEST, GSS_REQUEST):
         reader.end()
@@ -206,7 +207,7 @@ def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
 
 def read_message(kind: bytes, body: bytes) -> Message:
     """Parse a message after the first, without its type and length. Raises wire_message, wire_encoding, wire_unknown."""
-    reader = _Reader(kind.decode("latin-1"), body)
+    reader = _Reader(body)
     message = _read(kind, reader, body)
     if kind not in (b"p", b"d", b"c", b"f"):
         reader.end()
@@ -224,7 +225,8 @@ def _read(kind: bytes, reader: _Reader, body: bytes) -> Message:
     if kind in (b"D", b"C"):
         target = reader.take(1)
         if target not in (b"S", b"P"):
-            raise reader.bad()
+            name = "DESCRIBE" if kind == b"D" else "CLOSE"
+            raise reader.bad(f"invalid {name} message subtype {target[0]}")
         return (Describe if kind == b"D" else Close)(target.decode(), reader.text())
     if kind == b"E":
         return Execute(reader.text(), max(0, reader.number("!i")))
@@ -305,11 +307,12 @@ def parameter_description(oids: Sequence[int]) -> bytes:
     return message(b"t", struct.pack(f"!H{len(oids)}I", len(oids), *oids))
 
 
-def row_description(columns: Sequence[tuple[str, int, int, int]], formats: Sequence[int]) -> bytes:
-    """Return the message RowDescription for columns (name, type OID, type size and modifier), with one format each."""
+def row_description(columns: Sequence[tuple[str, int, int, int, int, int]], formats: Sequence[int]) -> bytes:
+    """Return the message RowDescription for columns (name, OID of the relation and number of the column in it, type OID, type
+    size and modifier), with one format each."""
     parts = [struct.pack("!H", len(columns))]
-    for (name, oid, size, modifier), form in zip(columns, formats, strict=True):
-        parts.append(_text(name) + struct.pack("!IhIhih", 0, 0, oid, size, modifier, form))
+    for (name, *facts), form in zip(columns, formats, strict=True):
+        parts.append(_text(name) + struct.pack("!IhIhih", *facts, form))
     return message(b"T", b"".join(parts))
 
 

@@ -26,7 +26,7 @@ from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.shape import quoted
 from dpsql.frontends.pgwire.commands import Command, moved
-from dpsql.frontends.pgwire.constants.answers import Answerable, answerable, parameters_of
+from dpsql.frontends.pgwire.constants.answers import Answerable, answerable, check_values, parameters_of
 from dpsql.frontends.pgwire.constants.answers import parsed as parsed_select
 from dpsql.frontends.pgwire.constants.query_syntax import Select, WrittenQuery, tables_in
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, read_postgres
@@ -240,6 +240,10 @@ class Questions:
         if select is None:
             raise refuse("catalog_query")
         return answerable(select, self._place, oids, values)
+
+    def check_values(self, prepared: PreparedStatement, values: Sequence[str | None]) -> None:
+        """Raise what PostgreSQL says at Bind of texts of parameters that are no values of their types."""
+        check_values(self._place, prepared.oids, values)
 
     def constants(self, piece: Piece) -> tuple[str | None, ...]:
         """Return the texts of the values that EXECUTE lists. Raises PostgreSQL's errors."""

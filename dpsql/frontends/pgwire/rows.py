@@ -43,6 +43,9 @@ class ResultField:
     name: str
     oid: int
     modifier: int = -1
+    table: int = 0
+    number: int = 0
+    """The OID of the relation from which the values come as they are, and the number of the column in it; 0 for others."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +83,8 @@ def formats_for(requested: Sequence[int], width: int, kind: str = "result") -> t
 
 def described(fields: Sequence[ResultField], formats: Sequence[int]) -> bytes:
     """Return the message RowDescription."""
-    return row_description(
-        [(column.name, column.oid, e.codec(column.oid).size, column.modifier) for column in fields], formats
-    )
+    columns = [(c.name, c.table, c.number, c.oid, e.codec(c.oid).size, c.modifier) for c in fields]
+    return row_description(columns, formats)
 
 
 def writers(fields: Sequence[ResultField], formats: Sequence[int]) -> list[Any]:

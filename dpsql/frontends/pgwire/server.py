@@ -657,7 +657,7 @@ def _read(kind: bytes, body: bytes) -> m.Message | Error:
             raise
         return error
     if isinstance(message, m.Password):
-        raise refuse("wire_state")
+        raise refuse("wire_unknown", kind=kind[0])
     return message
 
 

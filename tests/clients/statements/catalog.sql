@@ -1472,3 +1472,7 @@ SELECT * FROM json_to_recordset('[{"a":1}]')
 SELECT (x).a FROM (SELECT ROW(1,2) x) s
 SELECT 1 FROM
 TABLE nosuch
+-- --- routines and their parameters
+SELECT routine_name, routine_type, data_type, external_language, is_null_call, security_type FROM information_schema.routines WHERE specific_schema='pg_catalog' AND routine_name IN ('lower','now','abs','sum','generate_series') ORDER BY specific_name
+SELECT specific_name, parameter_name, data_type, ordinal_position, parameter_mode FROM information_schema.parameters WHERE specific_name LIKE ANY (ARRAY['width_bucket%', 'pg_get_keywords%', 'concat%']) ORDER BY 1,4
+SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'public'

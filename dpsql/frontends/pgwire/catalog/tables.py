@@ -12,8 +12,10 @@ from zoneinfo import ZoneInfo
 
 from dpsql.frontends.pgwire.catalog.kinds import NAMING, ObjectNames
 from dpsql.frontends.pgwire.catalog.policy_rows import TYPES, PolicyRows
+from dpsql.frontends.pgwire.catalog.routines import parameter_rows, routine_rows
 from dpsql.frontends.pgwire.catalog.shape import (
     DOMAINS,
+    INFORMATION_SCHEMA,
     PG_CATALOG,
     SCHEMAS,
     VECTORS,
@@ -228,6 +230,8 @@ class CatalogContext:
 @cache
 def _everywhere(schema: str, name: str, database: str) -> list[Row]:
     types = [type_ for type_, _ in relations()[schema, name].columns.values()]
+    if schema == INFORMATION_SCHEMA and name in ("routines", "parameters"):
+        return list(routine_rows(database) if name == "routines" else parameter_rows(database))
     return [_valued(row, types) for row in static_rows(name, schema, database)]
 
 

@@ -43,10 +43,10 @@ MOST_TEXT = 100_000
 
 @dataclass(frozen=True)
 class Answerable:
-    """A question that is answered here: its columns, as name, type's OID and modifier, the OIDs of its parameters, and a function
+    """A question that is answered here: its columns (as `ResultField` has them), the OIDs of its parameters, and a function
     that computes its rows."""
 
-    columns: tuple[tuple[str, int, int], ...]
+    columns: tuple[tuple[str, int, int, int, int], ...]
     parameters: tuple[int, ...]
     rows: Callable[[], list[tuple[Any, ...]]]
 
@@ -58,7 +58,7 @@ class Answerable:
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self.columns)
         arrays = [
             pa.array(column, _STRUCTS.get(oid, pa.string()))
-            for column, (_, oid, _) in zip(columns, self.columns, strict=True)
+            for column, (_, oid, *_) in zip(columns, self.columns, strict=True)
         ]
         return pa.Table.from_arrays(arrays, names=[str(number) for number in range(len(arrays))])
 
@@ -114,7 +114,7 @@ def answerable(
         ]
         if "unknown" in types:
             raise said("42P18", f"could not determine data type of parameter ${types.index('unknown') + 1}")
-        columns = tuple((name, t.oid(item.type), item.modifier) for name, item in part.columns)
+        columns = tuple((name, t.oid(item.type), item.modifier, *item.origin) for name, item in part.columns)
         return Answerable(columns, tuple(map(t.oid, types)), lambda: _rows(part, context))
     except RecursionError:
         raise refuse("too_deep", most=MOST_DEPTH) from None
@@ -122,6 +122,17 @@ def answerable(
         raise refuse("catalog_query", hint=str(missing)) from None
     except _GAPS:
         raise refuse("catalog_query") from None
+
+
+def check_values(catalog: CatalogContext, oids: Sequence[int], values: Sequence[str | None]) -> None:
+    """Raise what PostgreSQL says of the texts of parameters that are no values of their types."""
+    context = t.Context(catalog, datetime.now(UTC).replace(tzinfo=None))
+    for oid, text in zip(oids, values, strict=True):
+        try:
+            if text is not None:
+                t.read(text, t.named(oid), context)
+        except (Elsewhere, *_GAPS):
+            continue  # it is refused where it is computed
 
 
 def _rows(part: RowSource, context: t.Context) -> list[tuple[Any, ...]]:

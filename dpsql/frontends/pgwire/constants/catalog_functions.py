@@ -438,6 +438,12 @@ def _shape_of(name: str) -> _Shape:
 _ACTIVITY = _shape_of("pg_stat_get_activity")
 
 
+@function("nameconcatoid(name, oid) name")
+def _numbered(name: str, oid: int) -> str:
+    """Return a name with the number of its object, which has room in a name."""
+    return f"{name[: 62 - len(str(oid))]}_{oid}"
+
+
 @function("current_query() text", context=True)
 def _query(context: Context) -> str:
     """Return the text that the connection has sent."""

@@ -46,6 +46,7 @@ class Compiled:
     rows: bool = False
     parameter: int = 0
     shape: tuple[tuple[str, str], ...] = ()
+    origin: tuple[int, int] = (0, 0)
     modifier: int = -1
     """The sizes of the type of a cast, as PostgreSQL keeps them."""
 
@@ -139,8 +140,8 @@ class Compiler:
         name = {"user": "current_user", "current_role": "current_user", "current_catalog": "current_database"}.get(
             node.value, node.value
         )
-        signature, _, result = choose(name, (), node.position, is_operator=False)
-        return Compiled(result, lambda row: signature.call(self.context), node.position)
+        called, _, result = choose(name, (), node.position, is_operator=False)
+        return Compiled(result, lambda row: called.call(self.context), node.position)
 
     # --- casts --------------------------------------------------------------------------------------------------------
 
@@ -657,10 +658,7 @@ class Compiler:
     def _aggregate(self, node: Node) -> Compiled:
         raise Elsewhere
 
-    def _star(self, node: Node) -> Compiled:
-        raise Elsewhere
-
-    _grouping = _argument = _star
+    _star = _grouping = _argument = _aggregate
 
 
 def _of_each(run: Callable[[Row], Any], makers: list[tuple[Compiled, list[Any]]]) -> Callable[[Row], list[Any]]:

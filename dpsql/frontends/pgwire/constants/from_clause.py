@@ -126,7 +126,7 @@ class SourceCompiler(Compiler):
             written = f"{column.source}.{column.name}" if column.source else column.name
             words = f'column "{written}" must appear in the GROUP BY clause or be used in an aggregate function'
             raise said("42803", words, node.position)
-        return Compiled(column.type, itemgetter(slot), node.position, shape=column.shape)
+        return Compiled(column.type, itemgetter(slot), node.position, shape=column.shape, origin=column.origin)
 
     def _is_decided(self, column: ScopeColumn) -> bool:
         """Return whether GROUP BY has the OID of a relation's rows, which decides their other columns."""
@@ -192,7 +192,9 @@ class SourceCompiler(Compiler):
         self.context.columns_read.update((id(self), k) for k in indexes)
         if self.keys is None:  # two columns of a subquery may have one name
             columns = [(self.columns[k], itemgetter(self.base + k)) for k in indexes]
-            return [(c.name, Compiled(c.type, read, node.position, shape=c.shape)) for c, read in columns]
+            return [
+                (c.name, Compiled(c.type, read, node.position, shape=c.shape, origin=c.origin)) for c, read in columns
+            ]
         names = [(self.columns[k].source, self.columns[k].name) for k in indexes]
         return [
             (name[1], self.compile(Node("column", node.position, list(name if name[0] else name[1:]))))
@@ -317,7 +319,9 @@ class SourceCompiler(Compiler):
     def _indexed(self, node: Node) -> Compiled:
         self.context.columns_read.add((id(self), node.value))
         column = self.columns[node.value]
-        return Compiled(column.type, itemgetter(self.base + node.value), node.position, shape=column.shape)
+        return Compiled(
+            column.type, itemgetter(self.base + node.value), node.position, shape=column.shape, origin=column.origin
+        )
 
     def _merged(self, first: int, second: int, position: int) -> Callable[[Row], Any]:
         """Add the common column of a FULL JOIN, and return its value: that of the left side, or else of the right one."""
@@ -441,9 +445,14 @@ class SourceCompiler(Compiler):
             raise refuse("catalog_denied", name=listing.denied, position=node.position)
         if listing.view:
             part = self.relation(_view(listing.view), None)
-            return _typed(part), within(part, 0), {"schema": listing.schema}
+            computed = enumerate(_typed(part), 1)
+            typed = [(name, type_, {**more, "origin": (listing.oid, k)}) for k, (name, type_, more) in computed]
+            return typed, within(part, 0), {"schema": listing.schema}
         stored = listing.rows
-        columns: _Columns = [(name, type_, {}) for name, type_ in listing.columns]
+        columns: _Columns = [
+            (name, type_, {"origin": (listing.oid, k) if listing.oid else (0, 0)})
+            for k, (name, type_) in enumerate(listing.columns, 1)
+        ]
         return columns, lambda row: stored(), {"schema": listing.schema, "oid": listing.oid}
 
     def _function(self, node: Node, alias: str) -> tuple[_Columns, _Rows]:
@@ -495,7 +504,7 @@ def around(scope: SourceCompiler | None) -> set[int]:
 
 
 def _typed(part: RowSource) -> list[Any]:
-    return [(name, item.type, {"shape": item.shape}) for name, item in part.columns]
+    return [(name, item.type, {"shape": item.shape, "origin": item.origin}) for name, item in part.columns]
 
 
 def within(part: RowSource, width: int | None) -> Callable[[Row], list[tuple[Any, ...]]]:

@@ -379,6 +379,8 @@ class ScopeColumn:
     schema: str = ""
     oid: int = 0
     shape: tuple[tuple[str, str], ...] = ()
+    origin: tuple[int, int] = (0, 0)
+    """The OID of the relation that has the column, and its number there."""
 
     def is_called(self, names: list[str]) -> bool:
         """Return whether a name, with that of the source and of its schema before it, is that of this column."""

@@ -42,7 +42,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 )  # fmt: skip
 def test_a_simple_query_is_lexed_once(client: Client, passes: list[str], sql: str) -> None:
     answered = client.query(sql)
-    assert "E" not in kinds(answered) and kinds(answered).endswith("CZ")
+    assert "E" not in kinds(answered) and kinds(answered).replace("S", "").endswith("CZ")
     assert passes == [sql]
 
 

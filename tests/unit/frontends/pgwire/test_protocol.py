@@ -415,3 +415,51 @@ def test_a_syntax_error_in_postgresqls_words_keeps_our_sentence_and_hint() -> No
     said = syntax_words(error, sql)
     assert (said.sqlstate, said.message, said.position) == ("42601", 'syntax error at or near "union"', 30)
     assert said.hint == f'{error.message}; write "union"'
+
+
+@pytest.mark.parametrize("value", [b"abc", b"9999999999", b""])
+def test_a_declared_parameter_that_nothing_uses_is_read_at_bind(client: Client, value: bytes) -> None:
+    client.send(parse("SELECT 1", oids=(23,)), bind((value,)), execute(), SYNC)
+    found = client.until(b"Z")
+    assert (kinds(found), error_of(found)["C"][:2]) == ("1EZ", "22")
+
+
+def test_fetch_from_a_binary_cursor_sends_binary_values(client: Client) -> None:
+    client.query("BEGIN")
+    client.query("DECLARE c BINARY CURSOR FOR SELECT 258")
+    assert rows_of(client.query("FETCH c")) == [[b"\0\0\1\2"]]
+    client.query("DECLARE d CURSOR FOR SELECT 258")
+    assert rows_of(client.query("FETCH d")) == [[b"258"]]
+
+
+def test_columns_of_the_catalogs_name_their_relation(client: Client) -> None:
+    sql = "SELECT x.k, x.relname, x.relname || 'a', count(*) FROM (SELECT relkind AS k, relname FROM pg_class) x GROUP BY 1, 2"
+    client.send(parse(sql), describe(b"S"), SYNC)
+    body = next(body for kind, body in client.until(b"Z") if kind == b"T")
+    origins = [
+        struct.unpack("!IH", part[:6]) for part in (body[2:].split(name + b"\0", 1)[1] for name in (b"k", b"relname"))
+    ]
+    assert origins == [(1259, 17), (1259, 2)]
+    assert (
+        struct.unpack("!IH", body.split(b"?column?\0", 1)[1][:6])
+        == struct.unpack("!IH", body.split(b"count\0")[1][:6])
+        == (0, 0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (framed(b"D", b"Xa\0"), "invalid DESCRIBE message subtype 88"), (framed(b"C", b"Xa\0"), "invalid CLOSE message subtype 88"),
+        (framed(b"B", b"\0"), "invalid string in message"), (framed(b"P", b"\0SELECT 1\0\0\1"), "insufficient data left in message"),
+        (framed(b"E", b"\0\0\0\0\0x"), "invalid message format"),
+    ],
+)  # fmt: skip
+def test_broken_messages_are_refused_in_the_words_of_postgresql(client: Client, message: bytes, words: str) -> None:
+    client.send(message, SYNC)
+    assert error_of(client.until(b"Z"))["M"] == words
+
+
+def test_a_setting_is_reported_at_the_end_of_its_message(client: Client) -> None:
+    assert kinds(client.query("SET application_name TO 'x'")) == "CSZ"
+    assert kinds(client.query("BEGIN; SET application_name TO 'y'; SET application_name TO 'z'; COMMIT")) == "CCCCSZ"

@@ -143,7 +143,7 @@ def test_a_first_message_that_is_cut_or_too_long_is_refused(body: bytes) -> None
     with pytest.raises(Error) as caught:
         m.read_startup(body)
     assert (caught.value.slug, caught.value.sqlstate) == ("wire_message", "08P01")
-    assert "type startup" in caught.value.message
+    assert "startup packet" in caught.value.message
 
 
 def test_a_first_message_that_is_not_utf8_is_refused() -> None:

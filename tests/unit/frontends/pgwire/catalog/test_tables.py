@@ -31,7 +31,7 @@ class Asker:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         answer = self.answer(sql)
-        kinds = [e.codec(oid) for _, oid, _ in answer.columns]
+        kinds = [e.codec(oid) for _, oid, *_ in answer.columns]
         return [
             tuple(None if text is None else kind.read(text) for kind, text in zip(kinds, row, strict=True))
             for row in answer.rows()
