@@ -168,11 +168,11 @@ def test_search_path_names_the_schemas_that_exist(in_schemas: Asker) -> None:
 
 def test_columns_of_tables_in_schemas_are_looked_up_there_alone(in_schemas: Asker) -> None:
     for name in ("people.users", "users", "people.users AS u"):
-        assert [c for c, _, _ in in_schemas.answer(f"SELECT * FROM {name} LIMIT 0").columns[:2]] == [
+        assert [c for c, *_ in in_schemas.answer(f"SELECT * FROM {name} LIMIT 0").columns[:2]] == [
             "user_id",
             "country",
         ]
-    assert in_schemas.answer("SELECT people.users.age FROM people.users LIMIT 0").columns == (("age", 20, -1),)
+    assert in_schemas.answer("SELECT people.users.age FROM people.users LIMIT 0").columns == (("age", 20, -1, 0, 0),)
     for name in ("public.users", "Sales.users", "other.orders"):
         with pytest.raises(Error, match=f'relation "{name.lower()}" does not exist'):
             in_schemas.answer(f"SELECT * FROM {name} LIMIT 0")
