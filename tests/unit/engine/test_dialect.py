@@ -67,7 +67,7 @@ def test_deep_nesting_is_written_within_the_limit_or_refused(dialect: Dialect, f
 
 
 def test_an_argument_that_spark_needs_four_times_is_refused_when_it_is_deep() -> None:
-    expression = nested(call("lower", COLUMNS["text1"]), 0, 10)
+    expression = nested(call("lower", COLUMNS["text1"]), 0, 5)  # four megabytes
     with pytest.raises(Refusal) as refused:
         SPARK.expression(expression)
     assert refused.value.slug == "heavy_expression"
