@@ -9,7 +9,6 @@ blocks rely on the type of a result: with another type, an engine would fail for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from fractions import Fraction
 from typing import Protocol
@@ -19,6 +18,7 @@ from dpsql.plan.formulas import Formula, whole
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Expr, Measure
 from dpsql.privacy.mechanisms.exponential import Lean
+from dpsql.storage.records import dataclass, field
 
 Condition = Expr | None
 """Condition in FILTER (WHERE ...) of a measure; None without one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -24,6 +23,7 @@ from dpsql.plan.formulas import (
 )
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Measure
+from dpsql.storage.records import dataclass, replace
 
 # --- estimates shown where a denominator is mostly noise --------------------------------------------------------------
 # They are shrunk toward values that follow from the public bounds.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, product
 from types import TracebackType
@@ -29,6 +28,7 @@ from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.sql.lexer import DIALECT
 from dpsql.sql.parser import parse_text
+from dpsql.storage.records import dataclass
 
 Exact = Mapping[tuple[Any, ...], Sequence[Any]]
 """The columns of a row, by the values of its keys."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from dpsql.engine.contract import Engine
@@ -20,6 +19,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
+from dpsql.storage.records import dataclass, field
 
 MOST_SAMPLED = 100_000
 """Rows of each file, or of a table that has none, in which cells are counted if not all are read."""

@@ -8,7 +8,6 @@ import unicodedata
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -19,6 +18,7 @@ from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.policy import Policy
 from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.policy.values import RESERVED
+from dpsql.storage.records import dataclass, field, fields
 
 # --- structure of a source's tables, from which a starter policy is written, and what is malformed in their files -----
 

@@ -59,7 +59,6 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -73,6 +72,7 @@ from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_csv, is_file
 from dpsql.storage.files import locked, sync
+from dpsql.storage.records import dataclass, replace
 
 # --- files of append-only tables --------------------------------------------------------------------------------------
 

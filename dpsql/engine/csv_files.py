@@ -34,7 +34,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,6 +47,7 @@ from dpsql.engine.contract import Broken
 from dpsql.engine.query import check_openable, identity_of
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
+from dpsql.storage.records import dataclass, field, replace
 
 # --- lines ------------------------------------------------------------------------------------------------------------
 

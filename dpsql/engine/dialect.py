@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
@@ -48,6 +47,7 @@ from dpsql.plan.plan import (
     UnitWindow,
 )
 from dpsql.policy import Table
+from dpsql.storage.records import dataclass, replace
 
 Template = Callable[[Call, list[str]], str]
 """A function that returns the text of a call from the texts of its arguments."""

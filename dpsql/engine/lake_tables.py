@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsql.errors.exceptions import refuse
+from dpsql.storage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from dpsql.engine.lake_tables import snapshot
 from dpsql.policy.reach import lake_table
+from dpsql.storage.records import dataclass, field
 
 UNIT_ID = "#id"
 """Name of the hidden column of a prepared view that replaces the unit's key in texts that only count units."""

@@ -6,13 +6,13 @@ Functions that an engine writes differently are in its own `functions` module, w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from dpsql.engine.dialect import Template
 from dpsql.functions.numeric import MOST_TEXT, common_type
 from dpsql.functions.values import FALSE_TEXTS, TRUE_TEXTS
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, Literal
+from dpsql.storage.records import dataclass
 
 
 @dataclass(frozen=True)

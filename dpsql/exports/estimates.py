@@ -31,7 +31,6 @@ noticing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import prod, sqrt
 from statistics import NormalDist
@@ -46,6 +45,7 @@ from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.exports.rows_file import CategoryColumn, Description, NumberColumn, RandomisedRows
 from dpsql.sql.lexer import POSTGRESQL, as_piece
 from dpsql.sql.parser import parse_tokens
+from dpsql.storage.records import dataclass
 
 _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.EQ: ("this", "expression"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
@@ -28,6 +27,7 @@ from dpsql.privacy.loss import plain_decimal
 from dpsql.privacy.mechanisms.local_randomizers import MOST_CATEGORIES, CategoryLaw, NumberLaw
 from dpsql.privacy.mechanisms.registry import from_json, to_json
 from dpsql.release.value_text import half_width_text
+from dpsql.storage.records import asdict, dataclass
 
 KEY = b"dpsql"
 """Name of the metadata in a Parquet file."""

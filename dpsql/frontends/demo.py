@@ -8,7 +8,6 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from dpsql.frontends.rendering.tables import write_table
 from dpsql.frontends.rendering.terminal import notify, standard_output, waiting
 from dpsql.policy.yaml_text import schema_line
 from dpsql.session.session import Session, open_session
+from dpsql.storage.records import dataclass
 
 NAFLD = {
     "patients": """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import refuse
+from dpsql.storage.records import dataclass, replace
 
 if TYPE_CHECKING:
     from dpsql.planning.planner import Planned

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -45,6 +44,7 @@ from dpsql.plan.plan import (
     filled,
     literal,
 )
+from dpsql.storage.records import dataclass, replace
 
 Spans = tuple[tuple[int, int], ...]
 """Numbers from the first to below the second, in order and with gaps between them."""

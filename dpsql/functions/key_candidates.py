@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import partial
@@ -22,6 +21,7 @@ from dpsql.functions.values import bucket
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 from dpsql.storage.memory import RecentValues
+from dpsql.storage.records import dataclass, field
 
 _COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct"))
 _STEPPING = frozenset(("floor", "ceil", "round", "to_integer", "intdiv", "width_bucket"))

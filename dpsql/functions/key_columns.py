@@ -15,7 +15,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from datetime import datetime, time
 from typing import Any
 
@@ -44,6 +43,7 @@ from dpsql.plan.plan import (
     types_of,
 )
 from dpsql.policy import Policy
+from dpsql.storage.records import dataclass, replace
 
 _TRUTH = Facts(Type.BOOLEAN, nullable=False)
 _ANY = Facts(Type.NULL)

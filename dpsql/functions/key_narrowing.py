@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -43,6 +42,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.origins import Branch, UnknownOrigin, UnmatchedRows, branches
 from dpsql.plan.plan import Call, Column, Expr, Literal, Numbers, Relation, columns_read, literal, names_read
 from dpsql.plan.stability import conjuncts
+from dpsql.storage.records import dataclass, field, replace
 
 MOST_LISTED = 250_000
 """Largest number of combinations that are listed. If more remain, every combination of the remaining values is a group."""

@@ -7,7 +7,6 @@ by row from the meaning of each function. Nothing in a question comes from prote
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import chain, product
@@ -19,6 +18,7 @@ from dpsql.functions.public_domains import calls
 from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, Relation, ReleasedValue, literal, names_read
+from dpsql.storage.records import dataclass, field
 
 MOST_ASKED = 5_000_000
 """Largest number of combinations of candidates in one question."""

@@ -9,12 +9,12 @@ multiset of a sample's rows alone: in whatever order an engine reads the rows, n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Expr
+from dpsql.storage.records import dataclass
 
 PREFIX = "sample."
 """Prefix of the word of a statistic in the name of its calls."""

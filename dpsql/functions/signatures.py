@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.plan.intervals import Facts, Interval, Type
 from dpsql.plan.plan import Call, Expr, Literal
+from dpsql.storage.records import dataclass, replace
 
 
 class WrongArguments(Exception):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.records import Entry, Units, account_mac, added, canonical, from_text, linked, same, to_text
 from dpsql.ledger.witness import Head, Witness
+from dpsql.storage.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ import shutil
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
@@ -33,6 +32,7 @@ from dpsql.ledger.store import Store
 from dpsql.ledger.windows import BudgetWindow, open_in
 from dpsql.ledger.witness import Head, Witness
 from dpsql.storage.files import state_directory, sync, write_private
+from dpsql.storage.records import dataclass
 
 
 @dataclass(frozen=True)

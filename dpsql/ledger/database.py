@@ -12,13 +12,13 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from dpsql.errors.exceptions import refuse
+from dpsql.storage.records import dataclass
 
 _URL = re.compile(
     r"(?P<scheme>[\w+]+)://(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?"

@@ -8,7 +8,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from threading import Timer
 from typing import Self, TextIO
@@ -39,6 +38,7 @@ from dpsql.ledger.windows import in_words, of_present, parts
 from dpsql.ledger.witness import Head, SecondWitness, Witness
 from dpsql.privacy.ledger_units import DECIMALS, next_start
 from dpsql.storage.memory import LiveObjects
+from dpsql.storage.records import dataclass
 
 # --- Outcomes of charges, written in the transaction of the next charge ---
 # They inform the owner that a charge was answered. Nothing depends on them, and a charge without an outcome is spent

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.accounts import Account, ChainWriter, last_of_kinds
 from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.records import DATASET, Units, added
+from dpsql.storage.records import dataclass
 
 WAIT = (
     "ask a coarser question, use a smaller epsilon, or wait until the budget begins anew (`every` in the policy); the owner can "

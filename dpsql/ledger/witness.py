@@ -24,7 +24,6 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors.exceptions import Error, refuse
@@ -32,6 +31,7 @@ from dpsql.ledger.database import parse_location
 from dpsql.ledger.records import START, mac, same
 from dpsql.ledger.store import Store
 from dpsql.storage.files import sync, try_lock, write_private
+from dpsql.storage.records import dataclass
 
 _log = logging.getLogger("dpsql.custodian")
 _SLOT = 512

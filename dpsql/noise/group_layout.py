@@ -6,7 +6,6 @@ Cells are in key order, never in the order in which the engine returned its rows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -20,6 +19,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.noise.samplers import LEAST_DRAW
 from dpsql.plan.plan import positions
 from dpsql.privacy.mechanisms.contract import KeyColumn
+from dpsql.storage.records import dataclass
 
 # --- vectors of 128-bit integers as two numpy vectors, in the layout of Arrow's decimal128 ----------------------------
 

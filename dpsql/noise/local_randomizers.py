@@ -7,7 +7,6 @@ nothing is rounded, and no float is involved. Rows are drawn independently, in b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations
 from math import comb, isqrt
@@ -22,6 +21,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.noise.samplers import Randomness, guard, words
 from dpsql.pricing.row_export import ExportedColumn, ExportPlan
 from dpsql.privacy.mechanisms.local_randomizers import STEPS, CategoryLaw, NumberLaw, WindowWeights
+from dpsql.storage.records import dataclass
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int16]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import floor, inf
 from typing import Any, NoReturn
 
@@ -40,6 +39,7 @@ from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, ends_o
 from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT, EndRowsPlan, MostFrequentPlan
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan, SampleValuesPlan
+from dpsql.storage.records import dataclass
 
 # --- functions that release measurements other than sums (`dpsql.plan.measurements`) ----------------------------------
 # From exact to noisy numbers.

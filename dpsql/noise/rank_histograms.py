@@ -7,7 +7,6 @@ Groups are those of the answer: public keys, or private keys that partition sele
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups, plain_column
 from dpsql.privacy.mechanisms.contract import Law, Noise
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
+from dpsql.storage.records import dataclass, replace
 
 CELL, COUNT = "cell", "rows"
 """Columns of the engine's table besides the keys: the number of a cell, and the number of rows in it (1 or more)."""

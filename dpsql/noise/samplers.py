@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import floor, gcd
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, exp_lower, exp_upper
+from dpsql.storage.records import dataclass
 
 # --- uniform words from the operating system, and coins with exact probabilities --------------------------------------
 # Every decision compares a uniform word with an integer; no probability is a float. A guard that fires raises (which

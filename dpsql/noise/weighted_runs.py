@@ -16,7 +16,6 @@ which every true sum may exceed the computed one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpsql.noise.samplers import Integers, Randomness, Words, guard, words
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper
+from dpsql.storage.records import dataclass
 
 # --- bounds of exp ----------------------------------------------------------------------------------------------------
 

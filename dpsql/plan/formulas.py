@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date as date_type
 from datetime import datetime
 from enum import Enum
@@ -21,6 +20,7 @@ from functools import lru_cache
 from typing import Any, Union, cast
 
 from dpsql.plan.intervals import Type
+from dpsql.storage.records import dataclass
 
 
 class Operator(Enum):

@@ -7,7 +7,6 @@ so a wrong interval can cost accuracy but never privacy (privacy.md 3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
@@ -15,6 +14,7 @@ from math import isfinite
 from typing import Any
 
 from dpsql.policy.values import MOST_DIGITS
+from dpsql.storage.records import dataclass, field, replace
 
 
 class Type(str, Enum):

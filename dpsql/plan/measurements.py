@@ -9,7 +9,6 @@ description and its part for each floor, and enter each part in its floor's regi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -21,6 +20,7 @@ from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, PROPOS
 from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
+from dpsql.storage.records import dataclass, field
 
 Part = TypeVar("Part")
 

@@ -8,7 +8,6 @@ columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -34,6 +33,7 @@ from dpsql.plan.plan import (
     filled,
     literal,
 )
+from dpsql.storage.records import dataclass, replace
 
 MOST_BRANCHES = 16
 

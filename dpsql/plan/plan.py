@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -27,6 +26,7 @@ from dpsql.policy import PolicyColumn, Table
 from dpsql.policy.fields import written_as
 from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.privacy.mechanisms.contract import Norm
+from dpsql.storage.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from sqlglot import exp

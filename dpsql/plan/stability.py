@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from dpsql.errors.exceptions import refuse
@@ -36,6 +35,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.policy import Policy
 from dpsql.policy.versions import mark
+from dpsql.storage.records import dataclass, replace
 
 MOST_ROWS_PER_UNIT = 10**9
 

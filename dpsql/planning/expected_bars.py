@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +26,7 @@ from dpsql.release.error_bars.answers import shape_of
 from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.remainder import ReleasedBlock, Remainder, StandIn, consistent_blocks
 from dpsql.release.sandbox import Sandbox
+from dpsql.storage.records import dataclass, field, replace
 
 _PRIVATE_GROUPS = 10
 """Number of groups that is simulated for private keys, because the actual number is unknown."""

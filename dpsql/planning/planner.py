@@ -7,7 +7,6 @@ same question returns (a dashboard asks the same twelve all day).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property, partial
 from math import log, sqrt
@@ -60,6 +59,7 @@ from dpsql.sql.parse import Parameters, Statement, dialect, parse, values_text
 from dpsql.sql.rewrites.bigquery import option_place
 from dpsql.sql.rewrites.dialects import in_dialect
 from dpsql.storage.memory import RecentValues
+from dpsql.storage.records import dataclass, field, replace
 
 QUARTILES = ("0.25", "0.5", "0.75")
 _LABELS = ("column_name", "column_type", "count", "missing", "mean", "q25", "median", "q75", "most_frequent")

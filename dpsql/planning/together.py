@@ -11,7 +11,6 @@ Everything here follows from texts, policy and options.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +18,7 @@ from dpsql.planning.planner import Planned, Planner, release_key
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import AskedTogether, Price, PricedBlock, PriceTogether, price_together
 from dpsql.pricing.workloads import Objective, Wishes, Workload
+from dpsql.storage.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
 from typing import Any, Protocol
 
 from dpsql.errors.exceptions import did_you_mean
 from dpsql.policy.yaml_text import Place, Problems
+from dpsql.storage.records import MISSING, dataclass, field, fields, replace
 
 Stated = dict[str, Any]
 """The values that a mapping of the file gives, by the names of fields; keys that are left out are not in it."""

@@ -10,11 +10,11 @@ import importlib.metadata
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
+from dpsql.storage.records import dataclass, replace
 
 GROUP = "dpsql.engines"
 """The group of entry points by which other distributions provide engines."""

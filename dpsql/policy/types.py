@@ -8,7 +8,6 @@ privacy unit by exactly one path of foreign keys, every name exists, and bounds 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +34,7 @@ from dpsql.privacy.accounting import ACCOUNTANTS
 from dpsql.privacy.ledger_units import EVERY
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.registry import ANNEXES, askable
+from dpsql.storage.records import dataclass, field, fields, replace
 
 # --- contribution bounds ----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ run."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
@@ -20,6 +19,7 @@ from dpsql.privacy.mechanisms.above_threshold import AboveThreshold, law_for
 from dpsql.privacy.mechanisms.contract import Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.registry import ABOVE_THRESHOLD, require_allowed
+from dpsql.storage.records import dataclass
 
 _SUMS = (TermKind.SUM, TermKind.DISTINCT_SUM)
 

@@ -12,7 +12,6 @@ the first term represents the number of rows with both values, the others themse
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
@@ -31,6 +30,7 @@ from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable, registered
 from dpsql.privacy.mechanisms.weighted_sums import weighted
+from dpsql.storage.records import dataclass, replace
 
 
 @dataclass(frozen=True)

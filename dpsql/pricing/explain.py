@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from itertools import islice
@@ -35,6 +34,7 @@ from dpsql.pricing.sum_terms import is_share, whole_share
 from dpsql.pricing.workloads import Workload, variance
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
+from dpsql.storage.records import dataclass, replace
 
 # --- sums in EXPLAIN --------------------------------------------------------------------------------------------------
 

@@ -61,7 +61,6 @@ reals, on such a grid.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
@@ -74,6 +73,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Measure, Term, TermKind
 from dpsql.policy.types import ContributionBounds, smallest
 from dpsql.pricing.sum_terms import KEPT_BITS, MOST_GRID, summed
+from dpsql.storage.records import dataclass, replace
 
 PAIR_BITS = 20
 """Half of the bits that the two integers of a row have together where their squares are multiplied.

@@ -4,7 +4,6 @@ grid, their cost, and their accuracy compared with `dp.mechanism = auto`."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -31,6 +30,7 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
     propose_for,
     smooth_for,
 )
+from dpsql.storage.records import dataclass, replace
 
 WAYS = (SMOOTH, PROPOSED)
 _MEDIAN = Fraction(1, 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -16,6 +15,7 @@ from dpsql.pricing.workloads import Objective
 from dpsql.privacy.loss import exact_number, plain_decimal
 from dpsql.privacy.mechanisms.local_sensitivity import PROPOSED, SMOOTH
 from dpsql.privacy.mechanisms.registry import askable
+from dpsql.storage.records import dataclass, replace
 
 MOST_BOUND = 10**9
 MOST_THRESHOLD = 10**18

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from operator import attrgetter
@@ -56,6 +55,7 @@ from dpsql.privacy.mechanisms.partition_selection import (
     weighted_threshold,
 )
 from dpsql.privacy.mechanisms.registry import Mechanism, require_allowed
+from dpsql.storage.records import dataclass, field, replace
 
 # --- The smallest epsilon at which a question's widest error bar is within a target, found with few pricings ---
 # The search bisects between an epsilon that is too small and one that is enough, to 1 in 1000. Pricing a question of many

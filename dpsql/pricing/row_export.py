@@ -20,7 +20,6 @@ with `change_one`, neighbours have equally many rows, and m = n costs nothing if
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -47,6 +46,7 @@ from dpsql.privacy.mechanisms.local_randomizers import (
 )
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower
 from dpsql.privacy.mechanisms.registry import RANDOMISED_ROWS, require_allowed
+from dpsql.storage.records import dataclass
 
 MOST_COLUMNS = 64
 COUNT_SHARE = Fraction(1, 10)

@@ -12,7 +12,6 @@ are known to be 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from math import sqrt
@@ -39,6 +38,7 @@ from dpsql.privacy.mechanisms import gaussian, square_root
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, series_law
 from dpsql.privacy.mechanisms.square_root import MOST_LENGTH
+from dpsql.storage.records import dataclass, replace
 
 LEAST_VALUES = 8
 """Least number of values of a key with ranges; fewer values are summed without ranges."""

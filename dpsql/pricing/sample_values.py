@@ -4,7 +4,6 @@ error."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +31,7 @@ from dpsql.privacy.mechanisms.sample_values import (
     entries_moved,
     sum_moved,
 )
+from dpsql.storage.records import dataclass
 
 VALUE = "value"
 """Column that holds the value of a sample, from which its cell is computed."""

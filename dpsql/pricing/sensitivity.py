@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from dpsql.plan.formulas import Formula
 from dpsql.plan.plan import Caps, Clip, Literal, Measure, Term, TermKind
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Norm, Sensitivity
+from dpsql.storage.records import dataclass, replace
 
 
 @dataclass(frozen=True)

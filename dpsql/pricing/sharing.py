@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from operator import itemgetter
@@ -35,6 +34,7 @@ from dpsql.pricing.joint_sums import IN_PARTS, factors_of, indexes_of
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.contract import Norm
+from dpsql.storage.records import dataclass
 
 # --- assumed rows -----------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,6 @@ are public facts or released numbers: doubles are fine."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -42,6 +41,7 @@ from dpsql.policy import Policy
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
 from dpsql.privacy.mechanisms.registry import can_be_weighted
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
+from dpsql.storage.records import dataclass, field, replace
 
 Floats = npt.NDArray[np.float64]
 

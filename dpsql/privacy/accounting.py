@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
@@ -21,6 +20,7 @@ from dpsql.privacy.loss import PrivacyLoss, plain_decimal, positive, pure_of_rho
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.rational_bounds import ln_lower, ln_upper
 from dpsql.privacy.mechanisms.registry import Mechanism
+from dpsql.storage.records import dataclass
 
 # --- conversion from zCDP to (epsilon, delta) and back, each rounded to the safe side ---------------------------------
 # Advanced composition for reports.

@@ -22,7 +22,6 @@ epsilon**2 / 2 (Bun and Steinke 2016, arXiv 1605.02065, Proposition 1.4) as tanh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -30,6 +29,7 @@ from functools import lru_cache
 from math import ceil, floor, tanh
 
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, ln_upper, sqrt_lower
+from dpsql.storage.records import dataclass
 
 # --- pure privacy in zCDP ---------------------------------------------------------------------------------------------
 

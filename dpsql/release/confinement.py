@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import refuse
 from dpsql.release import confined_process
 from dpsql.release.confined_process import GRACE_SECONDS, read_message, write_message
+from dpsql.storage.records import dataclass, field
 
 CEILING_MEGABYTES = 512
 """Memory that one statement may use beyond what its process holds before it, the engine's own tables included."""

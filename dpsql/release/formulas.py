@@ -8,7 +8,6 @@ same operators, so that nothing else has to recognise SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache, reduce
 from math import ceil, copysign, floor, inf, isfinite, sqrt
@@ -21,6 +20,7 @@ from sqlglot import exp
 
 from dpsql.plan.formulas import LISTED, Element, Formula, NoisyValue, Number, Operation, Operator, terms_of
 from dpsql.plan.intervals import Type
+from dpsql.storage.records import dataclass
 
 Vector = npt.NDArray[Any]
 Extent = tuple[float, float]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox, shared_sandbox
 from dpsql.release.shape import DescribedColumn, MeasureFacts, cases_text, describe, rows_text, sentences, with_bars
 from dpsql.release.value_text import answer_html
+from dpsql.storage.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     import pandas

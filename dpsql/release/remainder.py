@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property, lru_cache
 from math import frexp, sqrt
@@ -46,6 +45,7 @@ from dpsql.privacy.mechanisms.registry import can_be_weighted
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
 from dpsql.release.formulas import Extent, formula_sql, interval, numbers
 from dpsql.sql.parser import parse_text
+from dpsql.storage.records import dataclass, field, replace
 
 DIALECT = "duckdb"
 ROW = "dp#row"

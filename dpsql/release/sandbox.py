@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any
@@ -34,6 +33,7 @@ from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPoo
 from dpsql.release.value_text import value_text
 from dpsql.sql.binder.trees import stands_for_value
 from dpsql.sql.parser import parse_text
+from dpsql.storage.records import dataclass
 
 DIALECT = DuckDBDialect()
 """The dialect of the statements that a scratch runs."""

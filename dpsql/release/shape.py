@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +25,7 @@ from dpsql.privacy.loss import plain_decimal
 from dpsql.release.error_bars.answers import Answer, Bars, PlainMeasure, measures_shown
 from dpsql.release.error_bars.laws import Floats
 from dpsql.release.formulas import numbers
+from dpsql.storage.records import dataclass, replace
 
 _WORDS = {"avg": ("mean", "touches its bound {}"), "sum": ("sum", "is near {} for each row")}
 """Aggregates whose numbers are flagged by their bars, the words for them, and for where they are."""

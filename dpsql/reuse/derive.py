@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
 from itertools import chain
@@ -75,6 +74,7 @@ from dpsql.reuse.record import (
     selection_of,
     value_mark,
 )
+from dpsql.storage.records import dataclass, replace
 
 Weighted = list[tuple[Fraction, StoredTerm]]
 

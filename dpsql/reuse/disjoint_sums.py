@@ -30,7 +30,6 @@ the second bound holds; for MAX the same holds from the other side."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from math import ceil, hypot
@@ -55,6 +54,7 @@ from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.registry import series_law, summed
 from dpsql.release.remainder import MOST_WEIGHTS, PooledTerm, ReleasedBlock, pooled
 from dpsql.reuse.record import StoredTerm
+from dpsql.storage.records import dataclass, replace
 
 MOST_SUMS = 64
 _MOST_CHOICES = 16

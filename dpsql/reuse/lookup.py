@@ -16,7 +16,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import isclose
 from typing import Any, Generic, TypeVar
@@ -44,6 +43,7 @@ from dpsql.reuse.record import Stored, base_of, description, opened, packed, sha
 from dpsql.reuse.single_flight import UNKNOWN, Stamp, measuring_lock, read_stamp
 from dpsql.reuse.store import REMOVED, ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.memory import RecentValues
+from dpsql.storage.records import dataclass, replace
 
 
 class Conversion:

@@ -7,7 +7,6 @@ question about the same number of the same cells of the same rows; nothing else 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -55,6 +54,7 @@ from dpsql.privacy.mechanisms.sample_values import (
     SampleValuesPlan,
     bar_steps,
 )
+from dpsql.storage.records import dataclass, fields, replace
 
 # Stored means of samples: their stored form, and the choice of the one that answers a question at its confidence.
 # The ends of an error bar follow from the released mean and the law of its noise, which is stored with it. So a stored mean can

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from dpsql.errors.exceptions import Error
@@ -22,6 +21,7 @@ from dpsql.ledger.opening import require_no_links, touch
 from dpsql.ledger.store import LEDGER_BYTES, Store
 from dpsql.policy import Policy
 from dpsql.policy.types import StorePolicy
+from dpsql.storage.records import dataclass
 
 _log = logging.getLogger("dpsql.custodian")
 _COLUMNS = ("time", "analyst", "project", "outcome", "price", "receipt", "columns", "question")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -44,6 +43,7 @@ from dpsql.privacy.mechanisms import registry
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.reuse.measurements import StoredNumber, read, written
 from dpsql.reuse.store import StoredRelease
+from dpsql.storage.records import dataclass, field, replace
 
 SELECTION = "selection"
 """Kind of a hidden count that was used only to admit keys."""

@@ -14,7 +14,6 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from dpsql.errors.exceptions import Error, Fault, refuse
@@ -25,6 +24,7 @@ from dpsql.ledger.opening import require_no_links, touch
 from dpsql.ledger.records import canonical, mac, same
 from dpsql.ledger.store import LEDGER_BYTES, Store
 from dpsql.policy.types import StorePolicy
+from dpsql.storage.records import dataclass
 
 _log = logging.getLogger("dpsql.releases")
 _KEY = re.compile(r"[0-9a-f]{64}")

@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +27,7 @@ from dpsql.errors.custodian_log import TRACES, registered
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
 from dpsql.storage.memory import LiveObjects
+from dpsql.storage.records import dataclass
 
 PAD_SECONDS = 0.05
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +18,7 @@ from dpsql.policy import Analyst, DatasetBudget, Policy, ProjectLimit, SessionLi
 from dpsql.privacy.accounting import Accountant, make_accountant
 from dpsql.privacy.ledger_units import EVERY, window_start, windows_in_a_year
 from dpsql.privacy.loss import plain_decimal
+from dpsql.storage.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -38,6 +37,7 @@ from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import MeasurementQueue, Work
 from dpsql.session.budget import Budget, BudgetScope, listed_person, scopes_of, window_of, windows_in_words
 from dpsql.session.stages import Stages
+from dpsql.storage.records import dataclass, field, replace
 
 _WAIT_SECONDS = 0.05
 

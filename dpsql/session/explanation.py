@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,6 +45,7 @@ from dpsql.session.budget import ChargeShare, Remaining
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices
 from dpsql.session.pipeline import rehearse, stored_answer
+from dpsql.storage.records import dataclass, replace
 
 _MOST_OUTPUTS = 12
 _MOST_TILES = 50

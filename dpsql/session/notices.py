@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from fractions import Fraction
 from functools import cached_property, partial
@@ -46,6 +45,7 @@ from dpsql.session.context import SessionContext
 from dpsql.session.stages import Public, tables_read
 from dpsql.sql.rewrites.dialects import differences
 from dpsql.storage.memory import RecentValues
+from dpsql.storage.records import dataclass, field, replace
 
 _MOST_REMARKS = 256
 _MOST_NAMED = 5

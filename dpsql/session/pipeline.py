@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import is_
 from typing import Any, TypeVar, overload
@@ -48,6 +47,7 @@ from dpsql.session.clamp_notices import clamps_of
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices, rows_of, unit_word
 from dpsql.session.stages import Stages, tables_read
+from dpsql.storage.records import dataclass, replace
 
 # --- rehearsal of the public remainder over empty tables --------------------------------------------------------------
 # Whatever it would refuse is refused before anything is charged. Error bars and what else follows from released numbers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from dpsql.session.budget import Remaining
 from dpsql.session.charged import charged, in_background, work_for
 from dpsql.session.context import SessionContext
 from dpsql.session.session import Session, naming_nothing_hidden
+from dpsql.storage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -39,6 +38,7 @@ from dpsql.session.context import NamedWatch, SessionContext, ThresholdRun
 from dpsql.session.explanation import PrivacyPlan, engine_sql, price_line
 from dpsql.session.pipeline import MissingBlocks, Request
 from dpsql.session.statements import plain_release
+from dpsql.storage.records import dataclass, replace
 
 SCHEMA = pa.schema([
     ("above", pa.bool_()), ("value", pa.float64()), ("error", pa.float64()),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 
@@ -19,6 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.storage.records import dataclass, field
 
 DIALECT = "duckdb"
 """Dialect of analysts' queries."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from types import NoneType
@@ -27,6 +26,7 @@ from dpsql.sql.parser import check_arguments, parse_tokens
 from dpsql.sql.rewrites import TOKENS, TREES
 from dpsql.sql.rewrites.bigquery import in_plain_sql
 from dpsql.sql.rewrites.postgresql import FEW, escaped_strings, flattened
+from dpsql.storage.records import dataclass, replace
 
 MOST_CHARACTERS = 200_000
 MOST_TOKENS = 20_000

@@ -7,7 +7,6 @@ much people contribute is private, so it is measured by small histograms (`choic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from dpsql.pricing.budget_parts import expected_error
 from dpsql.pricing.explain import used_by
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.session.explanation import PrivacyPlan
+from dpsql.storage.records import dataclass, replace
 from dpsql.tuning.choices import (
     ChoiceTable,
     ChosenBounds,

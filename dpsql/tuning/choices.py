@@ -7,7 +7,6 @@ bias is the part of the sum that all units lose, divided by the number of groups
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -44,6 +43,7 @@ from dpsql.privacy.mechanisms.contract import Noise, Norm
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, Choice
 from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesPlan, enough_samples
 from dpsql.sql.parser import parse_text
+from dpsql.storage.records import dataclass, replace
 
 LEAST_ROWS = 10
 """Number of rows that a sample should have: with fewer, most statistics mean little."""

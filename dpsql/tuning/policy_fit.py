@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +24,7 @@ from dpsql.policy.source_kinds import source_kind
 from dpsql.policy.types import UNBOUNDED, ContributionBounds, Policy, PolicyColumn, Table, Value, smallest
 from dpsql.privacy.loss import plain_decimal
 from dpsql.session.session import open_session
+from dpsql.storage.records import dataclass, field, replace
 from dpsql.tuning.choices import HALF_WIDTH, least_count
 
 if TYPE_CHECKING:

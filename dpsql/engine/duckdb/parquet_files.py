@@ -13,7 +13,6 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import pyarrow.parquet as pq
 
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import PolicyColumn
+from dpsql.storage.records import dataclass
 
 # --- Arrow columns ----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -24,6 +23,7 @@ from dpsql.engine.emit.bounded_view import IS_BEYOND, RANK, ROW, BoundedView
 from dpsql.engine.query import UNIT_ID, UNIT_SETS, RowsRead
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import UNIT
+from dpsql.storage.records import dataclass, replace
 
 Progress = Callable[[str, float], None]
 """A function called with the activity and its share done, from 0 to 1."""

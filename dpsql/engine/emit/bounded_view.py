@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.quantization import integer_type, kept_integers, row_integer, value_text
@@ -21,6 +20,7 @@ from dpsql.engine.query import RowsRead, Source
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
+from dpsql.storage.records import dataclass
 
 RANK, ROWS_OF_UNIT, ROW, IS_BEYOND = '"#rank"', '"#rows of unit"', '"#row"', '"#is beyond"'
 MOST_HASHED = 8

@@ -26,12 +26,11 @@ a copy, which are sorted by unit: one sign and L1 4.6; L2 8.7 if 3 % of the unit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dpsql.engine.dialect import Dialect
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import Clip, Term, TermKind
 from dpsql.privacy.mechanisms.contract import Norm
+from dpsql.storage.records import dataclass
 
 
 @dataclass(frozen=True)

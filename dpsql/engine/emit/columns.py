@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dpsql.engine.dialect import Dialect
@@ -16,6 +15,7 @@ from dpsql.plan.plan import (
     Relation,
     types_of,
 )
+from dpsql.storage.records import dataclass
 
 MOST_LISTED = 1_000
 

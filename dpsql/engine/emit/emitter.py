@@ -6,7 +6,6 @@ that computes it (`dpsql.engine.emit.bounded_view`). Both contain the same rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -51,6 +50,7 @@ from dpsql.plan.stability import narrowed, tables
 from dpsql.pricing.bounding import SELECTION
 from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.row_export import ExportPlan
+from dpsql.storage.records import dataclass, replace
 
 # SQL text that chooses the distinct values, at most l (`max_values`), that each unit contributes (privacy.md 4).
 # A unit's distinct pairs of a group and a value are ordered by a keyed hash of the unit and the pair, and numbered from 1:

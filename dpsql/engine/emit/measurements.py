@@ -7,7 +7,6 @@ query by at most its own sensitivity.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.engine.dialect import Dialect, parametrised
@@ -21,6 +20,7 @@ from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
 from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
+from dpsql.storage.records import dataclass, replace
 
 SUMS = ""
 """The name of the query for the sums of a block and for the count that selects its private keys."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView, bounded_view, keyed_order
@@ -35,6 +34,7 @@ from dpsql.plan.plan import (
 from dpsql.plan.stability import owned, tables
 from dpsql.policy import Policy
 from dpsql.pricing.sum_terms import GRID_BITS, in_steps, summed
+from dpsql.storage.records import dataclass, replace
 
 # --- SQL text of exact aggregates and window functions over the rows of one unit ---
 

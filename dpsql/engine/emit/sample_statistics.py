@@ -13,7 +13,6 @@ and so on. The doubles computed afterwards then subtract numbers of the size of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +25,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import SampleMean, SampleValues
 from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
 from dpsql.pricing.sum_terms import summed
+from dpsql.storage.records import dataclass, replace
 
 _BITS = {0: 30, 1: 30, 2: 30, 3: 20, 4: 15}
 """Bits of the integers whose powers are summed, by the highest power: that power stays below 2**62."""

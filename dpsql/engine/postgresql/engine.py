@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -25,6 +24,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
+from dpsql.storage.records import dataclass
 
 # --- catalog ----------------------------------------------------------------------------------------------------------
 

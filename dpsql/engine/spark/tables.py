@@ -18,7 +18,6 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_csv, is_file
+from dpsql.storage.records import dataclass
 
 # --- spark sessions ---------------------------------------------------------------------------------------------------
 # One application in a process, and our own sessions, in which every setting has the value that the generated text

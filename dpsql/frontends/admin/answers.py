@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from dpsql.errors.exceptions import did_you_mean, refuse
 from dpsql.frontends.admin.policy_text import WrongAnswer
 from dpsql.frontends.files import replace_file
 from dpsql.policy.yaml_text import Problems, Unreadable, quoted, read_yaml
+from dpsql.storage.records import dataclass, field
 
 Meaning = TypeVar("Meaning")
 _SIGN_FIRST = re.compile(r"""([^\s#:'"][^:]*|"[^"]*"|'[^']*'):\s+([-?](?:\s.*\S)?|[&*!%@`,].*\S|[&*!%@`,])\s*""")

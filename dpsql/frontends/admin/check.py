@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from dpsql.reuse.store import open_releases
 from dpsql.session.budget import budget_of_everybody, question_price, windows_in_words
 from dpsql.session.session import source_fingerprint
 from dpsql.sql.binder.equal_keys import add_row_filter_problems
+from dpsql.storage.records import dataclass, field
 
 if TYPE_CHECKING:
     from dpsql.engine.contract import Broken, Engine

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from dpsql.ledger.accounts import Account
 from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.windows import BudgetWindow, window_scope
 from dpsql.policy import Policy, PolicyColumn, Table
+from dpsql.storage.records import dataclass
 
 _MOST_TABLES = 3
 _ENGINE_TYPES = {

@@ -11,7 +11,6 @@ import csv
 import glob
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from difflib import unified_diff
 from fractions import Fraction
@@ -30,6 +29,7 @@ from dpsql.policy.reach import is_file, lake_table
 from dpsql.policy.values import MOST_SCALE
 from dpsql.policy.yaml_text import quoted, schema_line
 from dpsql.privacy.accounting import make_accountant
+from dpsql.storage.records import dataclass, field, replace
 
 _TYPES = (
     (r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|U?INT[0-9]*)$", "integer"),

@@ -8,7 +8,6 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -40,6 +39,7 @@ from dpsql.pricing.workloads import Objective
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session
 from dpsql.storage.files import open_lock, try_lock
+from dpsql.storage.records import dataclass, field, replace
 
 Units = dict[str, int]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +34,7 @@ from dpsql.release.value_text import answer_html
 from dpsql.session.session import Session
 from dpsql.sql.lexer import Piece, split_file
 from dpsql.sql.parse import Statement
+from dpsql.storage.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
 from io import StringIO
@@ -28,6 +27,7 @@ from click.core import ParameterSource
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.rendering.terminal import notify
+from dpsql.storage.records import dataclass, field
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger

@@ -12,7 +12,6 @@ import re
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,6 +36,7 @@ from dpsql.frontends.pgwire.rows import (
 from dpsql.frontends.pgwire.transactions import Transaction
 from dpsql.sql.lexer import Piece, read_script
 from dpsql.sql.parse import MOST_CHARACTERS
+from dpsql.storage.records import dataclass, replace
 
 MOST_KEPT = 1_000
 """Limit on the prepared statements, and on the portals, of one connection."""

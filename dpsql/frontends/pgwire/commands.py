@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -17,6 +16,7 @@ from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, tokenize
 from dpsql.frontends.pgwire.constants.tokens import Token as Word
 from dpsql.sql.lexer import Piece
+from dpsql.storage.records import dataclass
 
 MOST_COMMAND = 4_000
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.engine.memory_account import MemoryAccount
@@ -18,6 +17,7 @@ from dpsql.errors.custodian_log import audit
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.logins import certificate_hash
 from dpsql.storage.files import write_private
+from dpsql.storage.records import dataclass
 
 # --- limits on the resources of the server that clients may use -------------------------------------------------------
 

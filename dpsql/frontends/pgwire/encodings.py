@@ -11,7 +11,6 @@ import re
 import struct
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Context, Decimal, InvalidOperation
 from functools import partial
@@ -24,6 +23,7 @@ from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.messages import text_of
 from dpsql.release.value_text import interval_parts, interval_text
 from dpsql.sql.rewrites.comparisons import read_list
+from dpsql.storage.records import dataclass
 
 BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 19, 20, 21, 22, 23, 25, 26, 30
 JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083

@@ -28,7 +28,6 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.errors.exceptions import Error, refuse
@@ -38,6 +37,7 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
 from dpsql.policy.values import OWNER
 from dpsql.storage.files import locked, replace_private, write_private
+from dpsql.storage.records import dataclass
 
 # --- SCRAM-SHA-256 and SCRAM-SHA-256-PLUS for a server that stores verifiers, never passwords -------------------------
 # Sources: RFC 5802 (SCRAM), RFC 7677 (SHA-256), RFC 5929 section 4 (tls-server-end-point), and PostgreSQL 16's usage:

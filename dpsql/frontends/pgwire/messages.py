@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from dpsql.errors.exceptions import refuse
 from dpsql.media.text import terminal_lines
+from dpsql.storage.records import dataclass
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 MOST_STARTUP = 10_000

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -44,6 +43,7 @@ from dpsql.session.background_work import Pace
 from dpsql.session.budget import Remaining
 from dpsql.session.session import Session
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
+from dpsql.storage.records import dataclass, field, replace
 
 _MOST_BARS, _MOST_PLAIN_BARS = 300, 3_000
 _MOST_NAMED = 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from dpsql.frontends.pgwire.commands import unquoted
 from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.messages import COPY_DONE, copy_data, copy_out, message, row_description
 from dpsql.plan.intervals import Type
+from dpsql.storage.records import dataclass, field
 
 BATCH = 1000
 """Largest number of rows that are converted to bytes at once."""

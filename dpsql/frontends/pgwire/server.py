@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.engine.contract import Engine
@@ -62,6 +61,7 @@ from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.context import Watches
 from dpsql.session.session import Session
 from dpsql.sql.binder.equal_keys import check_row_filters
+from dpsql.storage.records import dataclass, replace
 
 # --- server of the PostgreSQL protocol --------------------------------------------------------------------------------
 

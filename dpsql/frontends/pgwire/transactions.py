@@ -4,7 +4,6 @@ ROLLBACK brings back those of BEGIN. A charge is not part of any transaction."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import ResultField, StatementResult
 from dpsql.frontends.pgwire.settings import DEFAULTS, SETTINGS, setting_key
 from dpsql.pricing.options import Options
+from dpsql.storage.records import dataclass, replace
 
 MOST_SAVEPOINTS = 1_000
 _SAVEPOINT_BYTES, _SETTING_BYTES, _LOCAL_BYTES = 1_000, 100, 400

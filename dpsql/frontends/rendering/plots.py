@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +23,7 @@ from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.files import replace_file, require_writable, writing
 from dpsql.media.text import Markup, json_text, markup, picture, script_json, source_markup
+from dpsql.storage.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

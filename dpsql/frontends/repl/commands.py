@@ -9,7 +9,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -22,6 +21,7 @@ from dpsql.frontends.rendering.tables import Layout, column_summary, drawn, writ
 from dpsql.frontends.rendering.terminal import notify, say, say_paged, say_styled, standard_output
 from dpsql.media.text import json_text, terminal_lines
 from dpsql.storage.files import state_directory
+from dpsql.storage.records import dataclass, field
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release

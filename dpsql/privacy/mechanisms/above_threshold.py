@@ -39,7 +39,6 @@ continue.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -47,6 +46,7 @@ from itertools import product
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace, SummedLaplace, noise_for, steps_moved
+from dpsql.storage.records import dataclass
 
 _PARTS = {True: 2, False: 3}
 """How many times the loss of one noisy sum is charged, by whether all sums move in one direction."""

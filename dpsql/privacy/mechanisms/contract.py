@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.privacy.loss import PrivacyLoss
+from dpsql.storage.records import dataclass, field
 
 Floats = npt.NDArray[np.float64]
 

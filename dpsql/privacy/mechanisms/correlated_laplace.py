@@ -49,7 +49,6 @@ independent noise. The same holds for sums of stored cells and for least squares
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from math import ceil, erfc, exp, expm1, floor, log, pi, sqrt
@@ -63,6 +62,7 @@ from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivi
 from dpsql.privacy.mechanisms.gaussian import FINEST, MOST_SHIFT, square_moved
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, smallest_within
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS, Cells, WeightedSum
+from dpsql.storage.records import dataclass
 
 CORRELATED = "correlated_laplace"
 """Value of `dp.mechanism`."""

@@ -92,7 +92,6 @@ farther off than D together have a probability of at most their number times exp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, log
 
@@ -102,6 +101,7 @@ from numpy.typing import NDArray
 from dpsql.privacy.loss import PrivacyLoss, recomputed_rho_of_pure, rho_of_pure
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper, sqrt_lower
+from dpsql.storage.records import dataclass, field, replace
 
 # --- permute-and-flip -------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, isqrt, ldexp, pi, sqrt
@@ -15,6 +14,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SummedNoise, scaled_half_width
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
+from dpsql.storage.records import dataclass
 
 MOST_SIGMA = 1 << 20
 """Upper bound of sigma (`samplers.MOST_SIGMA`)."""

@@ -38,7 +38,6 @@ cost rises with r, and falls with the scale 1 / r.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -51,6 +50,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SummedNoise, scaled_half_width
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within, sqrt_lower
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
+from dpsql.storage.records import dataclass
 
 # --- divergences ------------------------------------------------------------------------------------------------------
 

@@ -22,13 +22,13 @@ Ratios are multiples of 2**-RATIO_BITS, rounded down from e**epsilon, so that sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import floor, sqrt
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower
+from dpsql.storage.records import dataclass
 
 RATIO_BITS = 20
 MOST_EPSILON = 20

@@ -46,7 +46,6 @@ epsilon_0 (`PrivacyLoss.pure`; of propose-test-release the rho of both noises) a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, expm1, floor, log
@@ -60,6 +59,7 @@ from dpsql.privacy.mechanisms import laplace
 from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity, Uncharged
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.rational_bounds import exp_upper, ln_lower, ln_upper
+from dpsql.storage.records import dataclass, replace
 
 LOCAL_SENSITIVITY = "local sensitivity"
 """The name of this kind of measurement (`dpsql.plan.measurements`)."""

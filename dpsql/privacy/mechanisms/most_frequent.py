@@ -28,7 +28,6 @@ Under the pure accountant the value is chosen by permute-and-flip, which is char
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
 
@@ -48,6 +47,7 @@ from dpsql.privacy.mechanisms.exponential import (
     share_of_weights,
 )
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper
+from dpsql.storage.records import dataclass
 
 # The exponential mechanism over the keys of the rows at an end of an order (McSherry and Talwar 2007), for ARG_MAX and
 # ARG_MIN.

@@ -18,7 +18,6 @@ max(a, b)-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -32,6 +31,7 @@ from dpsql.errors.exceptions import Refusal, refuse
 from dpsql.privacy.loss import PrivacyLoss, pure_of_rho, recomputed_rho_of_pure
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Selection, Sensitivity
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower
+from dpsql.storage.records import dataclass
 
 ONE = 1 << 62
 """Probabilities are integers over 2**62."""

@@ -25,12 +25,12 @@ needs no more than that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.storage.records import dataclass
 
 RANK_HISTOGRAM = "rank histogram"
 """The name of this kind of measurement (`dpsql.plan.measurements`)."""

@@ -9,7 +9,6 @@ are not drawn from and are not read from a store.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
 from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
+from dpsql.storage.records import dataclass, fields
 
 Calibration = Callable[[Sensitivity, Fraction], Noise]
 """A function of sensitivity and loss that returns the least noise whose loss in one dimension is at most this; `Constant` where

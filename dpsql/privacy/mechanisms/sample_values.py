@@ -32,7 +32,6 @@ mean) is from the statistic over all rows together depends on the statistic and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
@@ -41,6 +40,7 @@ from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import FollowsFrom, ends_of
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
+from dpsql.storage.records import dataclass
 
 SAMPLE_VALUES, SAMPLE_MEAN = "sample values", "sample mean"
 """The names of these kinds of measurement (`dpsql.plan.measurements`)."""

@@ -40,7 +40,6 @@ several cells come from replicates of whole vectors (`joint_quantiles`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, erfc, pi, sqrt
@@ -57,6 +56,7 @@ from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivi
 from dpsql.privacy.mechanisms.gaussian import FINEST, MOST_SHIFT, MOST_SIGMA
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
+from dpsql.storage.records import dataclass
 
 SQUARE_ROOT = "square_root"
 BITS = 8

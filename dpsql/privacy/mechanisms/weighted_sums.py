@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from operator import attrgetter
@@ -21,6 +20,7 @@ import numpy as np
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Floats, Noise, Sensitivity, Uncharged
+from dpsql.storage.records import dataclass, replace
 
 _POINTS = (np.arange(2048, dtype=np.float64) + 0.5) * 0.06
 """Points at which a characteristic function is summed, for standard deviation 1: the sum has a period of 104 deviations."""

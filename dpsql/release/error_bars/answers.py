@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +31,7 @@ from dpsql.release.remainder import ROW, PooledTerm, ReleasedBlock, Remainder, r
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.lexer import place
 from dpsql.storage.memory import RecentValues
+from dpsql.storage.records import dataclass
 
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]

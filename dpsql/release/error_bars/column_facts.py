@@ -15,7 +15,6 @@ A wrong "noisy" costs an error bar of zero width; a wrong "exact" would hide an 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 
@@ -28,6 +27,7 @@ from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.allow_list import NAMES
 from dpsql.sql.binder.trees import conjuncts
+from dpsql.storage.records import dataclass, replace
 
 
 class Level(IntEnum):

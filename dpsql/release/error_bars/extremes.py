@@ -17,7 +17,6 @@ low ends (`reach`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from math import isfinite
 
@@ -34,6 +33,7 @@ from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.formulas import clamped, linear
 from dpsql.release.remainder import ConsistentTerm, PooledTerm, ReleasedBlock, Remainder, runnable
 from dpsql.release.sandbox import Scratch
+from dpsql.storage.records import dataclass, replace
 
 _AFTER_GROUPS = ("having", "qualify", "order", "limit", "offset", "distinct")
 

@@ -21,7 +21,6 @@ shown in its place; the bar then also contains the set for a quotient at the bou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -30,6 +29,7 @@ import numpy as np
 from dpsql.plan.formulas import Formula, NoisyValue, Number, Operation, Operator, substituted, terms_of
 from dpsql.release.error_bars.laws import Floats, TermLaw, Weighed, deviation_of, drawn_error, laws_of, normal_quantile
 from dpsql.release.formulas import EVERYTHING, Extent, Linear, clamped, linear, numbers
+from dpsql.storage.records import dataclass, replace
 
 _DRAWS = 3_999
 _ANGLES = 129

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
@@ -56,6 +55,7 @@ from dpsql.release.error_bars.laws import (
 from dpsql.release.formulas import EVERYTHING, Extent, clamped, extent, interval, numbers, read, typed
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, identifier
 from dpsql.release.sandbox import Scratch, floats, numeric
+from dpsql.storage.records import dataclass
 
 _MOST_CELLS = 2_000_000
 _PART_CELLS = 250_000

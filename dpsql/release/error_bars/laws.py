@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered, vector_law
 from dpsql.release.formulas import Linear, Part
 from dpsql.release.remainder import ConsistentTerm, PooledTerm, measured_again
+from dpsql.storage.records import dataclass
 
 Floats = npt.NDArray[np.float64]
 _LEAST_SHOWN = 1.0

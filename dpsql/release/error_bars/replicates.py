@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +59,7 @@ from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.formulas import Extent, typed
 from dpsql.release.remainder import DIALECT, ConsistentTerm, PooledTerm, ReleasedBlock, Remainder, column, runnable
 from dpsql.release.sandbox import Sandbox, Scratch, floats
+from dpsql.storage.records import dataclass
 
 _PART_ROWS = 1_000_000
 _DRAWS, _DRAW, _ROWS, _AT, _VARIANTS = "dp#draws", "dp#draw", "dp#answer", "dp#at", "dp#variants"

@@ -7,8 +7,6 @@ the select list; the columns they form are *opaque*: their rows are known, but t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,6 +18,7 @@ from dpsql.release.formulas import formula_values
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder, column, identifier
 from dpsql.release.sandbox import plain, within_calendar
 from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.storage.records import dataclass, field, replace
 
 INTERVALS = ("dp_interval_low", "dp_interval_high", "dp_error")
 _MIXING = ("group", "having", "distinct", "joins")

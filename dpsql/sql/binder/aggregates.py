@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
@@ -25,6 +24,7 @@ from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit, sql_text, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
+from dpsql.storage.records import dataclass, replace
 
 # --- bounds and least numbers of privacy units in each group ----------------------------------------------------------
 # Aggregates with contribution_bounds_per_group => (low, high): each unit's contribution to a group is clamped to both.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from math import prod
 
 from sqlglot import exp
@@ -28,6 +27,7 @@ from dpsql.sql.binder.scope import Bound, Released, Scope, using, using_name
 from dpsql.sql.binder.select_lists import labelled
 from dpsql.sql.binder.trees import condition_of, conjuncts, implied, literal_limit
 from dpsql.sql.lexer import place
+from dpsql.storage.records import dataclass, replace
 
 MOST_COMBINED = 5_000_000
 """Largest total number of rows of all steps of a query's public part: the sandbox sorts as many in about a second."""

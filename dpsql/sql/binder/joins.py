@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from sqlglot import exp
@@ -50,6 +49,7 @@ from dpsql.sql.binder.select_lists import BY_WHERE, is_comma, labelled, labels_b
 from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.postgresql import LABEL
+from dpsql.storage.records import dataclass, replace
 
 MOST_SOURCES = 20
 MOST_CROSSED = 1000

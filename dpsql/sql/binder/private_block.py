@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -85,6 +84,7 @@ from dpsql.sql.binder.trees import (
 )
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.spellings import MOST_SHARES
+from dpsql.storage.records import dataclass, replace
 
 # --- public keys of a block -------------------------------------------------------------------------------------------
 # The values that conditions leave, the rows that lists leave out, and keys treated as private ones.

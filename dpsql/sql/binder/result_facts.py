@@ -7,7 +7,6 @@ released numbers. Only a join can multiply rows in the remainder, and its nodes 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
 from itertools import product
@@ -26,6 +25,7 @@ from dpsql.sql.binder.scalars import WHOLE, Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
 from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, is_constantly_false, literal_limit, rebuild
 from dpsql.sql.lexer import place
+from dpsql.storage.records import dataclass, replace
 
 Sources = Sequence[tuple[str, Released]]
 Unique = frozenset[frozenset[int]]

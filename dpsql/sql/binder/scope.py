@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Protocol
@@ -23,6 +22,7 @@ from dpsql.policy import Policy
 from dpsql.sql.lexer import OWN_NAMES, place
 from dpsql.sql.parse import dialect
 from dpsql.sql.parser import WRITTEN_NAME
+from dpsql.storage.records import dataclass, field, replace
 
 # --- public rows that an outer join keeps although no protected row pairs with them -----------------------------------
 # Regions LEFT JOIN patients.

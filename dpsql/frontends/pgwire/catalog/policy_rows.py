@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import groupby
@@ -28,6 +27,7 @@ from dpsql.frontends.pgwire.settings import SETTINGS
 from dpsql.frontends.rendering.tables import column_comment, table_comment
 from dpsql.policy import Policy, Table
 from dpsql.policy.types import PolicyColumn
+from dpsql.storage.records import dataclass
 
 FIRST_OID = 16384
 FIRST_SCHEMA = 13001

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
 from typing import Any
@@ -32,6 +31,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
 from dpsql.frontends.pgwire.constants.moments import ClockSpan, read_interval
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import Policy
+from dpsql.storage.records import dataclass
 
 Row = tuple[Any, ...]
 

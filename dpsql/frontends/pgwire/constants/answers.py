@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,6 +31,7 @@ from dpsql.frontends.pgwire.constants.resolve import REGISTER
 from dpsql.frontends.pgwire.constants.syntax import MOST_DEPTH
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.encodings import NAMED, RECORD, UNKNOWN, binary_of_text, codec, send_array, send_record
+from dpsql.storage.records import dataclass
 
 __all__ = ["REGISTER", "Answerable", "answerable", "parsed"]
 

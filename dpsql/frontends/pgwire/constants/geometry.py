@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +14,7 @@ from dpsql.frontends.pgwire.constants.numbers import COMPARED
 from dpsql.frontends.pgwire.constants.resolve import function
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 from dpsql.frontends.pgwire.encodings import float_text
+from dpsql.storage.records import dataclass
 
 _CLOSE = 1e-6
 """Numbers nearer than this are equal to geometric operators."""

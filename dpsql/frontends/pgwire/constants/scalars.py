@@ -8,13 +8,13 @@ import math
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from numpy import float32
 
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.storage.records import dataclass
 
 MOST_DIGITS = 1000
 """Limit on the digits of a number, on either side of its point: what is longer is not computed here."""

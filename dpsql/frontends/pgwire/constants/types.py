@@ -12,7 +12,6 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
@@ -46,6 +45,7 @@ from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.encodings import BOUNDS, NAMED, array_rows, float_text, multirange_parts, range_parts
 from dpsql.media import text as media
 from dpsql.sql.rewrites.comparisons import read_list
+from dpsql.storage.records import dataclass, field
 
 MOST_CHARACTERS = 100_000
 __all__ = [
