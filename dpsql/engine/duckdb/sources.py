@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from enum import Enum
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,12 +111,12 @@ _TABLES = (
     "lower(current_schema()) FROM duckdb_tables() WHERE lower(table_name) = $1"
 )
 _KINDS_OF_DATABASES = "SELECT lower(database_name), type FROM duckdb_databases()"
+_statements: dict[str, duckdb.Statement] = {}
 
 
-@cache
-def _parsed(sql: str) -> duckdb.Statement:
-    """Return a parsed text, valid for every connection: these run for each question."""
-    return kept_in_children(duckdb.connect()).extract_statements(sql)[0]
+def _parsed(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """Return a text as any connection of the process has parsed it, valid for every connection: these run for each question."""
+    return _statements.get(sql) or _statements.setdefault(sql, cursor.extract_statements(sql)[0])
 
 
 _MOST_NUMBERED = 16
@@ -548,8 +548,8 @@ class Sources:
 
     def _stored_now(self, cursor: duckdb.DuckDBPyConnection, table: str) -> TableStorage | None:
         stored, (*path, bare) = [], map(str.lower, self._parts(table))
-        kinds = dict(cursor.execute(_parsed(_KINDS_OF_DATABASES)).fetchall())
-        cursor.execute(_parsed(_TABLES), [bare])
+        kinds = dict(cursor.execute(_parsed(cursor, _KINDS_OF_DATABASES)).fetchall())
+        cursor.execute(_parsed(cursor, _TABLES), [bare])
         for database, schema, is_computed, own_database, own_schema in cursor.fetchall():
             spelled = ([database, schema], [schema] * (database == own_database), [database] * (schema == "main"))
             if path in spelled or (not path and [database, schema] == [own_database, own_schema]):
