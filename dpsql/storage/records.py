@@ -103,6 +103,9 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(cls=None, /, *, frozen=False, eq=True, repr=True):
-        """Return the class with fields, as `dataclasses.dataclass` does. A frozen one refuses every assignment."""
+    def dataclass(cls=None, /, *, frozen=False, eq=True, repr=True, **further):
+        """Return the class with fields, as `dataclasses.dataclass` does, which makes those with further options (order, slots). A
+        frozen class refuses every assignment."""
+        if further:
+            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, repr=repr, **further)
         return (lambda cls: _record(cls, frozen, eq, repr)) if cls is None else _record(cls, frozen, eq, repr)

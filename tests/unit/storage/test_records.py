@@ -144,6 +144,14 @@ def test_the_standard_library_extends_records() -> None:
         hash(Counted(1))
 
 
+def test_the_standard_library_makes_classes_with_further_options() -> None:
+    @record(frozen=True, order=True, slots=True)
+    class Place:
+        x: int
+
+    assert Place(1) < Place(2) and not hasattr(Place(1), "__dict__")
+
+
 def test_threads_that_use_a_class_first_agree() -> None:
     for _ in range(20):
         cls = _class(record, ["plain", "default"], object, {"frozen": True}, 0, False)
