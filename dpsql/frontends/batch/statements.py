@@ -329,7 +329,7 @@ class QuestionPlans:
         lines = [line for plan in self._plans for line in self._plan_lines(plan)]
         for question in self._questions:
             if reason := self.why_alone(question):
-                lines.append(f"{question.place}  {question.name}: asked by itself, as ever: {reason}")
+                lines.append(f"{question.place}  {question.name}: asked separately: {reason}")
         return lines
 
     def objects(self) -> dict[str, Any]:

@@ -178,18 +178,20 @@ def _writes(out: TextIO, text: str) -> bool:
     return True
 
 
-def column_summary(columns: Sequence[Mapping[str, Any]], encoding: str) -> str:
-    """Return the rows of DESCRIBE as a table of four columns that fits most terminals; long cells are cut.
+def column_summary(columns: Sequence[Mapping[str, Any]], encoding: str, width: int) -> str:
+    """Return the rows of DESCRIBE as a table of four columns; long cells are cut, those of the last one to the terminal's width.
 
     `encoding` is that of the terminal, which decides how lines are drawn.
     """
+    names = ["column", "type", "values", "what it is"]
     cells = [
         [str(column["column"]) for column in columns],
         [f"{column['type']}{'' if column['nullable'] else ' not null'}" for column in columns],
         [_shortened(_values(column)) for column in columns],
-        [_shortened("; ".join(filter(None, (column["keys"], column["description"])))) for column in columns],
     ]
-    names = ["column", "type", "values", "what it is"]
+    before = sum(max(map(_width, [name, *column])) + 3 for name, column in zip(names, cells, strict=False))
+    about = ("; ".join(filter(None, (column["keys"], column["description"]))) for column in columns)
+    cells.append([_shortened(text, max(_MOST_CHARACTERS // 2, width - before)) for text in about])
     return drawn(lambda out: draw(names, cells, [False] * 4, out), encoding)
 
 
@@ -208,9 +210,9 @@ def _values(column: Mapping[str, Any]) -> str:
     return "" if column["lower"] is None else f"{column['lower']} to {column['upper']}{label}"
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, most: int = _MOST_CHARACTERS) -> str:
     whole = terminal(text)
-    return whole if len(whole) <= _MOST_CHARACTERS else whole[: _MOST_CHARACTERS - 3] + "..."
+    return whole if len(whole) <= most else whole[: most - 3] + "..."
 
 
 # --- comments on tables and columns of a policy, as catalogs show them to analysts ------------------------------------

@@ -159,7 +159,8 @@ def _describe(prompt: Prompt, rest: str, *, fully: bool = False) -> None:
         _show(prompt, f"DESCRIBE {rest}" if rest else "SHOW TABLES")
         return
     release = prompt.session.execute(f"DESCRIBE {rest}")
-    prompt.screen.text(column_summary(release.table.to_pylist(), sys.stdout.encoding or "utf-8"))
+    encoding, width = sys.stdout.encoding or "utf-8", shutil.get_terminal_size().columns
+    prompt.screen.text(column_summary(release.table.to_pylist(), encoding, width))
 
 
 def _explain(prompt: Prompt, rest: str, *, fully: bool = False) -> None:

@@ -107,6 +107,7 @@ def _printed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
         column_summary(
             [dict.fromkeys(("column", "type", "domain", "outside", "keys", "description"), text) | {"nullable": 1}],
             "utf-8",
+            80,
         )
     )
     assert out.getvalue().replace("\n", "").isprintable() and err.getvalue().count("\n") == 1

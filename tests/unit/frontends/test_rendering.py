@@ -140,3 +140,10 @@ def test_a_real_has_two_digits_of_its_error(error: float | None, text: str) -> N
 )  # fmt: skip
 def test_an_error_has_two_digits_rounded_up(error: float | None, whole: bool, text: str) -> None:
     assert shown_error(error, whole) == text
+
+
+@pytest.mark.parametrize("width", [20, 80, 130])
+def test_what_a_column_is_takes_the_rest_of_the_terminal(width: int) -> None:
+    about = {"type": "text", "nullable": True, "domain": "a, b", "outside": None, "keys": None}
+    text = shown.column_summary([about | {"column": "c", "description": "long " * 60}], "utf-8", width)
+    assert max(map(len, text.splitlines())) == max(width, 43) and text.endswith("...\n")

@@ -65,7 +65,7 @@ def test_a_plan_shows_errors_and_prices_one_by_one_and_together(tiles: Clinic, d
     (both,) = [line for line in lines if line.startswith("  by region, smokes: count(*) \N{PLUS-MINUS SIGN} ")]
     assert "(one by one \N{PLUS-MINUS SIGN} 30)" in both and both.endswith("read by both")
     assert any(line.startswith("  count(*) in 3 tables: the largest relative error is 0.") for line in lines)
-    alone = [line for line in lines if "asked by itself, as ever" in line]
+    alone = [line for line in lines if "asked separately" in line]
     assert [line.split()[1] for line in alone] == ["smokers:", "ages:"]
 
 
@@ -120,7 +120,7 @@ def test_a_weight_makes_an_error_smaller(tiles: Clinic, dpsql: Run) -> None:
 def test_a_run_measures_a_plan_under_one_charge(tiles: Clinic, dpsql: Run) -> None:
     outcome = dpsql(*RUN)
     assert outcome.status == 0 and "3 questions are measured as one" in outcome.err
-    assert "smokers: asked by itself, as ever: no other table" in outcome.err
+    assert "smokers: asked separately: no other table" in outcome.err
     assert tiles.charges() == 3, "the plan, and two questions by themselves"
     assert tiles.spent() <= 0.6 * UNIT
     receipts = {note(name)["receipt"] for name in ("regions", "both", "everybody")}
