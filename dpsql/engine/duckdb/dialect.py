@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,8 @@ def _arithmetic(operator: str) -> Template:
         if node.facts.type is Type.REAL:
             left, right = _TEXTS.reals(node, texts)
             return f"({left} {operator} {right})"
+        if _largest(node, math.inf) < 1 << 63:
+            return f"({texts[0]} {operator} {texts[1]})"
         return _mostly_in_64_bits(node) or f"TRY_CAST({_wide(texts[0])} {operator} {_wide(texts[1])} AS BIGINT)"
 
     return emit
@@ -78,10 +81,13 @@ def _is_number(leaf: Expr) -> bool:
     )
 
 
-def _largest(node: Expr, most: int) -> int:
-    """Return a limit of the absolute value of an expression and all its steps, if no column is beyond `most`."""
+def _largest(node: Expr, most: float) -> float:
+    """Return a limit of the absolute value of an expression and all its steps, if no column is beyond `most`. A clamped value
+    lies between its bounds, whatever the data are."""
     if isinstance(node, Literal):
         return max(1, abs(node.value)) if isinstance(node.value, int) else most
+    if isinstance(node, Call) and node.function == "clamp" and node.facts.type is Type.INTEGER:
+        return max(_largest(bound, most) for bound in node.arguments[1:])
     if not isinstance(node, Call) or node.function not in _OPERATORS:
         return most
     first, second = (_largest(argument, most) for argument in node.arguments)

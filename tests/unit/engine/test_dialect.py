@@ -5,16 +5,18 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
+import duckdb
 import pytest
-from support.random_expressions import COLUMNS, SPECS, I, R, T, apply
+from support.random_expressions import COLUMNS, INTEGERS, SPECS, I, R, T, apply
 
 from dpsql.engine.dialect import MOST_LENGTH, Dialect, is_always_null
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.spark.dialect import SPARK
 from dpsql.errors.exceptions import Refusal
+from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY, call
-from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Call, Column, Expr, Literal
 
 DIALECTS = [DUCKDB, SPARK, PostgreSQLDialect(180000)]
@@ -49,6 +51,24 @@ def test_duckdb_writes_arguments_as_often_as_is_declared() -> None:
         lengths = [len(DUCKDB.expression(nested(drawn, place, depth))) for depth in range(4)]
         first, second = lengths[2] - lengths[1], lengths[3] - lengths[2]
         assert second <= (REGISTRY[drawn.function].repeated + 0.3) * first, drawn.function
+
+
+def test_arithmetic_over_clamped_values_never_fails_and_takes_64_bits_where_they_suffice() -> None:
+    rng, column = random.Random(5), next(column for column in COLUMNS.values() if column.facts.type is I)
+    ends = [*INTEGERS, *(2**bits for bits in (20, 31, 32, 61))]
+
+    def drawn(depth: int) -> Expr:
+        if depth and rng.random() < 0.8:
+            return call(rng.choice(("add", "sub", "mul")), drawn(depth - 1), drawn(depth - 1))
+        low, high = (Literal(end, literal_facts(end)) for end in sorted(rng.sample(ends, 2)))
+        return rng.choice((low, call("clamp", column, low, high)))
+
+    written = [(expression, DUCKDB.expression(expression)) for expression in (drawn(3) for _ in range(400))]
+    assert 50 < sum("HUGEINT" not in text for expression, text in written if "clamp" in repr(expression)) < 350
+    for value in (*INTEGERS, None):
+        number = f"CAST({'NULL' if value is None else value} AS BIGINT)"
+        row = f"SELECT {', '.join(text for _, text in written)} FROM (SELECT {number} AS {column.name})"
+        assert duckdb.execute(row).fetchall() == [tuple(evaluate(each, {column.name: value}) for each, _ in written)]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=by_name)
