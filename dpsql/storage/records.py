@@ -32,6 +32,8 @@ def _record(cls: type, frozen: bool, eq: bool, repr: bool) -> type:
     setattr(cls, _FIELDS, {name: entry for part in parts for name, entry in part.items()})
     parameters = getattr(twin, _PARAMETERS)
     parameters.init, parameters.frozen, parameters.eq, parameters.repr = True, frozen, eq, repr
+    if hasattr(parameters, "match_args"):  # from Python 3.12 on
+        parameters.match_args = True
     setattr(cls, _PARAMETERS, parameters)
     setattr(cls, _MATCHED, tuple(entry.name for entry in fields(cls) if entry.init and not entry.kw_only))
     methods = {name: _later(cls, name) for name in ("__init__", *["__repr__"] * repr, *["__eq__"] * eq)}
