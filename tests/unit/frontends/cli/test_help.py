@@ -46,7 +46,6 @@ def test_every_error_is_shown_by_its_slug() -> None:
 
 
 def test_a_word_of_the_glossary_is_explained(dpsql: Run) -> None:
-    """The entry of a term is among the first places that are listed."""
     entries = re.findall(r"^- \*\*([\w, ]+)\*\*: (.{20,}?)$", (ROOT / "docs" / "glossary.md").read_text(), re.M)
     assert len(entries) > 30
     for term, words in [entry for entry in entries if entry[0].lower() not in PAGES]:
