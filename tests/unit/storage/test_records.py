@@ -108,9 +108,6 @@ class Kept:
 def test_a_class_keeps_its_own_methods_and_cached_values() -> None:
     kept = Kept("a", size=3)
     assert (hash(kept), kept.double, kept.double, Kept.__doc__) == (5, 6, 6, Kept.__doc__)
-    match kept:
-        case Kept(name, size):
-            assert (name, size) == ("a", 3)
 
 
 def test_objects_that_no_constructor_made_are_compared_by_their_fields() -> None:
