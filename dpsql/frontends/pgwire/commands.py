@@ -245,6 +245,9 @@ def _set(sql: str, words: list[str], upper: list[str]) -> Command:
     scope = upper[0] if upper[0] in ("SESSION", "LOCAL") and upper[1:2] not in (["="], ["TO"]) else ""
     if scope:
         words, upper = words[1:], upper[1:]
+    if upper[:2] == ["TRANSACTION", "SNAPSHOT"]:
+        problem = "a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ"
+        raise said("0A000", problem)
     if upper[0] in ("CHARACTERISTICS", "TRANSACTION", "CONSTRAINTS"):
         if "WRITE" in upper and upper[0] != "CHARACTERISTICS":
             raise refuse("read_write")
@@ -445,8 +448,9 @@ def _copy(piece: Piece) -> Command:
         columns = piece.sql[bracket + 1 : tokens[end - 1].start]
         query = Piece(f"SELECT {columns} FROM {piece.sql[4:bracket]}")
     else:
-        # COPY and FROM have four letters each, so the positions of names stay the same.
-        query = Piece("FROM" + piece.sql[4 : tokens[end - 1].end + 1]) if table else piece.part(2, end - 1)
+        before = "SELECT * FROM"
+        whole = Piece(before + piece.sql[4 : tokens[end - 1].end + 1], 4 - len(before))
+        query = whole if table else piece.part(2, end - 1)
     return Command("copy", "COPY", query=query, words=tuple(behind[2:]))
 
 

@@ -159,6 +159,9 @@ class Settings:
     def reset(self, name: str) -> None:
         """Reset one setting to its value at connect, or every setting ("all"). Raises setting_unknown."""
         key = setting_key(name)
+        context = SETTINGS[key].context if key in SETTINGS else ""
+        if context in _FIXED:
+            raise refuse("setting_fixed", name=name, change=_FIXED[context])
         if key == "all":
             self._values = self._first
         elif key in self._first:

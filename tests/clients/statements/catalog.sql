@@ -1476,3 +1476,10 @@ TABLE nosuch
 SELECT routine_name, routine_type, data_type, external_language, is_null_call, security_type FROM information_schema.routines WHERE specific_schema='pg_catalog' AND routine_name IN ('lower','now','abs','sum','generate_series') ORDER BY specific_name
 SELECT specific_name, parameter_name, data_type, ordinal_position, parameter_mode FROM information_schema.parameters WHERE specific_name LIKE ANY (ARRAY['width_bucket%', 'pg_get_keywords%', 'concat%']) ORDER BY 1,4
 SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'public'
+-- --- values of functions as rows, arrays in questions, subscripts of vectors
+SELECT x->>'n', (x->>'v')::int + 1, x FROM jsonb_array_elements('[{"n":"a","v":1},{"n":"b","v":2}]') x
+SELECT g, g + 1 FROM generate_series(1,2) g(n)
+SELECT ARRAY[1] IN (SELECT ARRAY[1]), ARRAY[2] = ANY (SELECT ARRAY[i] FROM generate_series(3,4) i), (ROW(1,2)).*
+SELECT indkey::text, indkey::int2[], indkey[0:0], array_length(indkey, 1) FROM pg_index WHERE indrelid='orders'::regclass
+SELECT '::ffff:1.2.3.4'::inet, '::ffff:1.2.3.4/100'::inet, '"Users"'::regclass
+SELECT conname, array_agg(row(a.attname, a.attnum) ORDER BY a.attnum) FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey) WHERE c.connamespace = 'public'::regnamespace AND c.contype IN ('p', 'f') GROUP BY 1 ORDER BY 1

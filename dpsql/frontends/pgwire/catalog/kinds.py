@@ -228,6 +228,8 @@ def _unknown(kind: str, text: str, several: bool) -> Error:
         return refuse("catalog_no_operator", name=text)
     slug, name = _MISSING[kind]
     lowered = text.lower() if kind == "regcollation" and '"' not in text else text
+    if kind == "regclass":
+        lowered = ".".join(m[1].replace('""', '"') if m[1] else m[2].lower() for m in _PIECE.finditer(text.strip()))
     return refuse(slug, name=name.format(lowered))
 
 

@@ -128,7 +128,12 @@ class PolicyRows:
             yield (
                 relation("pg_settings"),
                 relation("pg_settings").row(
-                    **facts, setting=setting.value, source="default", boot_val=setting.value, reset_val=setting.value
+                    **facts,
+                    setting=setting.value,
+                    source="default",
+                    boot_val=setting.value,
+                    reset_val=setting.value,
+                    pending_restart=False,
                 ),
             )
         yield _counters("stat_database", datid=DATABASE, datname=self._policy.dataset, numbackends=1)

@@ -164,8 +164,7 @@ class Compiler:
         return item if modifier < 0 else replace(item, modifier=modifier)
 
     def _converted(self, node: Node) -> Compiled:
-        type_, to, inner = self._type(node.value), node.value, node.items[0]
-        spent = self.context.spent
+        type_, to, inner, spent = self._type(node.value), node.value, node.items[0], self.context.spent
         if inner.kind == "array" and type_.startswith("_"):
             item = self._array(inner, type_[1:])
         else:
@@ -362,6 +361,9 @@ class Compiler:
         (operator, word), (left, right) = node.value, node.items
         operator, element = "<>" if operator == "!=" else operator, list[Any]([None])
         by_value: Callable[[Row], Any] | None = None
+        if right.kind == "gathered" and left.kind != "row" and t.element(self.value(left).type):
+            left = Node("row", left.position, None, [left])  # rows of one array each
+            node = replace(node, items=[left, right])
         if left.kind == "row" and right.kind == "gathered" and (operator, word) == ("=", "any"):
             listed, test = self._row_tests(node, element)
         else:
@@ -601,7 +603,7 @@ class Compiler:
             return part_of(values, limits)
 
         run = picked if maker is None else _of_each(picked, [(maker, cell)])
-        type_ = whole.type if has_slice else t.element(whole.type)
+        type_ = f"_{t.element(whole.type)}" if has_slice else t.element(whole.type)
         return Compiled(type_, run, node.position, rows=maker is not None)
 
     # --- parameters ---------------------------------------------------------------------------------------------------

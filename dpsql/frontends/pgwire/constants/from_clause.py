@@ -146,6 +146,8 @@ class SourceCompiler(Compiler):
 
     def _whole_row(self, names: list[str], node: Node) -> Compiled:
         indexes = [(k, column) for k, column in enumerate(self.columns) if column.source == names[0]]
+        if len(names) == 1 and [column.is_scalar for _, column in indexes] == [True]:
+            return self._indexed(Node("indexed", node.position, indexes[0][0]))
         if len(names) == 1 and indexes and (self.keys is None or self.clause == "aggregate"):
             shape = tuple((c.name, c.type) for _, c in indexes)
             types, labels = tuple(type_ for _, type_ in shape), tuple(name for name, _ in shape)
@@ -180,6 +182,8 @@ class SourceCompiler(Compiler):
             item = self.compile(node.value)
             if item.type != "record":
                 raise said("42809", f"type {t.sql_name(item.type)} is not composite", node.position)
+            if node.value.kind == "row":
+                return [(f"f{k}", self.value(part)) for k, part in enumerate(node.value.items, 1)]
             if not item.shape:
                 raise Elsewhere
             return [(name, self._of_record(item, name, node.position)) for name, _ in item.shape]
@@ -419,7 +423,7 @@ class SourceCompiler(Compiler):
         else:
             gathered, rows = self._function(inner, alias)
         if ordinality:
-            gathered = [*gathered, ("ordinality", "int8", {})]
+            gathered = [*((*column, {}) for *column, _ in gathered), ("ordinality", "int8", {})]
             plain = rows
             rows = lambda row: [(*tail, k) for k, tail in enumerate(plain(row), 1)]  # noqa: E731
         if len(names) > len(gathered):
@@ -478,7 +482,7 @@ class SourceCompiler(Compiler):
             return listed, lambda row: [record.values if (record := call.run(row)) else (None,) * len(listed)]
         name = _RESULT_NAMES.get(named(node)[0], alias or named(node)[0])
         return [
-            (name, "text" if call.type == "unknown" else call.type, {})
+            (name, "text" if call.type == "unknown" else call.type, {"is_scalar": True})
         ], lambda row: [(item,) for item in call.run(row)] if call.rows else [(call.run(row),)]
 
     def _records(

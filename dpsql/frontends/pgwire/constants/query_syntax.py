@@ -381,6 +381,8 @@ class ScopeColumn:
     shape: tuple[tuple[str, str], ...] = ()
     origin: tuple[int, int] = (0, 0)
     """The OID of the relation that has the column, and its number there."""
+    is_scalar: bool = False
+    """Whether it is what a function returns: its row as a whole is this value."""
 
     def is_called(self, names: list[str]) -> bool:
         """Return whether a name, with that of the source and of its schema before it, is that of this column."""

@@ -480,7 +480,9 @@ def write(value: Any, type_: str, context: Context) -> str:
         return "\\x" + value.hex()
     if isinstance(value, (ipaddress.IPv4Interface, ipaddress.IPv6Interface)):
         whole = value.network.prefixlen == value.max_prefixlen and type_ == "inet"
-        return str(value.ip) if whole else str(value)
+        address = value.ip if value.version == 4 else value.ip.ipv4_mapped or value.ip
+        prefix = "::ffff:" * (address.version < value.version)
+        return f"{prefix}{address}" + ("" if whole else f"/{value.network.prefixlen}")
     return str(value)
 
 
