@@ -15,7 +15,10 @@ def inside(sql: str) -> tuple[str, tuple[str, ...]]:
     """Return the query inside a command, which begins at its offset, and the words after it."""
     found = command(sql)
     assert found is not None and found.query is not None
-    start = sql.index(found.query.sql[4:]) - 4 if found.query.sql.startswith("FROM") else sql.index(found.query.sql)
+    written = (
+        found.query.sql.removeprefix("SELECT * FROM") if sql[5] != "(" and sql.startswith("COPY") else found.query.sql
+    )
+    start = sql.index(written) - (len(found.query.sql) - len(written))
     assert found.query.offset == start
     return found.query.sql, found.words
 
@@ -27,7 +30,7 @@ def inside(sql: str) -> tuple[str, tuple[str, ...]]:
         ("copy(select (1)) to stdout with (format csv, header)", "select (1)",
          ("with", "(", "format", "csv", ",", "header", ")")),
         ("COPY (SELECT 1 /* ) TO STDOUT */) TO STDOUT DELIMITER ';'", "SELECT 1", ("DELIMITER", "';'")),
-        ('COPY public."my table" TO STDOUT (FORMAT csv)', 'FROM public."my table"', ("(", "FORMAT", "csv", ")")),
+        ('COPY public."my table" TO STDOUT (FORMAT csv)', 'SELECT * FROM public."my table"', ("(", "FORMAT", "csv", ")")),
         ("DECLARE c CURSOR FOR SELECT 1", "SELECT 1", ()),
         ("DECLARE \"C d\" BINARY NO SCROLL CURSOR WITH HOLD FOR SELECT 'for'", "SELECT 'for'", ("HOLD", "BINARY")),
         ("DECLARE c INSENSITIVE CURSOR WITHOUT HOLD FOR -- it\n SELECT 1", "SELECT 1", ()),
