@@ -449,7 +449,7 @@ def _copy(piece: Piece) -> Command:
         query = Piece(f"SELECT {columns} FROM {piece.sql[4:bracket]}")
     else:
         before = "SELECT * FROM"
-        whole = Piece(before + piece.sql[4 : tokens[end - 1].end + 1], 4 - len(before))
+        whole = Piece(before + piece.sql[4 : tokens[end - 1].end + 1], offset=4 - len(before))
         query = whole if table else piece.part(2, end - 1)
     return Command("copy", "COPY", query=query, words=tuple(behind[2:]))
 
@@ -496,7 +496,7 @@ def without_local(piece: Piece) -> Piece:
     """Return SET LOCAL ... with spaces in place of LOCAL, so that positions stay: a session knows SET only."""
     token = piece.tokens()[1]
     blank = " " * (token.end + 1 - token.start)
-    return Piece(f"{piece.sql[: token.start]}{blank}{piece.sql[token.end + 1 :]}", piece.offset)
+    return Piece(f"{piece.sql[: token.start]}{blank}{piece.sql[token.end + 1 :]}", piece.line, piece.offset)
 
 
 def without_options(piece: Piece) -> Piece:
@@ -508,7 +508,7 @@ def without_options(piece: Piece) -> Piece:
     options = re.sub(
         r"(?i)\b(analyze\b(?!\s+(?:off|false|0)\b))|\S", lambda match: match[1] or " ", piece.sql[start:stop]
     )
-    return Piece(f"{piece.sql[:start]}{options}{piece.sql[stop:]}", piece.offset)
+    return Piece(f"{piece.sql[:start]}{options}{piece.sql[stop:]}", piece.line, piece.offset)
 
 
 def moved(error: Error, offset: int) -> Error:
