@@ -410,6 +410,17 @@ def _in_any_order(value: Call) -> Expr:
     return call(word, *ordered)
 
 
+def _quotient(value: Call) -> Expr:
+    """Return `x / 10.0` as x / 10: both divide real numbers."""
+    left, right = value.arguments
+    whole = isinstance(right, Literal) and _is_real(right.value) and right.value.denominator == 1
+    return call("div", left, literal(int(right.value))) if whole and isinstance(right, Literal) else value
+
+
+def _rounded(value: Call) -> Expr:
+    return call("round", value.arguments[0]) if value.arguments[1:] == (literal(0),) else value
+
+
 def _difference(value: Call) -> Expr:
     left, right = value.arguments
     if isinstance(right, Literal) and right.value is not None and -(2**62) < right.value < 0:
@@ -573,7 +584,7 @@ def _is_truth(value: Call) -> Expr:
 
 _FORMS: dict[str, Callable[[Call], Expr]] = {
     "in": _listed, **dict.fromkeys(_MIRRORED, _comparison), **dict.fromkeys(("is_true", "is_false"), _is_truth),
-    **dict.fromkeys(("add", "mul", "least", "greatest"), _in_any_order), "sub": _difference,
+    **dict.fromkeys(("add", "mul", "least", "greatest"), _in_any_order), "sub": _difference, "div": _quotient, "round": _rounded,
     "coalesce": _first_value, "case": _chosen, "nullif": _unequal, "concat": _joined_text, "substr": _part_of_text,
     "like": _pattern,
     **{f"to_{type_.value}": _cast for type_ in Type if type_ is not Type.NULL},

@@ -146,11 +146,13 @@ def _is_number_of_rows(measure: Measure) -> bool:
 
 
 def _chosen_sum(measure: Measure) -> Measure:
-    """Return SUM(x) FILTER (WHERE c) for a sum of x where c is true and of 0 for all else, if bounds of x change no 0."""
+    """Return SUM(x) FILTER (WHERE c) for a sum of x where c is true and of 0 for all else, and SUM(x) for SUM(COALESCE(x, 0)), if
+    bounds of x change no 0."""
     value = measure.arguments[0] if measure.aggregate == "sum" and not measure.distinct else None
-    if not isinstance(value, Call) or value.function != "case" or len(value.arguments) != 3 or measure.per_group:
+    chosen_of = {"case": 3, "coalesce": 2}
+    if not isinstance(value, Call) or len(value.arguments) != chosen_of.get(value.function) or measure.per_group:
         return measure
-    condition, chosen, other = value.arguments
+    condition, chosen, other = value.arguments if value.function == "case" else (TRUE, *value.arguments)
     low, high = chosen.facts.lower, chosen.facts.upper
     bounded = low is not None and high is not None and low <= 0 <= high
     if not bounded or not isinstance(other, Literal) or other.value != 0 or chosen.facts.type is not value.facts.type:

@@ -282,8 +282,9 @@ def _plain(condition: Expr) -> Expr:
         return condition
     if negated and inner.function in ("is_true", "is_false", "not_distinct"):
         tested = call("eq", *inner.arguments) if inner.function == "not_distinct" else inner.arguments[0]
-        read = _decided_by(tested)
-        if read is None:
+        values = set(map(_decided_by, flat("and", (tested,)) if inner.function == "is_false" else (tested,)))
+        read = values.pop()
+        if read is None or values:
             return condition
         either = tested if inner.function == "is_false" else call("not", tested)
         return _plain(canonical_condition(call("or", either, call("is_null", read))))

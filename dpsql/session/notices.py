@@ -255,10 +255,10 @@ def key_notices(question: NoticedQuestion) -> tuple[str, ...]:
             _MADE_NULL if _makes_null(key.expression) else _named_in(block.source, key.expression, question.policy)
         )
     )
-    names = list(without)
-    empty = f"rows without {' or '.join(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
+    names = sorted(without)  # of a question, whatever the order of its keys is
+    empty = f"rows without {_either(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
     public = (key.expression for block in blocks for key in block.keys if key.values is not None)
-    folded = dict.fromkeys(filter(None, map(_folded, public)))
+    folded = sorted(set(filter(None, map(_folded, public))))
     return (*([empty] if empty else ()), *folded)
 
 

@@ -54,7 +54,7 @@ ends_with(t, 'b'); contains(t, '-'); prefix(t, 'a'); suffix(t, 'b'); strpos(t, '
 rpad(t, 5, '*'); regexp_matches(t, 'b'); t ~* 'B'; translate(t, 'ab', 'é'); md5(t)
 regexp_extract(t, '[a-z]'); regexp_extract(t, '([a-z])(.)', 2); regexp_extract(t, 'B', 0, 'i'); greatest(t, 'b'); least(t, 'B', NULL)
 x & 5; x | 5
-left(t, -1); right(t, -1); split_part(t, '-', -1); regexp_replace(t, '[ab]', 'z'); t LIKE 'a%'; t ILIKE 'b%'; t LIKE 'a!%' ESCAPE '!'
+left(t, -1); right(t, -1); split_part(t, '-', -1); regexp_replace(t, '[ab]', 'z'); t LIKE 'a%'; t ILIKE 'b%'; t LIKE 'a!%' ESCAPE '!'; t SIMILAR TO '[ab].*'
 year(d); quarter(d); month(d); week(d); weekofyear(d); day(d); dayofmonth(d); dayofweek(d); isodow(d); dayofyear(d); hour(s)
 minute(s); second(s); extract(year FROM d); extract(epoch FROM s); epoch(s); date_part('month', d); datepart('month', d)
 date_trunc('month', d); date_trunc('hour', s); date_diff('day', d, DATE '2024-03-01'); last_day(d); dayname(d); monthname(d)

@@ -6,7 +6,7 @@ which of a unit's rows count (the bounded view is below all filters), does not d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -38,8 +38,8 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import conjuncts, rows_per_unit, without_unread_results
 from dpsql.policy import Policy
+from dpsql.sql.binder.tested_rows import Names, moved, named, with_tested_rows
 
-Names = Mapping[str, str]
 Owners = Callable[[str], object]
 """Whether a table, by its name, has a condition of the policy's owner."""
 
@@ -47,7 +47,9 @@ Owners = Callable[[str], object]
 def canonical_block(block: Block, policy: Policy) -> Block:
     """Return the block in the form that all texts of one question have. Keys are marked as narrowed only if their expression has
     other values: a subquery's name has no domain."""
-    block = with_canonical_conditions(with_joined_filters(without_unread_results(without_projections(block)), policy))
+    block = with_canonical_conditions(
+        with_joined_filters(with_tested_rows(without_unread_results(without_projections(block)), policy), policy)
+    )
     keys = tuple(
         replace(key, left="") if key.left and key.left == fingerprint(domain_of(key.expression)) else key
         for key in block.keys
@@ -63,55 +65,55 @@ def with_joined_filters(block: Block, policy: Policy) -> Block:
     source, names = _table_by_table(_with_one_filter(block.source, policy.row_filter), policy)
     if source is block.source:
         return block
-    return replace(block, source=source, keys=_named(block.keys, names), measures=_named(block.measures, names))
+    return replace(block, source=source, keys=named(block.keys, names), measures=named(block.measures, names))
 
 
 def _table_by_table(relation: Relation, policy: Policy) -> tuple[Relation, Names]:
     """Return a JOIN (b JOIN c) as (a JOIN b) JOIN c where a is compared with b alone, and the names of columns that change."""
     if isinstance(relation, Filter):
         rows, names = _table_by_table(relation.source, policy)
-        return (relation, {}) if rows is relation.source else (Filter(rows, _named(relation.predicate, names)), names)
+        return (relation, {}) if rows is relation.source else (Filter(rows, named(relation.predicate, names)), names)
     if isinstance(relation, SemiJoin):
         (left, names), (right, of_right) = (_table_by_table(side, policy) for side in (relation.left, relation.right))
         if left is relation.left and right is relation.right:
             return relation, {}
-        keys = tuple((_named(key, names), _named(other, of_right)) for key, other in relation.keys)
+        keys = tuple((named(key, names), named(other, of_right)) for key, other in relation.keys)
         of_both = {**names, **{OTHER + old: OTHER + new for old, new in of_right.items()}}
-        condition = _named(relation.condition, of_both)
+        condition = named(relation.condition, of_both)
         return replace(relation, left=left, right=right, keys=keys, condition=condition), names
     if isinstance(relation, UnitAggregate):
         return _results_in_order(relation, policy)
     if isinstance(relation, Project):
         rows, names = _table_by_table(relation.source, policy)
-        return (relation if rows is relation.source else Project(rows, _named(relation.columns, names))), {}
+        return (relation if rows is relation.source else Project(rows, named(relation.columns, names))), {}
     if not isinstance(relation, Join):
         return relation, {}
     (left, of_left), (right, of_right) = (_table_by_table(side, policy) for side in (relation.left, relation.right))
     names = {f"a.{old}": f"a.{new}" for old, new in of_left.items()}
     names |= {f"b.{old}": f"b.{new}" for old, new in of_right.items()}
-    joined = replace(relation, left=left, right=right, keys=_named(relation.keys, names)) if names else relation
+    joined = replace(relation, left=left, right=right, keys=named(relation.keys, names)) if names else relation
     compared = {name for _, key in joined.keys for name in names_read(key)}
     if not isinstance(right, Join) or {joined.kind, right.kind} != {"inner"} or not _all_with("b.a.", compared):
         return joined, names
-    moved = {f"a.{name}": f"a.a.{name}" for name in types_of(left)} | {
+    new_names = {f"a.{name}": f"a.a.{name}" for name in types_of(left)} | {
         f"b.b.{name}": f"b.{name}" for name in types_of(right.right)
     }
-    moved |= {f"b.a.{name}": f"a.b.{name}" for name in types_of(right.left)}
+    new_names |= {f"b.a.{name}": f"a.b.{name}" for name in types_of(right.left)}
     first = Join(
-        left, right.left, "inner", _named(joined.keys, {name: f"b.{name[4:]}" for name in compared}), joined.on_unit
+        left, right.left, "inner", named(joined.keys, {name: f"b.{name[4:]}" for name in compared}), joined.on_unit
     )
-    keys = tuple((_moved("a.b.", _moved("a.", key, down=True)), other) for key, other in right.keys)
+    keys = tuple((moved("a.b.", moved("a.", key, down=True)), other) for key, other in right.keys)
     turned, again = _table_by_table(Join(first, right.right, "inner", keys, right.on_unit), policy)
     if rows_per_unit(turned, policy) > rows_per_unit(joined, policy):
         return joined, names
-    moved = {old: again.get(new, new) for old, new in moved.items()}
-    return turned, moved | {old: moved.get(new, new) for old, new in names.items()}
+    new_names = {old: again.get(new, new) for old, new in new_names.items()}
+    return turned, new_names | {old: new_names.get(new, new) for old, new in names.items()}
 
 
 def _results_in_order(relation: UnitAggregate, policy: Policy) -> tuple[Relation, Names]:
     """Return the keys and the results of a unit's rows in the order of their texts, and their new names."""
     rows, below = _table_by_table(relation.source, policy)
-    keys, columns = (_named(in_canonical_form(part), below) for part in (relation.keys, relation.columns))
+    keys, columns = (named(in_canonical_form(part), below) for part in (relation.keys, relation.columns))
     keys = sorted(keys, key=lambda key: name_of(key[1]))
     columns = sorted(columns, key=lambda column: name_of(UnitAggregate(rows, (), (("", *column[1:]),))))
     names = {key[0]: f"g{number}" for number, key in enumerate(keys)}
@@ -124,11 +126,6 @@ def _results_in_order(relation: UnitAggregate, policy: Policy) -> tuple[Relation
 
 def _all_with(prefix: str, names: Iterable[str]) -> bool:
     return all(name.startswith(prefix) for name in names)
-
-
-def _named(value: Any, names: Names) -> Any:
-    """Return a part of a plan with the columns named anew."""
-    return filled(value, lambda c: replace(c, name=names[c.name]) if isinstance(c, Column) and c.name in names else c)
 
 
 def _with_one_filter(relation: Relation, owners: Owners) -> Relation:
@@ -156,11 +153,11 @@ def _numbered(rows: Relation, conditions: list[Expr]) -> tuple[Relation, list[Ex
     left_over = [part for condition in conditions for part in conjuncts(condition)]
     for prefix, name in (("a.", "left"), ("b.", "right"))[: 1 if rows.kind == "left" else 2]:
         of_side = [part for part in left_over if (names := names_read(part)) and _all_with(prefix, names)]
-        side, remaining = _numbered_side(getattr(rows, name), [_moved(prefix, part, down=True) for part in of_side])
+        side, remaining = _numbered_side(getattr(rows, name), [moved(prefix, part, down=True) for part in of_side])
         rows = _with_parts(rows, **{name: side})
         if len(remaining) < len(of_side):
             left_over = [part for part in left_over if part not in of_side] + [
-                _moved(prefix, part) for part in remaining
+                moved(prefix, part) for part in remaining
             ]
     return rows, left_over
 
@@ -202,7 +199,7 @@ def _unfiltered(relation: Relation, owners: Owners) -> tuple[Relation, list[Expr
         left, conditions = _side(relation.left, owners)
         right, of_right = (relation.right, []) if relation.kind != "inner" else _side(relation.right, owners)
         right = right if relation.kind == "inner" else _with_one_filter(right, owners)
-        raised = [*(_moved("a.", part) for part in conditions), *(_moved("b.", part) for part in of_right)]
+        raised = [*(moved("a.", part) for part in conditions), *(moved("b.", part) for part in of_right)]
         return _with_parts(relation, left=left, right=right), raised
     if isinstance(relation, SemiJoin):
         left, conditions = _side(relation.left, owners)
@@ -228,18 +225,6 @@ def _side(relation: Relation, owners: Owners) -> tuple[Relation, list[Expr]]:
 def _with_parts(relation: Any, **parts: Relation) -> Any:
     same = all(getattr(relation, name) is part for name, part in parts.items())
     return relation if same else replace(relation, **parts)
-
-
-def _moved(prefix: str, expression: Expr, down: bool = False) -> Expr:
-    """Return an expression with its columns renamed to their names above the join, or (`down`) below it."""
-
-    def renamed(part: Any) -> Any:
-        if not isinstance(part, Column):
-            return part
-        return replace(part, name=part.name.removeprefix(prefix) if down else prefix + part.name)
-
-    moved: Expr = filled(expression, renamed)
-    return moved
 
 
 def _in_order(relation: SemiJoin) -> SemiJoin:

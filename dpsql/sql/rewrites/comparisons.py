@@ -330,3 +330,22 @@ def _on_the_day(node: exp.Expr, time: exp.Expr, side: str = "this") -> exp.Expr 
         this=exp.Literal.string(str(hours * 3600 + minutes * 60 + seconds)), unit=exp.Var(this="SECOND")
     )
     return exp.Add(this=exp.TimestampTrunc(this=moment.copy(), unit=exp.Var(this="DAY")), expression=after)
+
+
+def with_negated_parts(tree: exp.Query) -> exp.Query:
+    """Return the tree with NOT a AND NOT EXISTS (...) for NOT (a OR EXISTS (...)) in WHERE. Both are true, false or NULL
+    together, and a whole part of WHERE is a semi-join."""
+    for where in list(tree.find_all(exp.Where)):
+        for negation in list(where.find_all(exp.Not)):
+            _negate_parts(negation)
+    return tree
+
+
+def _negate_parts(negation: exp.Not) -> None:
+    inner = negation.this.unnest()
+    if not isinstance(inner, exp.Or) or inner.find(exp.Exists, exp.Query) is None:
+        return
+    sides = [exp.Not(this=exp.Paren(this=side.copy())) for side in (inner.this, inner.expression)]
+    negation.replace(exp.Paren(this=exp.And(this=sides[0], expression=sides[1])))
+    for side in sides:
+        _negate_parts(side)

@@ -1,0 +1,299 @@
+"""Joins with rows of which only the presence counts are semi-joins: `JOIN (SELECT DISTINCT k ...)` is IN, `LEFT JOIN t ... WHERE
+t.k IS NULL` is NOT EXISTS, and `(SELECT COUNT(*) FROM t WHERE t.k = x.k) >= 3` is IN (SELECT k ... HAVING COUNT(*) >= 3).
+
+They keep the same rows, so the texts are one question; a LEFT JOIN no longer counts the rows that it leaves out. So is a JOIN
+with the row that a key names, if only conditions read it, and a LEFT JOIN with such a row that nothing reads is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dpsql.functions.canonical_conditions import filter_condition, tested_for_null
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.signatures import call
+from dpsql.plan.plan import (
+    OTHER,
+    Block,
+    Call,
+    Column,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    UnitAggregate,
+    base_scan,
+    filled,
+    literal,
+    names_read,
+    parts_of,
+    results_read,
+    types_of,
+)
+from dpsql.plan.stability import conjuncts, unfiltered
+from dpsql.policy import Policy
+
+Names = Mapping[str, str]
+"""New names of columns by their old ones."""
+
+
+def named(value: Any, names: Names) -> Any:
+    """Return a part of a plan with the columns named anew."""
+    if not names:
+        return value
+    return filled(value, lambda c: replace(c, name=names[c.name]) if isinstance(c, Column) and c.name in names else c)
+
+
+def moved(prefix: str, expression: Expr, down: bool = False) -> Expr:
+    """Return an expression with its columns renamed to their names above the join, or (`down`) below it."""
+
+    def renamed(part: Any) -> Any:
+        if not isinstance(part, Column):
+            return part
+        return replace(part, name=part.name.removeprefix(prefix) if down else prefix + part.name)
+
+    renamed_: Expr = filled(expression, renamed)
+    return renamed_
+
+
+def with_tested_rows(block: Block, policy: Policy) -> Block:
+    """Return the block with semi-joins in place of joins of which nothing but the presence of a row is read."""
+    if not any(isinstance(part, Join) for part in parts_of(block.source)):
+        return block
+    source, names = _tested(block.source, _read((block.keys, block.measures)), policy)
+    if source is block.source:
+        return block
+    return replace(block, source=source, keys=named(block.keys, names), measures=named(block.measures, names))
+
+
+def _read(part: Any) -> frozenset[str]:
+    return frozenset(inner.name for inner in parts_of(part) if isinstance(inner, Column))
+
+
+def _tested(relation: Relation, read: frozenset[str], policy: Policy, repeated: bool = False) -> tuple[Relation, Names]:
+    """Return a relation, of which the columns `read` are read above, with semi-joins, and the new names of its columns.
+    `repeated`: how often a row stands there has no effect."""
+    rows, conditions = relation, list[Expr]()
+    while isinstance(rows, Filter):
+        conditions += conjuncts(rows.predicate)
+        rows = rows.source
+    if isinstance(rows, Join):
+        without = _without_join(rows, conditions, read, policy, repeated)
+        if without is None:
+            return _in_sides(relation, rows, conditions, read, policy)
+        semi_joined, names = without
+        semi_joined, further = _tested(semi_joined, frozenset(names.get(name, name) for name in read), policy, repeated)
+        return semi_joined, {old: further.get(new, new) for old, new in names.items()}
+    if isinstance(relation, Filter):
+        semi_joined, names = _tested(relation.source, read | _read(relation.predicate), policy, repeated)
+        same = semi_joined is relation.source
+        return (relation, {}) if same else (Filter(semi_joined, named(relation.predicate, names)), names)
+    if isinstance(relation, SemiJoin):
+        return _semi_join(relation, read, policy, repeated)
+    if isinstance(relation, (Project, UnitAggregate)):
+        of_side = {name: getattr(relation, name) for name in ("keys", "columns") if hasattr(relation, name)}
+        several = repeated if isinstance(relation, Project) else not relation.columns
+        semi_joined, names = _tested(relation.source, _read(tuple(of_side.values())), policy, several)
+        if semi_joined is relation.source:
+            return relation, {}
+        return replace(relation, source=semi_joined, **{name: named(part, names) for name, part in of_side.items()}), {}
+    return relation, {}
+
+
+def _semi_join(relation: SemiJoin, read: frozenset[str], policy: Policy, repeated: bool) -> tuple[Relation, Names]:
+    condition = _read(relation.condition)
+    of_left = _read(tuple(key for key, _ in relation.keys)) | {name for name in condition if not name.startswith(OTHER)}
+    of_right = {name.removeprefix(OTHER) for name in condition if name.startswith(OTHER)}
+    left, names = _tested(relation.left, read | of_left, policy, repeated)
+    right, partner = _tested(relation.right, _read(tuple(key for _, key in relation.keys)) | of_right, policy, True)
+    if left is relation.left and right is relation.right:
+        return relation, {}
+    keys = tuple((named(key, names), named(other, partner)) for key, other in relation.keys)
+    both = {**names, **{OTHER + old: OTHER + new for old, new in partner.items()}}
+    return replace(relation, left=left, right=right, keys=keys, condition=named(relation.condition, both)), names
+
+
+def _in_sides(
+    relation: Relation, join: Join, conditions: Sequence[Expr], read: frozenset[str], policy: Policy
+) -> tuple[Relation, Names]:
+    """Return a join that stays with semi-joins in its sides, below its conditions."""
+    read |= _read((join.keys, tuple(conditions)))
+    names: dict[str, str] = {}
+    sides = []
+    for prefix, side in (("a.", join.left), ("b.", join.right)):
+        semi_joined, of_side = _tested(side, frozenset(name[2:] for name in read if name.startswith(prefix)), policy)
+        names |= {prefix + old: prefix + new for old, new in of_side.items()}
+        sides.append(semi_joined)
+    if sides[0] is join.left and sides[1] is join.right:
+        return relation, {}
+    joined = replace(join, left=sides[0], right=sides[1], keys=named(join.keys, names))
+    return _with_conditions(joined, [named(part, names) for part in conditions]), names
+
+
+def _without_join(
+    join: Join, conditions: Sequence[Expr], read: frozenset[str], policy: Policy, repeated: bool
+) -> tuple[Relation, Names] | None:
+    """Return a semi-join that keeps the rows of a join which pass the conditions, and the new names of its columns; None where
+    more than the presence of a row is read."""
+    if join.kind == "inner":
+        sides = ["b.", "a."] if join.on_unit else ["b."]
+        if isinstance(unfiltered(join.left), UnitAggregate):
+            sides.reverse()
+        semi_joined = (_present(join, side, conditions, read, policy, repeated) for side in sides)
+        return next((part for part in semi_joined if part is not None), None)
+    if (absent := _absent(join, conditions, read, policy)) is not None:
+        return absent
+    if any(_of_side(part, "b.") and _fails_for_none(part) for part in conditions):
+        return _present(join, "b.", conditions, read, policy, repeated)
+    unread = not any(name.startswith("b.") for name in read | _read(tuple(conditions)))
+    return (
+        _with_conditions_of_side(join.left, conditions, "a.", {})
+        if unread and _is_one_row(join, "b.", policy)
+        else None
+    )
+
+
+def _is_one_row(join: Join, side: str, policy: Policy) -> bool:
+    """Return whether a row of the other side meets at most one row of this side: it is a unit's only row, or compares a key."""
+    rows = unfiltered(join.left if side == "a." else join.right)
+    keys = [pair[side == "b."] for pair in join.keys]
+    names = tuple(key.name.removeprefix(side) for key in keys if isinstance(key, Column))
+    if isinstance(rows, UnitAggregate):
+        return join.on_unit and not rows.keys and names == ("u",)
+    return isinstance(rows, Scan) and policy.tables[rows.table].is_unique(names)
+
+
+def _of_side(part: Expr, prefix: str) -> bool:
+    names = names_read(part)
+    return bool(names) and all(name.startswith(prefix) for name in names) and not results_read(part)
+
+
+def _fails_for_none(condition: Expr) -> bool:
+    """Return whether a condition is not true for a row without a partner."""
+    return not evaluate(filled(condition, lambda c: literal(None) if isinstance(c, Column) else c), {})
+
+
+def _absent(
+    join: Join, conditions: Sequence[Expr], read: frozenset[str], policy: Policy
+) -> tuple[Relation, Names] | None:
+    """Return the rows without a partner, which LEFT JOIN ... WHERE b.key IS NULL keeps."""
+    sure = {key.name for _, key in join.keys if isinstance(key, Column)}
+    rows = unfiltered(join.right)
+    sure |= (
+        {f"b.{column.name}" for column in rows.columns if not column.facts.nullable}
+        if isinstance(rows, Scan)
+        else set()
+    )
+    left = [part for part in conditions if not (_is_null_test(part) and _read(part) <= sure)]
+    if len(left) == len(conditions) or isinstance(join.right, ReleasedRows):
+        return None
+    if any(name.startswith("b.") for name in read | _read(tuple(left))):
+        return None
+    keys = tuple((moved("a.", key, down=True), moved("b.", other, down=True)) for key, other in join.keys)
+    right: Relation = join.right
+    if isinstance(right, UnitAggregate) and _is_one_row(join, "b.", policy) and isinstance(keys[0][1], Column):
+        right, unit = _units_with(right, (), keys[0][1], policy)
+        keys = ((keys[0][0], unit),)
+    listed = len(keys) == 1 and not any(side.facts.nullable for side in keys[0])
+    return _with_conditions_of_side(SemiJoin(join.left, right, keys, join.on_unit, True, listed), left, "a.", {})
+
+
+def _is_null_test(part: Expr) -> bool:
+    return isinstance(part, Call) and part.function == "is_null" and isinstance(part.arguments[0], Column)
+
+
+def _present(
+    join: Join, side: str, conditions: Sequence[Expr], read: frozenset[str], policy: Policy, repeated: bool
+) -> tuple[Relation, Names] | None:
+    """Return the rows of the other side that meet a row of this side which passes its conditions, if they meet no more than one
+    and nothing else of it is read."""
+    if not repeated and not _is_one_row(join, side, policy):
+        return None
+    rows, partner, other = (join.left, join.right, "b.") if side == "a." else (join.right, join.left, "a.")
+    pairs = [(a, b) if side == "b." else (b, a) for a, b in join.keys]
+    same = [call("eq", *sides) for pair in pairs for sides in (pair, pair[::-1])]
+    of_side = [part for part in conditions if _of_side(part, side)]
+    left = [part for part in conditions if part not in of_side and part not in same]
+    units = unfiltered(rows)
+    if isinstance(units, ReleasedRows):
+        return None
+    unit = {side + "u"} if isinstance(units, UnitAggregate) and not units.keys else set()
+    if any(name.startswith(side) for name in (read | _read(tuple(left))) - unit):
+        return None
+    outer = [moved(other, around, down=True) for around, _ in pairs]
+    keys = [moved(side, key, down=True) for _, key in pairs]
+    compared = _read(tuple(key for _, key in pairs))
+    tested = [
+        moved(side, part, down=True) for part in of_side if not (tested_for_null(part) and _read(part) <= compared)
+    ]
+    names: dict[str, str] = {}
+    if isinstance(units, UnitAggregate) and unit and len(keys) == 1:
+        if not isinstance(outer[0], Column) or not isinstance(keys[0], Column) or keys[0].name != "u":
+            return None
+        names = {side + "u": outer[0].name}
+        tested += conjuncts(rows.predicate) if isinstance(rows, Filter) else ()
+        rows, keys[0] = _units_with(units, tested, keys[0], policy)
+    else:
+        rows = _with_conditions(rows, tested)
+    semi_join = SemiJoin(partner, rows, tuple(zip(outer, keys, strict=True)), join.on_unit, False, len(keys) == 1)
+    return _with_conditions_of_side(semi_join, left, other, names)
+
+
+def _with_conditions(rows: Relation, conditions: Sequence[Expr]) -> Relation:
+    if not conditions:
+        return rows
+    return Filter(rows, conditions[0] if len(conditions) == 1 else call("and", *conditions))
+
+
+def _with_conditions_of_side(
+    rows: Relation, conditions: Sequence[Expr], prefix: str, more: Names
+) -> tuple[Relation, Names]:
+    """Return the rows that one side keeps with the conditions on that side, and the new names of the columns of that side."""
+    names = {f"{prefix}{name}": name for name in types_of(rows)} | {**more}
+    return _with_conditions(rows, [named(part, names) for part in conditions]), names
+
+
+def _units_with(
+    units: UnitAggregate, conditions: Sequence[Expr], unit: Column, policy: Policy
+) -> tuple[Relation, Column]:
+    """Return the rows that say which units pass conditions on their results, and the column that names the unit: the rows that
+    the results are of, where each unit with a row passes."""
+    counts = {name: argument is tested is None for name, word, argument, tested, _ in units.columns if word == "count"}
+
+    facts = {name: result for name, *_, result in units.columns}
+
+    def plainly(part: Any) -> Any:
+        counted = part.arguments[0] if isinstance(part, Call) and part.function == "coalesce" else part
+        if not isinstance(counted, Column) or counted.name not in (facts if counted is part else counts):
+            return part
+        return Column(counted.name, facts[counted.name])
+
+    left = [
+        part for part in (filled(condition, plainly) for condition in conditions) if not _counts_a_row(part, counts)
+    ]
+    if left:
+        return _with_conditions(units, left), unit
+    scan = unfiltered(units.source)
+    if not isinstance(scan, Scan):
+        return units, unit
+    whole = base_scan(policy.tables[scan.table])  # that of the results may lack the column
+    rows: Relation = filled(units.source, lambda part: whole if part is scan else part)
+    named_by = policy.unit_column(scan.table)
+    column = next((column for column in whole.columns if column.name == named_by), None)
+    return (units, unit) if column is None else (rows, column)
+
+
+def _counts_a_row(part: Expr, counts: Mapping[str, bool]) -> bool:
+    """Return whether a condition says that a count of all rows is above 0, as it is for each unit with a row."""
+    form = filter_condition(part)
+    if not isinstance(form, Call) or form.function != "ge" or not isinstance(form.arguments[0], Column):
+        return False
+    least = form.arguments[1]
+    return isinstance(least, Literal) and least.value == 1 and counts.get(form.arguments[0].name, False)

@@ -1,0 +1,107 @@
+"""Rows of which only the presence counts, as IN, EXISTS, JOIN and LEFT JOIN: one name, one price, and the rows of plain DuckDB."""
+
+import random
+from collections import Counter
+
+import pytest
+from support.equal_forms import PlainAnswers
+from support.seeds import seeds
+
+from sql.test_same_question import named
+
+_OF_VISITS = ("ward = 'er'", "nights > 3", "cost < 200 AND ward <> 'icu'", "code IS NULL", "year(day) = 2024")
+_OF_PATIENTS = ("sex = 'f'", "age >= 40", "smoker AND weight > 60", "age IS NOT NULL")
+_SHOWN = (("", "COUNT(*)"), ("", "AVG(p.age)"), ("p.region", "COUNT(*)"), ("p.sex", "SUM(p.age)"))
+
+
+def _where(*conditions: str) -> str:
+    parts = [f"({part})" for part in conditions if part]
+    return " WHERE " + " AND ".join(parts) if parts else ""
+
+
+def _present(tested: str, outer: str) -> list[str]:
+    """Return FROM and WHERE of forms that keep the patients with a visit that passes a condition."""
+    of_visits = f"visits v{_where(tested)}"
+    return [
+        f"patients p{_where(f'p.patient_id IN (SELECT patient_id FROM {of_visits})', outer)}",
+        f"patients p{_where(outer, f'EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND ({tested}))')}",
+        f"patients p JOIN (SELECT DISTINCT patient_id FROM {of_visits}) t ON t.patient_id = p.patient_id{_where(outer)}",
+        f"(SELECT v.patient_id FROM {of_visits} GROUP BY v.patient_id) t, patients p{_where('p.patient_id = t.patient_id', outer)}",
+        f"patients p LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM {of_visits} GROUP BY 1) t USING (patient_id){_where('n > 0', outer)}",
+    ]
+
+
+def _absent(tested: str, outer: str) -> list[str]:
+    """Return forms that keep the patients without such a visit."""
+    of_visits = f"visits v{_where(tested)}"
+    none = "NOT EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND ({}))"
+    return [
+        f"patients p{_where(f'p.patient_id NOT IN (SELECT patient_id FROM {of_visits})', outer)}",
+        f"patients p{_where(none.format(tested), outer)}",
+        f"patients p LEFT JOIN (SELECT * FROM {of_visits}) t ON t.patient_id = p.patient_id{_where('t.visit_id IS NULL', outer)}",
+        f"patients p LEFT JOIN (SELECT DISTINCT patient_id AS k FROM {of_visits}) t ON k = p.patient_id{_where(outer, 'k IS NULL')}",
+        f"patients p WHERE NOT (NOT coalesce({outer or 'TRUE'}, FALSE) OR p.patient_id IN (SELECT patient_id FROM {of_visits}))",
+    ]
+
+
+def _several(least: int, outer: str) -> list[str]:
+    """Return forms that keep the patients with at least so many visits."""
+    counted = "(SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)"
+    results = "SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id"
+    return [
+        f"patients p{_where(f'p.patient_id IN (SELECT patient_id FROM ({results}) t WHERE n >= {least})', outer)}",
+        f"patients p{_where(f'{counted} > {least - 1}', outer)}",
+        f"patients p JOIN ({results} HAVING COUNT(*) >= {least}) t USING (patient_id){_where(outer)}",
+        f"patients p LEFT JOIN ({results}) t ON t.patient_id = p.patient_id{_where(outer, f'coalesce(t.n, 0) >= {least}')}",
+    ]
+
+
+def _of_parents(tested: str, outer: str) -> list[str]:
+    """Return forms that keep the visits of patients who pass a condition."""
+    return [
+        f"visits v{_where(f'v.patient_id IN (SELECT patient_id FROM patients{_where(tested)})', outer)}",
+        f"visits v JOIN patients p ON p.patient_id = v.patient_id{_where(tested, outer)}",
+        f"patients p RIGHT JOIN visits v ON p.patient_id = v.patient_id{_where(outer, tested, 'p.patient_id IS NOT NULL')}",
+        f"visits v JOIN (SELECT patient_id FROM patients{_where(tested)}) t USING (patient_id){_where(outer)}",
+        f"visits v JOIN patients p USING (patient_id) LEFT JOIN regions r ON r.region = p.region{_where(tested, outer)}",
+    ]
+
+
+@pytest.mark.parametrize("seed", seeds(12, 2))
+def test_rows_that_are_only_tested_are_one_question(seed: int) -> None:
+    rng = random.Random(f"tested rows {seed}")
+    plain, met = PlainAnswers(rng), Counter[int]()
+    for kind in (0, 1, 2, 3) * 3:
+        outer = rng.choice(("", *_OF_PATIENTS))
+        keys, measure = rng.choice(_SHOWN)
+        if kind == 3:
+            forms = _of_parents(rng.choice(_OF_PATIENTS), rng.choice(("", *_OF_VISITS)))
+            keys, measure = rng.choice((("", "COUNT(*)"), ("v.ward", "SUM(v.nights)")))
+        elif kind == 2:
+            forms = _several(rng.choice((2, 3, 5)), outer)
+        else:
+            forms = (_present, _absent)[kind](rng.choice(_OF_VISITS), outer)
+        shown = ", ".join(filter(None, (keys, f"{measure} AS m")))
+        questions = [f"SELECT {shown} FROM {form}" + (f" GROUP BY {keys}" if keys else "") for form in forms]
+        answers = [plain.of(sql, [0, 1] if keys else [0], bool(keys)) for sql in questions]
+        assert all(answer == answers[0] for answer in answers), questions
+        names = {named(sql) for sql in questions}
+        assert len(names) == 1 and all(releases for releases, _ in names), "\n".join(questions)
+        met[kind] += any(map(any, answers[0] or ()))
+    assert sum(met.values()) > 4 and len(+met) > 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM patients p LEFT JOIN visits v USING (patient_id) WHERE v.ward IS NULL",
+        "SELECT COUNT(*) FROM patients p JOIN visits v USING (patient_id) WHERE v.ward = 'er'",
+        "SELECT COUNT(*) FROM patients p LEFT JOIN visits v USING (patient_id)",
+        "SELECT v.ward, COUNT(*) FROM patients p LEFT JOIN visits v USING (patient_id) WHERE v.patient_id IS NULL GROUP BY v.ward",
+        "SELECT COUNT(*) FROM patients p LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY 1) t USING (patient_id) WHERE coalesce(n, 5) > 2",
+    ],
+)
+def test_rows_that_count_more_than_once_stay_joined(sql: str) -> None:
+    tested = "SELECT COUNT(*) FROM patients p WHERE p.patient_id {} (SELECT patient_id FROM visits WHERE ward {})"
+    others = {named(tested.format(word, test)) for word in ("IN", "NOT IN") for test in ("= 'er'", "IS NULL")}
+    assert named(sql) not in others and named(sql)[0]
