@@ -37,7 +37,7 @@ from dpsql.plan.plan import (
     results_read,
     types_of,
 )
-from dpsql.plan.stability import conjuncts, unfiltered
+from dpsql.plan.stability import conjuncts, scans, unfiltered
 from dpsql.policy import Policy
 
 Names = Mapping[str, str]
@@ -192,7 +192,9 @@ def _absent(
         else set()
     )
     left = [part for part in conditions if not (_is_null_test(part) and _read(part) <= sure)]
-    if len(left) == len(conditions) or isinstance(join.right, ReleasedRows):
+    if len(left) == len(conditions) or isinstance(unfiltered(join.right), ReleasedRows):
+        return None
+    if _is_of_others(join, join.right, policy):
         return None
     if any(name.startswith("b.") for name in read | _read(tuple(left))):
         return None
@@ -203,6 +205,11 @@ def _absent(
         keys = ((keys[0][0], unit),)
     listed = len(keys) == 1 and not any(side.facts.nullable for side in keys[0])
     return _with_conditions_of_side(SemiJoin(join.left, right, keys, join.on_unit, True, listed), left, "a.", {})
+
+
+def _is_of_others(join: Join, rows: Relation, policy: Policy) -> bool:
+    """Return whether rows are protected and not compared by unit (row privacy): a semi-join would read those of other units."""
+    return not join.on_unit and any(policy.is_protected(scan.table) for scan in scans(rows))
 
 
 def _is_null_test(part: Expr) -> bool:
@@ -222,7 +229,7 @@ def _present(
     of_side = [part for part in conditions if _of_side(part, side)]
     left = [part for part in conditions if part not in of_side and part not in same]
     units = unfiltered(rows)
-    if isinstance(units, ReleasedRows):
+    if isinstance(units, ReleasedRows) or _is_of_others(join, rows, policy):
         return None
     unit = {side + "u"} if isinstance(units, UnitAggregate) and not units.keys else set()
     if any(name.startswith(side) for name in (read | _read(tuple(left))) - unit):
