@@ -31,6 +31,7 @@ from benchmarks import (
     report,
     timing,
     tpch,
+    unprepared,
     wide,
 )
 from benchmarks.data import WAYS
@@ -61,6 +62,7 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--large", "large_", is_flag=True, help="100 million rows of Parquet under 4 GiB (needs 20 GB of disk)")
 @click.option("--growth", is_flag=True, help="growth with rows, groups, units, aggregates and columns")
 @click.option("--clients", "clients_", type=click.IntRange(min=1), help="so many clients at once, e.g. 16")
+@click.option("--unprepared", "unprepared_", is_flag=True, help="first and later questions over what nobody prepared")
 @click.option("--cold", "cold_", is_flag=True, help="cold start of the command line")
 @click.option(
     "--exports", "exports_", is_flag=True, help="tables of randomised rows beside Parquet of the rows as they are"
@@ -216,6 +218,10 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         "clients": (
             bool(given["clients_"]),
             lambda: many(clients.concurrent(folder, given["clients_"], min(repeat, 5), 8, _say, rows(clients.ROWS))),
+        ),
+        "unprepared": (
+            given["unprepared_"],
+            lambda: many(unprepared.unprepared(folder, repeat, _say, rows(unprepared.ROWS))),
         ),
         "cold": (given["cold_"], lambda: many(cold.cold(folder, repeat))),
         "exports": (given["exports_"], lambda: many(exports.exports(folder, repeat, _say, rows(exports.ROWS)))),

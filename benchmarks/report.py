@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "large": tables.large,
     "growth": tables.growth,
     "clients": tables.clients,
+    "unprepared": tables.unprepared,
     "cold": tables.cold,
     "exports": tables.exports,
     "peers": tables.peers,

@@ -160,6 +160,36 @@ def exports(found: Sequence[Mapping[str, Any]]) -> str:
     return grid(head, rows)
 
 
+def unprepared(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return processor times of first and later questions as multiples of plain DuckDB's."""
+    head = [
+        "source",
+        "rows per person",
+        "keys",
+        "`max_rows`",
+        "asked",
+        "of people with more",
+        "plain, ms",
+        "first",
+        "later",
+    ]
+    rows = [
+        [
+            *(
+                one["source"],
+                one["people"],
+                one["key"],
+                f"{one['most']:,}",
+                one["asked"],
+                f"{100 * one['share']:.0f} %",
+            ),
+            *(f"{one['plain']:.0f}", *(f"{one[name] / one['plain']:.1f}" for name in ("first", "later"))),
+        ]
+        for one in found
+    ]
+    return grid(head, rows)
+
+
 def _target(target: float) -> str:
     return f"{target:.0f}" if target else ""
 

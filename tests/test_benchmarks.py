@@ -39,6 +39,7 @@ from benchmarks import (
     served,
     tables,
     tpch,
+    unprepared,
     wide,
 )
 from benchmarks.__main__ import main
@@ -106,6 +107,17 @@ def test_the_docs_have_a_place_for_every_part(results: Found, tmp_path: Path) ->
     page.write_text("no marks")
     with pytest.raises(ValueError, match="no place"):
         report.rewrite_docs(out, page)
+
+
+def test_first_and_later_questions_are_measured_over_every_source(tmp_path: Path) -> None:
+    found = unprepared.unprepared(tmp_path, 1, lambda line: None, 2_000)
+    assert len(found) == len(unprepared.CASES) and {one.source for one in found} == {
+        case.source for case in unprepared.CASES
+    }
+    assert all(one.plain > 0 and one.first > 0 and one.later > 0 for one in found)
+    shares = {one.share for one in found if one.people == "Zipf" and one.most == 20}
+    assert len(shares) == 1 and 0.5 < shares.pop() < 0.9  # the same rows in every source, with either key
+    assert tables.unprepared(list(map(asdict, found))).count("\n") == len(found) + 1
 
 
 def test_data_is_what_the_policy_says(tmp_path: Path) -> None:
