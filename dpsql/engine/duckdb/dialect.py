@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +41,7 @@ def _arithmetic(operator: str) -> Template:
         if node.facts.type is Type.REAL:
             left, right = _TEXTS.reals(node, texts)
             return f"({left} {operator} {right})"
-        if _largest(node, math.inf) < 1 << 63:
+        if _largest(node, 1 << 63) < 1 << 63:
             return f"({texts[0]} {operator} {texts[1]})"
         return _mostly_in_64_bits(node) or f"TRY_CAST({_wide(texts[0])} {operator} {_wide(texts[1])} AS BIGINT)"
 
@@ -81,7 +80,7 @@ def _is_number(leaf: Expr) -> bool:
     )
 
 
-def _largest(node: Expr, most: float) -> float:
+def _largest(node: Expr, most: int) -> int:
     """Return a limit of the absolute value of an expression and all its steps, if no column is beyond `most`. A clamped value
     lies between its bounds, whatever the data are."""
     if isinstance(node, Literal):

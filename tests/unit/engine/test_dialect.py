@@ -17,7 +17,7 @@ from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY, call
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.plan.plan import Call, Column, Expr, Literal, literal
 
 DIALECTS = [DUCKDB, SPARK, PostgreSQLDialect(180000)]
 NULL = Literal(None, Facts(Type.NULL))
@@ -69,6 +69,14 @@ def test_arithmetic_over_clamped_values_never_fails_and_takes_64_bits_where_they
         number = f"CAST({'NULL' if value is None else value} AS BIGINT)"
         row = f"SELECT {', '.join(text for _, text in written)} FROM (SELECT {number} AS {column.name})"
         assert duckdb.execute(row).fetchall() == [tuple(evaluate(each, {column.name: value}) for each, _ in written)]
+
+
+def test_a_product_of_bounds_beyond_all_doubles_is_written() -> None:
+    column, most = next(column for column in COLUMNS.values() if column.facts.type is I), literal(2**63 - 1)
+    product: Expr = most
+    for _ in range(17):
+        product = call("mul", product, call("clamp", column, literal(0), most))
+    assert "HUGEINT" in DUCKDB.expression(call("mul", product, column))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=by_name)
