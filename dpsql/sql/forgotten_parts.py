@@ -16,6 +16,7 @@ from dpsql.sql.lexer import word
 
 _CLOSED_BY = {
     TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET, TokenType.L_BRACE: TokenType.R_BRACE,
+    TokenType.CASE: TokenType.END,
 }  # fmt: skip
 _CLOSING = frozenset(_CLOSED_BY.values())
 _OPENING = frozenset({
@@ -36,13 +37,14 @@ _NEVER_TOGETHER = {
     *product((TokenType.ALIAS, TokenType.DISTINCT), (TokenType.COMMA, TokenType.R_PAREN)),
 }  # fmt: skip
 _LITERALS = (TokenType.STRING, TokenType.NUMBER)
+_TWICE = (TokenType.GROUP_BY, TokenType.ORDER_BY)
 _NO_COLUMNS = (TokenType.SELECT, TokenType.DISTINCT, TokenType.FROM)
 _ALL_COLUMNS = [TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN]
 
 
 def check_parts(tokens: Sequence[Token], sql: str) -> None:
     """Refuse (syntax) a text in which a bracket, an item between commas, the part behind a word, or AND is missing."""
-    kinds = [token.token_type for token in tokens]
+    kinds = _kinds(tokens)
     pivots = TokenType.PIVOT in kinds  # its USING has aggregates
     open_: list[Token] = []
     between: list[Token | None] = [None]
@@ -58,8 +60,8 @@ def check_parts(tokens: Sequence[Token], sql: str) -> None:
         if [second, third, fourth] == _ALL_COLUMNS and (kind in _OPENING or kind is TokenType.COMMA):
             raise _slip("no function stands before (*)", token)
         if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
-            raise _slip("the columns behind USING stand in brackets, as in USING (id)", token)
-        if second in (TokenType.GROUP_BY, TokenType.ORDER_BY) and word(token) in ("GROUP", "ORDER"):
+            _check_using(tokens, token)
+        if kind is TokenType.VAR and second in _TWICE and word(token) in ("GROUP", "ORDER"):
             raise _slip(f"{token.text} stands twice", token)
         if kind in _LITERALS and second in _LITERALS:
             _check_literals(tokens, token, sql)
@@ -68,20 +70,41 @@ def check_parts(tokens: Sequence[Token], sql: str) -> None:
             between.append(None)
         elif kind in _CLOSING:
             if not open_ or _CLOSED_BY[open_.pop().token_type] is not kind:
-                raise _slip(f"no bracket is open here for {token.text}", token)
+                raise _slip(f"nothing is open here that {token.text} would close", token)
             between.pop()
         elif kind in (TokenType.BETWEEN, TokenType.AND):
             between[-1] = token if kind is TokenType.BETWEEN else None
     if open_:
-        raise _slip("this bracket is not closed", open_[-1])
+        raise _slip(f"this {'CASE has no END' if word(open_[-1]) == 'CASE' else 'bracket is not closed'}", open_[-1])
+
+
+def _kinds(tokens: Sequence[Token]) -> list[TokenType]:
+    """Return the kinds of tokens. A word behind a dot or AS is a name, and so is a sign in OPERATOR(...)."""
+    kinds = [TokenType.SEMICOLON, TokenType.SEMICOLON]
+    for token in tokens:
+        kind = token.token_type
+        named = kinds[-1] in (TokenType.DOT, TokenType.ALIAS) or kinds[-2:] == [TokenType.OPERATOR, TokenType.L_PAREN]
+        is_word = kind is not TokenType.STRING and token.text.isidentifier()
+        kinds.append(TokenType.IDENTIFIER if named and (is_word or kind in _OPENING) else kind)
+    return kinds[2:]
 
 
 def _check_literals(tokens: Sequence[Token], first: Token, sql: str) -> None:
     """Refuse two values without anything between them. As in the standard, texts on lines of their own are one."""
-    second = next(token for token in tokens if token.start > first.start)
+    second = _following(tokens, first)
     texts = first.token_type is second.token_type is TokenType.STRING
     if not (texts and "\n" in sql[first.end + 1 : second.start]):
         raise _slip("a comma or an operator is missing between these values", second)
+
+
+def _check_using(tokens: Sequence[Token], using: Token) -> None:
+    """Refuse columns without brackets. USING SAMPLE is another clause."""
+    if word(_following(tokens, using)) != "SAMPLE":
+        raise _slip("the columns behind USING stand in brackets, as in USING (id)", using)
+
+
+def _following(tokens: Sequence[Token], first: Token) -> Token:
+    return next((token for token in tokens if token.start > first.start), first)
 
 
 def _slip(detail: str, token: Token) -> Exception:

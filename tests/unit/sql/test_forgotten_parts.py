@@ -1,6 +1,7 @@
 """What DuckDB's parser refuses in a text that has lost, doubled or swapped one token is refused, and not repaired and charged."""
 
 import random
+import re
 
 import duckdb
 import pytest
@@ -57,6 +58,25 @@ def test_what_an_engine_cannot_read_is_not_repaired(seed: int) -> None:
     assert len(repaired) <= _SHARE * slips, repaired
 
 
+@pytest.mark.parametrize("seed", seeds(30, 3))
+def test_names_behind_dots_and_as_may_be_any_word(seed: int) -> None:
+    draw = random.Random(seed)
+    words = ("and", "as", "between", "case", "distinct", "end", "from", "group", "having", "on", "order", "using")
+    name = re.compile(r"(?i)(\.|\bAS )(?!not\b|materialized\b)[a-z_]+\b(?! ?[(.])")
+    read = 0
+    while read < 60:
+        text = name.sub(lambda hit: hit[1] + draw.choice(words), draw.choice(_TEXTS))
+        if not _parses(text):
+            continue
+        try:
+            parse(text)
+        except Error as error:
+            assert not re.search(
+                "nothing stands|stands twice|BETWEEN has|is open here|no END|USING stand", str(error)
+            ), text
+        read += 1
+
+
 def test_texts_of_the_corpus_lack_nothing() -> None:
     for text in _TEXTS:
         parse(text)
@@ -68,6 +88,12 @@ def test_texts_of_the_corpus_lack_nothing() -> None:
         "SELECT ward, COUNT(*), FROM visits GROUP BY ward,",
         "SELECT COUNT(*) FROM visits WHERE ward = 'i'\n'cu'",
         "SELECT COUNT(*) FROM visits WHERE CASE WHEN cost BETWEEN 1 AND 2 THEN cost BETWEEN nights AND 3 ELSE TRUE END",
+        "SELECT COUNT(*) FROM visits WHERE cost BETWEEN CASE WHEN nights BETWEEN 1 AND 2 THEN 1 ELSE 2 END AND 3",
+        "SELECT v.group, v.order, COUNT(DISTINCT v.from) FROM v GROUP BY v.order, v.group ORDER BY v.order",
+        "SELECT COUNT(*) FROM s.group GROUP BY ward",
+        "SELECT COUNT(*) AS on, SUM(v.and) AS between, MIN(v.case), MAX(v.end) AS using, 1 AS distinct, 2 AS as FROM v",
+        "SELECT COUNT(*) FROM visits WHERE cost OPERATOR(pg_catalog.=) 1 AND nights OPERATOR(<) 2",
+        "SELECT COUNT(*) FROM visits USING SAMPLE 2 ROWS",
         "SELECT (COUNT(*)) AS n, 2 * (COUNT(*)) FROM visits WHERE cost NOT BETWEEN (1) AND (SELECT 2)",
     ],
 )
