@@ -272,6 +272,7 @@ def split_file(text: str) -> tuple[Piece, ...]:
 
 # --- values of a command line, written into a text as literals ----------------------------------------------------------
 
+_BEFORE_A_COLON = re.compile(r"""[\w'"`$)\]}]""")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 
 
@@ -279,7 +280,7 @@ def with_values(text: str, values: Mapping[str, str]) -> tuple[str, set[str]]:
     """Return a text with `:name` as a number or else a text, `:'name'` as a text, `:"name"` as a name; and the names replaced.
 
     A value is one token or a number in brackets, whatever it holds, so it cannot change the statement around it. Names without
-    a value stay.
+    a value stay, and so does a colon directly behind a word, a text or a bracket, which is SQL's own: a[1:n], {'a':n}.
     """
     parts: list[str] = []
     names: set[str] = set()
@@ -287,6 +288,8 @@ def with_values(text: str, values: Mapping[str, str]) -> tuple[str, set[str]]:
     for colon, token in pairwise(lex(text).tokens):
         value = values.get(token.text)
         if colon.token_type is not TokenType.COLON or token.start != colon.end + 1 or value is None:
+            continue
+        if _BEFORE_A_COLON.match(text, max(0, colon.start - 1)):
             continue
         opening = text[token.start]
         quote = opening if opening in "'\"" else "" if _NUMBER.fullmatch(value) else "'"

@@ -121,6 +121,8 @@ def test_lines_of_statements_are_counted_past_comments() -> None:
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.from_regex(r"-?[0-9.e:\\'\"-]+"))
 def test_a_value_of_a_command_line_is_one_token_whatever_it_holds(value: str) -> None:
+    slices = "SELECT x[1:a], {'b':a}, n:a, E:'a', x[:a]"
+    assert with_values(slices, {"a": value})[0][:-1] == slices[:-3] + with_values(":a", {"a": value})[0]
     text, found = with_values("""SELECT :'a', :"a" - :a, ':a', x::a, :b -- :a""", {"a": value})
     tokens = lex(text).tokens
     negative = tokens[5].text == "("
