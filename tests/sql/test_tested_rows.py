@@ -105,3 +105,16 @@ def test_rows_that_count_more_than_once_stay_joined(sql: str) -> None:
     tested = "SELECT COUNT(*) FROM patients p WHERE p.patient_id {} (SELECT patient_id FROM visits WHERE ward {})"
     others = {named(tested.format(word, test)) for word in ("IN", "NOT IN") for test in ("= 'er'", "IS NULL")}
     assert named(sql) not in others and named(sql)[0]
+
+
+@pytest.mark.parametrize(
+    ("on", "tested"),
+    [
+        ("p.patient_id = v.patient_id AND coalesce(p.age, 0) = v.nights", "p.age IS NOT NULL"),
+        ("p.patient_id = v.patient_id", "nullif(p.patient_id, 3) IS NOT NULL"),
+    ],
+)
+@pytest.mark.parametrize("word", ["JOIN", "LEFT JOIN"])
+def test_a_key_with_a_value_says_nothing_of_what_it_is_computed_from(word: str, on: str, tested: str) -> None:
+    joined = f"SELECT COUNT(*) FROM visits v {word} patients p ON {on} WHERE p.patient_id IS NOT NULL"
+    assert named(f"{joined} AND {tested}") != named(joined)

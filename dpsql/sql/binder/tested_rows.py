@@ -7,7 +7,7 @@ with the row that a key names, if only conditions read it, and a LEFT JOIN with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -216,6 +216,11 @@ def _is_null_test(part: Expr) -> bool:
     return isinstance(part, Call) and part.function == "is_null" and isinstance(part.arguments[0], Column)
 
 
+def _says_not_null(part: Expr, columns: Collection[str]) -> bool:
+    tested = tested_for_null(part)
+    return isinstance(tested, Column) and tested.name in columns
+
+
 def _present(
     join: Join, side: str, conditions: Sequence[Expr], read: frozenset[str], policy: Policy, repeated: bool
 ) -> tuple[Relation, Names] | None:
@@ -236,10 +241,8 @@ def _present(
         return None
     outer = [moved(other, around, down=True) for around, _ in pairs]
     keys = [moved(side, key, down=True) for _, key in pairs]
-    compared = _read(tuple(key for _, key in pairs))
-    tested = [
-        moved(side, part, down=True) for part in of_side if not (tested_for_null(part) and _read(part) <= compared)
-    ]
+    compared = {key.name for _, key in pairs if isinstance(key, Column)}
+    tested = [moved(side, part, down=True) for part in of_side if not _says_not_null(part, compared)]
     names: dict[str, str] = {}
     if isinstance(units, UnitAggregate) and unit and len(keys) == 1:
         if not isinstance(outer[0], Column) or not isinstance(keys[0], Column) or keys[0].name != "u":
