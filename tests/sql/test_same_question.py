@@ -345,6 +345,7 @@ WHOLE = [
     ["SELECT nights > 3 AS long, COUNT(*) FROM visits GROUP BY ROLLUP (nights > 3)",
      "SELECT nights > 3 AS long, COUNT(*) FROM visits GROUP BY GROUPING SETS ((nights > 3), ())"],
     ["SELECT COUNT(*) FROM visits WHERE ward SIMILAR TO '(e|i)[a-z]+'", "SELECT COUNT(*) FROM visits WHERE ward ~ '^(e|i)[a-z]+$'"],
+    [r"SELECT COUNT(*) FROM visits WHERE ward SIMILAR TO '\(er|[(]icu\)'", r"SELECT COUNT(*) FROM visits WHERE ward ~ '^(\(er|[(]icu\))$'"],
     ["SELECT strftime('%Y-%m', day), COUNT(*) FROM visits GROUP BY 1", "SELECT strftime(day, '%Y-%m'), COUNT(*) FROM visits GROUP BY 1"],
     ["SELECT AVG(clamp(CAST(cost AS DOUBLE) / NULLIF(nights, 0), 0, 9)) FROM visits",
      "SELECT AVG(clamp(SAFE_DIVIDE(cost, nights), 0, 9)) FROM visits"],

@@ -449,7 +449,8 @@ def _similar(self: Scalars, node: exp.SimilarTo) -> Expr:
     pattern = self.bind(node.expression)
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         raise refuse("wrong_arguments", function="SIMILAR TO", reason="takes a literal pattern", position=place(node))
-    alone = "|" not in re.sub(r"\([^()]*\)", "", pattern.value)
+    signs = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "", pattern.value)  # a backslash at the end stays
+    alone = not re.search(r"[|\\]", re.sub(r"\([^()]*\)", "", signs))
     whole = f"^{pattern.value}$" if alone else f"^({pattern.value})$"
     return self.call("regexp_matches", node, self.bind(node.this), literal(whole))
 
