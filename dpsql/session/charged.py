@@ -5,7 +5,8 @@ reserves a charge, waits for a place, or reads protected data: a test searches t
 
 - **The price is known first.** It follows from the text, the policy and the options alone, so that it reveals nothing.
 - **What can fail for a reason known before fails before.** The queue, the source's schema and versions, and the engine's own
-  plan of each query come before `reserve`. None of them reads a row, so their refusals are free and the same on all data.
+  plan of each query come before `reserve`. None of them reads a protected row, so their refusals are free and the same on all
+  data. So do promises about public rows.
 - **Data is touched only under a durable charge.** `run` and `check_promises` raise unless `reserve` or `resume` came first.
 - **Nothing is refunded.** Noise may have been drawn, and whether a later step fails, or when, may depend on data. The ledger
   counts a reservation as spent from its entry on. `commit` and a failure are notes for the owner, so an outcome that is never
@@ -17,7 +18,7 @@ reserves a charge, waits for a place, or reads protected data: a test searches t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -76,13 +77,17 @@ class Charge:
         self._promised: dict[Promise, str] = {}
         self.reservation: Reservation | None = None
 
-    def look_at(self, tables: Sequence[str]) -> None:
-        """Raise, before a charge, what reading these tables would raise, and source_closed if that failed recently."""
+    def look_at(self, tables: Sequence[str], promises: Iterable[Promise]) -> None:
+        """Raise, before a charge, what reading these tables would raise, source_closed if that failed recently, and
+        promise_broken if public rows break a promise: they need no privacy."""
         context = self._context
         context.engine.check_readable(tuple(tables))
         context.index.require_prepared(tuple(tables))
         self._versions = {table: context.engine.data_version((table,)) for table in tables}
         context.queue.breaker.require_open(self._versions)
+        for promise in sorted(promises, key=repr):
+            if context.policy.tables[promise.table].public:
+                self._check(promise)
 
     def reserve(self, receipt_id: str, loss: PrivacyLoss, options: Options, question: str) -> Reservation:
         """Charge `loss` durably to the accounts in `options`, unless the asker is gone. `question`: its fingerprint."""
@@ -131,6 +136,8 @@ class Charge:
     def _check(self, promise: Promise) -> None:
         with TRACES.span("promises"):
             if not self._context.engine.holds(self._context.emitter().promise(promise)):
+                if not promise.columns:  # the number of rows, which the planner has counted
+                    raise fault_of(RuntimeError(f"rows of {promise.table} were added meanwhile"), of_source=False)
                 columns = ", ".join(promise.columns)
                 raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
 

@@ -421,7 +421,8 @@ class MissingBlocks:
         blocks = planned.price.blocks
         # Before the look: what arrives afterwards is in no text, and then the answer is of another version and not stored.
         self._versions = {index: context.stored_releases.version(blocks[index]) for index in missing}
-        charge.look_at(read_tables(planned, missing))
+        promises = (blocks[index].block.promises for index in missing)
+        charge.look_at(read_tables(planned, missing), frozenset().union(*promises))
         self._emitter = context.emitter(context.index.views())
         self._queries = {index: queries(self._emitter, blocks[index].block) for index in missing}
         for index in missing:

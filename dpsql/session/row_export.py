@@ -104,7 +104,7 @@ class RowExport:
         """Charge the export and write its rows to `file`, which is not published yet."""
         context, plan, options = self._context, self.plan, self._session.options
         with charged(context, work) as charge:
-            charge.look_at((plan.table,))
+            charge.look_at((plan.table,), plan.promises)
             query = exported_rows(context.emitter(context.index.views()), plan)
             context.engine.rehearse(query)
             receipt_id, names = uuid.uuid4().hex, tuple(column.name for column in plan.columns)

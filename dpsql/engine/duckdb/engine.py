@@ -19,7 +19,7 @@ from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import Sources, TableStorage, attached, kept_in_children
 from dpsql.engine.fair_queue import watchdog
 from dpsql.engine.query import EngineQuery, Identity, Source
-from dpsql.engine.served_tables import CONNECTION, PolicyTables
+from dpsql.engine.served_tables import CONNECTION, PolicyTables, is_change_seen
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
@@ -85,7 +85,17 @@ class DuckDBEngine(PolicyTables):
         return ()
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        return self._sources.data_version(tables)
+        """Return a fingerprint of files. Of a connection given in Python, whose changes are not seen, it contains a digest of the
+        rows of public tables."""
+        version = self._sources.data_version(tables)
+        public = () if is_change_seen(version) else (name for name in tables if self._policy.tables[name].public)
+        return "|".join([version, *map(self._digest, public)])
+
+    def _digest(self, table: str) -> str:
+        with suppress(Error):  # what cannot be read is refused where it is read
+            rows = self.public_table(f'SELECT count(*), sum(hash("a row")) FROM {self.source(table).sql} AS "a row"')
+            return " ".join(str(column[0]) for column in rows.columns)
+        return ""
 
     def identity(self, table: str) -> Identity | None:
         return self._sources.identity(table)

@@ -24,7 +24,7 @@ per_query: {epsilon: 1}
 ledger: sqlite:///unused.db
 tables:
   people: {max_rows: 1, primary_key: [person], columns: {person: {type: integer, nullable: false}, word: {type: text}}}
-  tags: {public: true, unique: [[word]], columns: {word: {type: text}}}
+  tags: {public: true, unique: [[word]], columns: {word: {type: text}, size: {type: integer, lower: 0, upper: 9}}}
 """
 Write = Callable[[list[str]], object]
 Opened = tuple[Session, Write]
@@ -32,16 +32,17 @@ QUESTIONS = (
     "SELECT COUNT(*) FROM people CROSS JOIN tags",
     "SELECT COUNT(*) FROM people JOIN tags USING (word)",
     "SELECT COUNT(*) FROM people LEFT JOIN tags ON people.word = tags.word WHERE person >= 0",
+    "SELECT SUM(size) FROM people JOIN tags USING (word)",
 )
 
 
 def in_files(folder: Path, ending: str) -> Opened:
     def write(words: list[str]) -> None:
-        table = pa.table({"word": words})
+        table = pa.table({"word": words, "size": len(words) * [1]})
         if ending == "parquet":
             pq.write_table(table, folder / "tags.new")
         else:
-            (folder / "tags.new").write_text("\n".join(["word", *words, ""]))
+            (folder / "tags.new").write_text("\n".join(["word,size", *(f"{word},1" for word in words), ""]))
         (folder / "tags.new").replace(folder / f"tags.{ending}")
 
     write(ONE)
@@ -58,7 +59,7 @@ def in_a_connection(folder: Path, ending: str) -> Opened:
     connection.execute(f"CREATE TABLE people AS SELECT range AS person, 'x' AS word FROM range({PEOPLE})")
 
     def write(words: list[str]) -> None:
-        connection.execute("CREATE OR REPLACE TABLE tags AS SELECT unnest(?) AS word", [words])
+        connection.execute("CREATE OR REPLACE TABLE tags AS SELECT unnest(?) AS word, 1 AS size", [words])
 
     write(ONE)
     return exact_session(parse_policy(POLICY, "policy.yaml", folder), connection, folder / "ledger.db"), write
@@ -105,3 +106,25 @@ def test_rows_change_between_two_questions(opened: Opened, sql: str) -> None:
     assert rows_of(session.execute(sql)) == [(PEOPLE,)]
     write(MANY)
     require_within_charge(session, sql)
+
+
+def test_questions_are_planned_over_public_rows_as_they_are(opened: Opened) -> None:
+    session, write = opened
+    session.execute("SET dp.reuse = off")
+    for words in (ONE, MANY, 2 * ONE, ONE):
+        write(words)
+        assert rows_of(session.execute(QUESTIONS[0])) == [(PEOPLE * len(words),)]
+
+
+def test_a_promise_that_public_rows_break_is_refused_before_the_charge(opened: Opened) -> None:
+    (session, write), sql = opened, QUESTIONS[-1]
+    session.execute("SET dp.reuse = off")
+    session.execute(sql)
+    spent = session.budget().spent
+    write(MANY)
+    with pytest.raises(Error) as refused:
+        session.execute(sql)
+    assert refused.value.slug == "promise_broken" and not refused.value.charged
+    assert session.budget().spent == spent
+    write(ONE)
+    assert rows_of(session.execute(sql)) == [(PEOPLE,)]

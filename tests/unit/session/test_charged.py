@@ -83,7 +83,7 @@ def test_data_is_read_under_a_charge_alone(session: Session, tmp_path: Path, way
     """Every way to an answer runs its queries through `Charge.run`, which refuses them before `reserve`."""
     work, nothing = charged.work_for(session.context, Pace(session.policy), str), cast(Any, None)
     with charged.charged(session.context, work) as charge:
-        charge.look_at(("patients",))
+        charge.look_at(("patients",), ())
         for read in (charge.run, charge.check_promises):
             with pytest.raises(InternalError):
                 read(nothing)
