@@ -118,3 +118,27 @@ def test_rows_that_count_more_than_once_stay_joined(sql: str) -> None:
 def test_a_key_with_a_value_says_nothing_of_what_it_is_computed_from(word: str, on: str, tested: str) -> None:
     joined = f"SELECT COUNT(*) FROM visits v {word} patients p ON {on} WHERE p.patient_id IS NOT NULL"
     assert named(f"{joined} AND {tested}") != named(joined)
+
+
+_RESULTS = "SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY 1"
+_OWN = "v.patient_id = p.patient_id"
+
+
+@pytest.mark.parametrize(
+    ("measure", "source", "other"),
+    [
+        (
+            "COUNT(*)",
+            f"patients p JOIN (SELECT * FROM ({_RESULTS} HAVING COUNT(*) < 9) s WHERE n > 1) t USING (patient_id)",
+            f"patients p JOIN ({_RESULTS} HAVING COUNT(*) > 1) t USING (patient_id)",
+        ),
+        (  # as reals, 2**53 and 2**53 + 1 are one number
+            "SUM(p.age)",
+            f"patients p JOIN visits v ON {_OWN} AND v.visit_id = p.weight",
+            f"patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE {_OWN} AND v.visit_id = p.weight)",
+        ),
+    ],
+)
+def test_no_condition_and_no_second_row_is_lost(measure: str, source: str, other: str) -> None:
+    one, two = (named(f"SELECT {measure} FROM {rows}") for rows in (source, other))
+    assert one[0] and two[0] and one[0] != two[0]

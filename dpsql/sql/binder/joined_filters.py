@@ -14,7 +14,6 @@ from dpsql.functions.canonical_conditions import in_canonical_form
 from dpsql.functions.canonical_measures import with_canonical_conditions
 from dpsql.functions.kept_rows import name_of
 from dpsql.functions.public_domains import domain_of
-from dpsql.functions.signatures import call
 from dpsql.plan.canonical_text import canonical_text, compared_fields, fingerprint
 from dpsql.plan.origins import without_projections
 from dpsql.plan.plan import (
@@ -38,7 +37,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import conjuncts, rows_per_unit, without_unread_results
 from dpsql.policy import Policy
-from dpsql.sql.binder.tested_rows import Names, moved, named, with_tested_rows
+from dpsql.sql.binder.tested_rows import Names, filtered, moved, named, with_tested_rows
 
 Owners = Callable[[str], object]
 """Whether a table, by its name, has a condition of the policy's owner."""
@@ -133,13 +132,7 @@ def _with_one_filter(relation: Relation, owners: Owners) -> Relation:
     rows, conditions = _numbered(rows, conditions)
     if conditions and isinstance(relation, Filter) and rows is relation.source:
         return relation
-    return _filtered(rows, conditions)
-
-
-def _filtered(rows: Relation, conditions: list[Expr]) -> Relation:
-    if not conditions:
-        return rows
-    return Filter(rows, conditions[0] if len(conditions) == 1 else call("and", *conditions))
+    return filtered(rows, conditions)
 
 
 def _numbered(rows: Relation, conditions: list[Expr]) -> tuple[Relation, list[Expr]]:
@@ -172,8 +165,8 @@ def _numbered_side(side: Relation, conditions: list[Expr]) -> tuple[Relation, li
         ]
         return replace(side, source=_numbered_side(side.source, conditions)[0]), []
     if isinstance(side, Filter) and conditions:
-        return _filtered(side.source, [*conditions, *conjuncts(side.predicate)]), []
-    return _filtered(side, conditions), []
+        return filtered(side.source, [*conditions, *conjuncts(side.predicate)]), []
+    return filtered(side, conditions), []
 
 
 def _reads_windows(relation: Relation) -> bool:

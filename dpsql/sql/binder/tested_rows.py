@@ -37,7 +37,7 @@ from dpsql.plan.plan import (
     results_read,
     types_of,
 )
-from dpsql.plan.stability import conjuncts, scans, unfiltered
+from dpsql.plan.stability import conjuncts, scans, told_apart, unfiltered
 from dpsql.policy import Policy
 
 Names = Mapping[str, str]
@@ -80,10 +80,7 @@ def _read(part: Any) -> frozenset[str]:
 def _tested(relation: Relation, read: frozenset[str], policy: Policy, repeated: bool = False) -> tuple[Relation, Names]:
     """Return a relation, of which the columns `read` are read above, with semi-joins, and the new names of its columns.
     `repeated`: how often a row stands there has no effect."""
-    rows, conditions = relation, list[Expr]()
-    while isinstance(rows, Filter):
-        conditions += conjuncts(rows.predicate)
-        rows = rows.source
+    rows, conditions = _rows_and_conditions(relation)
     if isinstance(rows, Join):
         without = _without_join(rows, conditions, read, policy, repeated)
         if without is None:
@@ -105,6 +102,15 @@ def _tested(relation: Relation, read: frozenset[str], policy: Policy, repeated: 
             return relation, {}
         return replace(relation, source=semi_joined, **{name: named(part, names) for name, part in of_side.items()}), {}
     return relation, {}
+
+
+def _rows_and_conditions(relation: Relation) -> tuple[Relation, list[Expr]]:
+    """Return the rows below all filters, and the conditions of all of these."""
+    conditions = list[Expr]()
+    while isinstance(relation, Filter):
+        conditions += conjuncts(relation.predicate)
+        relation = relation.source
+    return relation, conditions
 
 
 def _semi_join(relation: SemiJoin, read: frozenset[str], policy: Policy, repeated: bool) -> tuple[Relation, Names]:
@@ -134,7 +140,7 @@ def _in_sides(
     if sides[0] is join.left and sides[1] is join.right:
         return relation, {}
     joined = replace(join, left=sides[0], right=sides[1], keys=named(join.keys, names))
-    return _with_conditions(joined, [named(part, names) for part in conditions]), names
+    return filtered(joined, [named(part, names) for part in conditions]), names
 
 
 def _without_join(
@@ -163,8 +169,10 @@ def _without_join(
 def _is_one_row(join: Join, side: str, policy: Policy) -> bool:
     """Return whether a row of the other side meets at most one row of this side: it is a unit's only row, or compares a key."""
     rows = unfiltered(join.left if side == "a." else join.right)
-    keys = [pair[side == "b."] for pair in join.keys]
-    names = tuple(key.name.removeprefix(side) for key in keys if isinstance(key, Column))
+    pairs = [pair if side == "b." else pair[::-1] for pair in join.keys]
+    names = tuple(
+        key.name.removeprefix(side) for other, key in pairs if isinstance(key, Column) and told_apart(other, key)
+    )
     if isinstance(rows, UnitAggregate):
         return join.on_unit and not rows.keys and names == ("u",)
     return isinstance(rows, Scan) and policy.tables[rows.table].is_unique(names)
@@ -233,7 +241,7 @@ def _present(
     same = [call("eq", *sides) for pair in pairs for sides in (pair, pair[::-1])]
     of_side = [part for part in conditions if _of_side(part, side)]
     left = [part for part in conditions if part not in of_side and part not in same]
-    units = unfiltered(rows)
+    units, of_units = _rows_and_conditions(rows)
     if isinstance(units, ReleasedRows) or _is_of_others(join, rows, policy):
         return None
     unit = {side + "u"} if isinstance(units, UnitAggregate) and not units.keys else set()
@@ -248,15 +256,14 @@ def _present(
         if not isinstance(outer[0], Column) or not isinstance(keys[0], Column) or keys[0].name != "u":
             return None
         names = {side + "u": outer[0].name}
-        tested += conjuncts(rows.predicate) if isinstance(rows, Filter) else ()
-        rows, keys[0] = _units_with(units, tested, keys[0], policy)
+        rows, keys[0] = _units_with(units, [*tested, *of_units], keys[0], policy)
     else:
-        rows = _with_conditions(rows, tested)
+        rows = filtered(rows, tested)
     semi_join = SemiJoin(partner, rows, tuple(zip(outer, keys, strict=True)), join.on_unit, False, len(keys) == 1)
     return _with_conditions_of_side(semi_join, left, other, names)
 
 
-def _with_conditions(rows: Relation, conditions: Sequence[Expr]) -> Relation:
+def filtered(rows: Relation, conditions: Sequence[Expr]) -> Relation:
     if not conditions:
         return rows
     return Filter(rows, conditions[0] if len(conditions) == 1 else call("and", *conditions))
@@ -267,7 +274,7 @@ def _with_conditions_of_side(
 ) -> tuple[Relation, Names]:
     """Return the rows that one side keeps with the conditions on that side, and the new names of the columns of that side."""
     names = {f"{prefix}{name}": name for name in types_of(rows)} | {**more}
-    return _with_conditions(rows, [named(part, names) for part in conditions]), names
+    return filtered(rows, [named(part, names) for part in conditions]), names
 
 
 def _units_with(
@@ -289,7 +296,7 @@ def _units_with(
         part for part in (filled(condition, plainly) for condition in conditions) if not _counts_a_row(part, counts)
     ]
     if left:
-        return _with_conditions(units, left), unit
+        return filtered(units, left), unit
     scan = unfiltered(units.source)
     if not isinstance(scan, Scan):
         return units, unit
