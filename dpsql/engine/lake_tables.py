@@ -122,7 +122,7 @@ def _require_values_of_paths(files: pa.Table, columns: Iterable[str]) -> None:
         with suppress(pa.ArrowInvalid):
             read = read.cast(said.type)
         for text, value, logged in zip(paths, read.to_pylist(), said.to_pylist(), strict=True):
-            if text and value != logged:
+            if text and value != logged and (value == value or logged == logged):  # NaN equals no value
                 raise OSError(f"the log and the paths of files say different values of {column}: write the table anew")
 
 

@@ -151,6 +151,13 @@ def test_partitions_have_the_values_of_the_log(tmp_path: Path) -> None:
             snapshot("delta", str(denied))
 
 
+def test_numbers_of_partitions_may_be_nan_or_without_end(tmp_path: Path) -> None:
+    costs = [1.5, float("nan"), float("-inf"), -0.0, 1e20, None]
+    table = pa.table({"person": range(6), "region": ["x"] * 6, "cost": costs, "days": [1] * 6})
+    write_deltalake(tmp_path / "costs", table, partition_by=["cost"])
+    assert set(map(str, rows_read("delta:costs", tmp_path))) == set(map(str, rows_of(table)))
+
+
 def iceberg_table(folder: Path, chance: random.Random, *, with_parts: bool = False) -> Any:
     """Return an Iceberg table in `folder`/n/visits with some rows, written before the column `days` was added."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
