@@ -2,9 +2,12 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from support.equal_forms import PlainAnswers
+from support.places import policy
+from support.recording_session import World
 from support.seeds import seeds
 
 from sql.test_same_question import named
@@ -142,3 +145,13 @@ _OWN = "v.patient_id = p.patient_id"
 def test_no_condition_and_no_second_row_is_lost(measure: str, source: str, other: str) -> None:
     one, two = (named(f"SELECT {measure} FROM {rows}") for rows in (source, other))
     assert one[0] and two[0] and one[0] != two[0]
+
+
+def test_rows_that_a_key_of_the_other_side_bounds_stay_joined() -> None:
+    """Of a unit's 20 visits with a number of their own, at most one has the number in the patient's only row."""
+    visits = replace(policy("hospital").tables["visits"], unique=(("patient_id", "code"),))
+    known = replace(policy("hospital"), tables={**policy("hospital").tables, "visits": visits})
+    session = World(known).session
+    sql = "SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND v.code = p.age"
+    (block,) = session.plan(session.planner.parse(sql, None)).price.blocks
+    assert [term.noise.sensitivity.l1 for term in block.noise.terms] == [1]

@@ -37,7 +37,7 @@ from dpsql.plan.plan import (
     results_read,
     types_of,
 )
-from dpsql.plan.stability import conjuncts, scans, told_apart, unfiltered
+from dpsql.plan.stability import conjuncts, rows_per_unit, scans, told_apart, unfiltered
 from dpsql.policy import Policy
 
 Names = Mapping[str, str]
@@ -153,7 +153,7 @@ def _without_join(
         if isinstance(unfiltered(join.left), UnitAggregate):
             sides.reverse()
         semi_joined = (_present(join, side, conditions, read, policy, repeated) for side in sides)
-        return next((part for part in semi_joined if part is not None), None)
+        return next((part for part in semi_joined if part is not None and _has_no_more(part[0], join, policy)), None)
     if (absent := _absent(join, conditions, read, policy)) is not None:
         return absent
     if any(_of_side(part, "b.") and _fails_for_none(part) for part in conditions):
@@ -166,13 +166,16 @@ def _without_join(
     )
 
 
+def _has_no_more(rows: Relation, join: Join, policy: Policy) -> bool:
+    """Return whether no more rows of one unit are proven to be possible than in a join, which counts from both of its sides."""
+    return not join.on_unit or rows_per_unit(rows, policy) <= rows_per_unit(join, policy)
+
+
 def _is_one_row(join: Join, side: str, policy: Policy) -> bool:
     """Return whether a row of the other side meets at most one row of this side: it is a unit's only row, or compares a key."""
     rows = unfiltered(join.left if side == "a." else join.right)
     pairs = [pair if side == "b." else pair[::-1] for pair in join.keys]
-    names = tuple(
-        key.name.removeprefix(side) for other, key in pairs if isinstance(key, Column) and told_apart(other, key)
-    )
+    names = tuple(b.name.removeprefix(side) for a, b in pairs if isinstance(b, Column) and told_apart(a, b))
     if isinstance(rows, UnitAggregate):
         return join.on_unit and not rows.keys and names == ("u",)
     return isinstance(rows, Scan) and policy.tables[rows.table].is_unique(names)
@@ -200,9 +203,7 @@ def _absent(
         else set()
     )
     left = [part for part in conditions if not (_is_null_test(part) and _read(part) <= sure)]
-    if len(left) == len(conditions) or isinstance(unfiltered(join.right), ReleasedRows):
-        return None
-    if _is_of_others(join, join.right, policy):
+    if len(left) == len(conditions) or isinstance(rows, ReleasedRows) or _is_of_others(join, join.right, policy):
         return None
     if any(name.startswith("b.") for name in read | _read(tuple(left))):
         return None
