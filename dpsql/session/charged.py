@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from dpsql.engine.contract import ExactAnswer, fault_of
+from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.engine.served_tables import is_change_seen
 from dpsql.errors.custodian_log import TRACES
@@ -137,7 +137,7 @@ class Charge:
         with TRACES.span("promises"):
             if not self._context.engine.holds(self._context.emitter().promise(promise)):
                 if not promise.columns:  # the number of rows, which the planner has counted
-                    raise fault_of(RuntimeError(f"rows of {promise.table} were added meanwhile"), of_source=False)
+                    raise refuse("data_changed", table=promise.table)
                 columns = ", ".join(promise.columns)
                 raise refuse("promise_broken", table=promise.table, columns=columns, most=promise.most)
 
@@ -148,8 +148,7 @@ class Charge:
             if self._context.policy.tables[promise.table].public:
                 self._check(promise)
         elif self._context.engine.data_version((promise.table,)) != version:
-            changed = RuntimeError(f"the data of {promise.table} changed after its keys were checked")
-            raise fault_of(changed, of_source=False)
+            raise refuse("data_changed", table=promise.table)
 
     def commit(self) -> None:
         """Note that the answer was released, unless the outcome of this charge is known. Nothing is noted without a charge."""
