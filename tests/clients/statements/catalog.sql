@@ -1439,6 +1439,21 @@ SELECT '[2:4]={1,2,3}'::int[], ('[2:4]={1,2,3}'::int[])[2], array_lower('[2:4]={
 SELECT array_fill(0, ARRAY[2], ARRAY[5]), array_upper(array_fill(0, ARRAY[2], ARRAY[5]),1), '[2:3]={a,b}'::text[]::varchar[], array_positions('[0:1]={1,2}'::int[], 2)
 SELECT '[3:2]={1}'::int[]
 SELECT '[1:2]={1}'::int[]
+SELECT jsonb_path_query_array('["a\nb", "a.b"]', '$[*] ? (@ like_regex "a.b")'), jsonb_path_query_array('["a\nb"]', '$[*] ? (@ like_regex "a.b" flag "s")'), jsonb_path_query_array('["a\nb"]', '$[*] ? (@ like_regex "^b" flag "m")'), jsonb_path_query_array('["a\nb"]', '$[*] ? (@ like_regex "a.b" flag "sm")'), jsonb_path_query_array('["a\nb"]', '$[*] ? (@ like_regex "^b")')
+SELECT regexp_like(E'a\nb', 'a.b', 'p'), regexp_like(E'a\nb', '^b', 'p'), regexp_like(E'a\nb', 'a.b', 'w'), regexp_like(E'a\nb', '^b', 'w'), regexp_like(E'a\nb', 'a.b', 'ns'), regexp_like(E'a\nb', 'a.b', 'sn')
+SELECT '(1e400,1)'::point
+SELECT '<(1,1),1_0>'::circle
+SELECT '(١,1)'::point
+SELECT '١'::int
+SELECT '١'::numeric
+SELECT '{١}'::float8[]
+SELECT '٢020-01-01'::date
+SELECT '1٢:00'::time
+SELECT '٢ days'::interval
+SELECT '١'::money
+SELECT '١'::text, '{١}'::text[], '"١"'::jsonb, '١'::bytea
+SELECT '{1e-400,1,2}'::line
+SELECT '<(1,1),1e400>'::circle
 SELECT jsonb_path_query('{"a":[1,2,3,4]}', '$.a[*] ? (@ > 2)')
 SELECT jsonb_path_exists('{"a":1}', '$.a ? (@ == 1)'), jsonb_path_match('{"a":1}', '$.a == 1'), jsonb_path_query_array('[1,2,3]', '$[*] ? (@ >= 2)'), jsonb_path_query_first('[1,2,3]', '$[last]'), '{"a":[1,2]}'::jsonb @? '$.a[*] ? (@ > 1)', '{"a":5}'::jsonb @@ '$.a > 3'
 SELECT '$.a[*] ? (@.b > 1 && @.c like_regex "^x" flag "i")'::jsonpath, 'strict $.**{2 to 3}.a.size()'::jsonpath, 'lax $."x y"[0, 2 to last].double()'::jsonpath, '-($.a + 2) * 3'::jsonpath, '$ ? (exists (@.a) || !(@.b starts with "x")) ? ((@ == 1) is unknown)'::jsonpath

@@ -131,6 +131,11 @@ _MOST_POINTS = 10_000
 _COUNTS = {"point": 1, "lseg": 2, "box": 2}
 
 
+def _read_number(text: str) -> float:
+    number: float = t.READERS["float8"](text)
+    return number
+
+
 def _coordinates(text: str) -> tuple[Point, ...]:
     """Return the points of a list of them, with or without their brackets."""
     points, position = list[Point](), 0
@@ -138,7 +143,7 @@ def _coordinates(text: str) -> tuple[Point, ...]:
         match = _PAIR.match(text, position)
         if match is None or len(points) >= _MOST_POINTS:
             raise ValueError(text)
-        points.append((float(match[1]), float(match[2])))
+        points.append((_read_number(match[1]), _read_number(match[2])))
         position = match.end()
         if position == len(text):
             return tuple(points)
@@ -182,9 +187,9 @@ def _read_circle(text: str) -> Shape:
     inner = _inner(_inner(text, "<"), "(")
     centre, _, radius = inner.rpartition(",")
     points = _coordinates(centre)
-    if len(points) != 1 or float(radius) < 0:
+    if len(points) != 1 or _read_number(radius) < 0:
         raise ValueError(text)
-    return Shape("circle", points, (float(radius),))
+    return Shape("circle", points, (_read_number(radius),))
 
 
 def _read_line(text: str) -> Shape:
@@ -193,7 +198,7 @@ def _read_line(text: str) -> Shape:
         if len(points) != 2:
             raise ValueError(text)
         return _line(*points)
-    numbers = tuple(float(part) for part in _inner(text, "{").split(","))
+    numbers = tuple(_read_number(part) for part in _inner(text, "{").split(","))
     if len(numbers) != 3:
         raise ValueError(text)
     if numbers[0] == numbers[1] == 0:

@@ -575,7 +575,8 @@ class _Search:
         if "q" in flags or "x" in flags:
             raise Elsewhere
         call = REGISTER["regexp_like"][0].call
-        hits: bool = call(value, pattern, flags.replace("s", "").replace("m", "n"))
+        lines = ("s" if "s" in flags else "p") if "m" not in flags else "w" if "s" in flags else "n"
+        hits: bool = call(value, pattern, "i" * ("i" in flags) + lines)
         return hits
 
 

@@ -396,7 +396,11 @@ def _like(text: str, pattern: str, escape: str = "\\", ignore_case: bool = False
 
 
 def _re2(form: str, options: str, text: str) -> str:
-    prefix = "i" * ("i" in options) + "s" * ("n" not in options) + "m" * ("n" in options)
+    """Return a form with its options: lines end for `.` with n and p, and for ^ and $ with n and w."""
+    ends, edges = (bool(set(options) & set(signs)) for signs in ("np", "nw"))
+    if ends and "[^" in form and "\n" in text:  # a set means no end of a line there
+        raise Elsewhere
+    prefix = "i" * ("i" in options) + "s" * (not ends) + "m" * edges
     return f"(?{prefix})" + form if prefix else form
 
 
@@ -518,9 +522,10 @@ def _flags(flags: str, allowed: str = "gicnesptwxm") -> str:
     for sign in flags:
         if sign not in allowed:
             raise said("22023", f'invalid regular expression option: "{sign}"')
-    if set(flags) & set("qxbewpc"):
+    if set(flags) & set("qxbec"):
         raise Elsewhere
-    return flags.replace("m", "n").replace("s", "")
+    lines = [sign for sign in flags if sign in "nmspw"][-1:]
+    return "i" * ("i" in flags) + "".join(lines).replace("m", "n").replace("s", "")
 
 
 def _matches(

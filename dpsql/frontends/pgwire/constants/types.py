@@ -255,6 +255,9 @@ def read(text: str, type_: str, context: Context, position: int | None = None) -
         raise Elsewhere
     if type_ in TEXTS:
         return text[:63] if type_ == "name" else text[:1] if type_ == "char" else text
+    if type_ in _OF_DIGITS and any(sign.isdecimal() and not sign.isascii() for sign in text):
+        state = "22007" if type_ == "interval" or type_ in MOMENTS else "22P02"
+        raise said(state, f'invalid input syntax for type {sql_name(type_)}: "{text}"', position)
     if type_ in MOMENTS:
         return read_moment(text, type_, position, context)
     if type_.startswith("_"):
@@ -274,6 +277,11 @@ def read(text: str, type_: str, context: Context, position: int | None = None) -
     return _read_scalar(text, type_, position)
 
 
+_OF_DIGITS = frozenset((
+    *NUMBERS, *MOMENTS, "interval", "oid", "xid", "xid8", "cid", "tid", "money",
+    "point", "lseg", "line", "box", "path", "polygon", "circle",
+))  # fmt: skip
+"""Types whose texts have no digits but 0 to 9; Python reads those of other scripts, too."""
 OBJECT_READERS: dict[str, Callable[[str, Context, int | None], Any]] = {}
 """Readers of types whose values name objects of the database."""
 
