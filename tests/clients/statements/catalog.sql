@@ -1445,6 +1445,8 @@ SELECT '(1e400,1)'::point
 SELECT '<(1,1),1_0>'::circle
 SELECT '(١,1)'::point
 SELECT '١'::int
+SELECT '$[١]'::jsonpath
+SELECT '[١:١]={1}'::int[]
 SELECT '١'::numeric
 SELECT '{١}'::float8[]
 SELECT '٢020-01-01'::date

@@ -22,7 +22,7 @@ _LAST = 1 << 32
 _MOST_DEPTH = 40
 _TOKENS = re.compile(
     r"""(?P<blank>\s+|/\*.*?\*/)|(?P<string>"(?:[^"\\]|\\.)*+")|(?P<variable>\$(?:[^\W\d]\w*|"(?:[^"\\]|\\.)*+"))"""
-    r"""|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<word>[^\W\d]\w*)|(?P<sign>\*\*|&&|\|\||==|!=|<>|<=|>=|[^\w\s"\\])""",
+    r"""|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<word>[^\W\d]\w*)|(?P<sign>\*\*|&&|\|\||==|!=|<>|<=|>=|[^\w\s"\\])""",
     re.DOTALL,
 )
 _METHODS = ("type", "size", "abs", "floor", "ceiling", "double", "keyvalue", "datetime")
