@@ -230,8 +230,8 @@ def _limit(relation: Relation, columns: frozenset[str], policy: Policy, limits: 
     Columns that are compared with those that agree, agree too. An outer join also keeps each row of its left side that meets
     none, with NULL on the right: there nothing follows from the right side.
     """
-    if isinstance(relation, Filter):
-        return _limit(relation.source, columns, policy, limits)
+    if isinstance(relation, (Filter, SemiJoin)):  # some of the rows, unchanged
+        return _limit(parts(relation)[0], columns, policy, limits)
     if isinstance(relation, Project):
         defined = dict(relation.columns)
         same = (defined[name] for name in columns)

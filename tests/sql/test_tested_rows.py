@@ -155,3 +155,14 @@ def test_rows_that_a_key_of_the_other_side_bounds_stay_joined() -> None:
     sql = "SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND v.code = p.age"
     (block,) = session.plan(session.planner.parse(sql, None)).price.blocks
     assert [term.noise.sensitivity.l1 for term in block.noise.terms] == [1]
+
+
+def test_rows_that_are_tested_agree_on_their_key_at_most_once() -> None:
+    """Each laboratory value meets at most one visit, also where only visits with a patient are joined."""
+    session = World(policy("hospital")).session
+    sql = "SELECT COUNT(*), SUM(v.nights) FROM labs l LEFT JOIN {} ON l.visit_id = v.visit_id"
+    claims = []
+    for visits in ("visits v", "(visits v JOIN patients p ON v.patient_id = p.patient_id)"):
+        (block,) = session.plan(session.planner.parse(sql.format(visits), None)).price.blocks
+        claims.append([term.noise.sensitivity for term in block.noise.terms])
+    assert claims[0] == claims[1]
