@@ -285,6 +285,13 @@ def _named(name: str) -> Codec:
     return Codec(name, 4, lambda v: str(v["text"]), lambda v: struct.pack("!I", v[name]), str, text_of)
 
 
+def _record_bytes(value: Any) -> bytes:
+    """Return the binary form that is kept beside a value's text. Raises ValueError if there is none."""
+    if not isinstance(value, dict) or value["record"] is None:
+        raise ValueError(value)
+    return bytes(value["record"])
+
+
 def send_record(items: Sequence[tuple[int, bytes | None]]) -> bytes:
     """Encode a row as record_send does, from the OIDs and binary forms of its values."""
     parts = [struct.pack("!i", len(items))]
@@ -408,6 +415,53 @@ def _receive_multirange(number: int) -> Callable[[bytes], str]:
     return receive
 
 
+_COORDINATE = re.compile(r"[^\s()\[\]<>{},]+")
+
+
+def _send_shape(head: str) -> Callable[[str], bytes]:
+    """Return a function that encodes a shape: what `head` says (? if a path is closed, i how many points), and its numbers."""
+
+    def send(text: str) -> bytes:
+        numbers = [_read_float(number) for number in _COORDINATE.findall(text)]
+        first = [text[0] != "["] * ("?" in head) + [len(numbers) // 2] * ("i" in head)
+        return struct.pack(f"!{head}{len(numbers)}d", *first, *numbers)
+
+    return send
+
+
+def _receive_shape(head: str, form: str) -> Callable[[bytes], str]:
+    """Return a function that reads a shape; `form` is its text, with {} for each number, or for all points of any number."""
+
+    def receive(data: bytes) -> str:
+        size = struct.calcsize("!" + head)
+        first = struct.unpack("!" + head, data[:size])
+        count = first[-1] * 2 if head else form.count("{}")
+        numbers = [float_text(number) for number in struct.unpack(f"!{count}d", data[size:])]
+        if not head:
+            return form.format(*numbers)
+        points = ",".join(f"({x},{y})" for x, y in zip(numbers[::2], numbers[1::2], strict=True))
+        return f"[{points}]" if first[0] is False else f"({points})"
+
+    return receive
+
+
+def _money(text: str) -> bytes:
+    return struct.pack("!q", int(re.sub(r"[^\d-]", "", text)))
+
+
+def _receive_money(data: bytes) -> str:
+    return format(Decimal(struct.unpack("!q", data)[0]).scaleb(-2), "f")
+
+
+_SHAPES = (
+    (600, 1017, "point", 16, "", "({},{})"), (601, 1018, "lseg", 32, "", "[({},{}),({},{})]"),
+    (602, 1019, "path", -1, "?i", ""), (603, 1020, "box", 32, "", "({},{}),({},{})"),
+    (604, 1027, "polygon", -1, "i", ""), (628, 629, "line", 24, "", "{{{},{},{}}}"),
+    (718, 719, "circle", 24, "", "<({},{}),{}>"),
+)  # fmt: skip
+"""OIDs of shapes and of their arrays, names, sizes, what stands before the numbers in the binary form, and texts. An array
+of boxes has other commas, and no binary form here."""
+
 CODECS: dict[int, Codec] = {
     BOOL: Codec("bool", 1, lambda v: "t" if v else "f", lambda v: b"\1" if v else b"\0", _read_bool,
     lambda b: b != b"\0"),
@@ -452,7 +506,7 @@ CODECS: dict[int, Codec] = {
     _receive_numeric),
     **{oid: _named(name) for name, oid in NAMED.items()},
     ACLITEM: _text("aclitem"),
-    RECORD: Codec("record", -1, lambda v: str(v["text"]), lambda v: bytes(v["record"]), str, text_of),
+    RECORD: Codec("record", -1, lambda v: str(v["text"]), _record_bytes, str, text_of),
     UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
     lambda b: str(uuid.UUID(bytes=b))),
     869: Codec("inet", -1, str, _send_inet(0), str, _receive_inet),
@@ -462,6 +516,17 @@ CODECS: dict[int, Codec] = {
     1560: Codec("bit", -1, str, _send_bits, str, _receive_bits),
     1562: Codec("varbit", -1, str, _send_bits, str, _receive_bits),
     1266: Codec("timetz", 12, str, _send_timetz, str, _receive_timetz),
+    5069: _integer("xid8", 8, "!Q", unsigned=True),
+    3220: Codec("pg_lsn", 8, str, lambda v: struct.pack("!II", *(int(part, 16) for part in v.split("/"))), str,
+    lambda b: "{:X}/{:X}".format(*struct.unpack("!II", b))),
+    27: Codec("tid", 6, str, lambda v: struct.pack("!IH", *map(int, v[1:-1].split(","))), str,
+    lambda b: "({},{})".format(*struct.unpack("!IH", b))),
+    4072: Codec("jsonpath", -1, str, lambda v: b"\1" + v.encode(), str, lambda b: text_of(b[1:])),
+    790: Codec("money", 8, str, _money, str, _receive_money),
+    **{
+        oid: Codec(name, size, str, _send_shape(head), str, _receive_shape(head, form))
+        for oid, _, name, size, head, form in _SHAPES
+    },
 }  # fmt: skip
 
 _RANGES = (
@@ -483,7 +548,9 @@ ARRAYS: dict[int, int] = {
     2207: NAMED["regprocedure"], 4097: NAMED["regrole"], 2208: NAMED["regoper"], 2209: NAMED["regoperator"],
     3735: NAMED["regconfig"], 3770: NAMED["regdictionary"], 4192: NAMED["regcollation"], 1034: ACLITEM,
     1041: 869, 651: 650, 1040: 829, 775: 774, 1561: 1560, 1563: 1562, 1270: 1266, 6150: 4451, 6151: 4532, 6152: 4533, 6153: 4534,
-    6155: 4535, 6157: 4536, **{number + 1: number for _, _, number, _ in _RANGES},
+    6155: 4535, 6157: 4536, 791: 790, 271: 5069,
+    3221: 3220, 1010: 27, 4073: 4072, **{array: oid for oid, array, *_ in _SHAPES if oid != 603},
+    **{number + 1: number for _, _, number, _ in _RANGES},
 }  # fmt: skip
 """OIDs of array types and of their elements."""
 ARRAY_OF = {element: array for array, element in ARRAYS.items()}
@@ -527,7 +594,7 @@ def send_array(element: int, values: list[Any], lower: int = 1, lows: Sequence[i
         *(struct.pack("!ii", size, low) for size, low in zip(sizes, lows or [lower] * len(sizes), strict=True)),
     ]
     for value in values:
-        data = None if value is None else send(value)
+        data = None if value is None else binary_of_text(element, value) if isinstance(value, str) else send(value)
         parts.append(struct.pack("!i", -1) if data is None else struct.pack("!i", len(data)) + data)
     return b"".join(parts)
 
@@ -578,7 +645,7 @@ def codec(oid: int) -> Codec:
         element = ARRAYS[oid]
         return Codec(
             CODECS[element].name + "[]", -1, lambda v: v["text"] if isinstance(v, dict) else write_array(element, v),
-            lambda v: v["record"] if isinstance(v, dict) else send_array(element, v), lambda text: read_array(element, text),
+            lambda v: _record_bytes(v) if isinstance(v, dict) else send_array(element, v), lambda text: read_array(element, text),
             receive_array,
         )  # fmt: skip
     return CODECS.get(oid, CODECS[TEXT])
@@ -598,10 +665,10 @@ def binary_of_text(oid: int, text: str) -> bytes:
     """Return the binary form of a value, from PostgreSQL's text of it. Raises ValueError for what has none here."""
     if oid in (DATE, TIMESTAMP, TIMESTAMPTZ) and text.endswith("infinity"):
         return _first(oid) if text[0] == "-" else _last(oid)
-    kind, written = codec(oid), BOUNDS.match(text) if oid in ARRAYS else None
-    if written is not None:
-        lows = [int(low) for low in re.findall(r"\[\s*([+-]?\d+)", written[0])]
-        return send_array(ARRAYS[oid], kind.read(text[written.end() :]), lows=lows)
+    kind, written = codec(oid), BOUNDS.match(text)
+    if oid in ARRAYS:
+        lows = [int(low) for low in re.findall(r"\[\s*([+-]?\d+)", written[0])] if written else []
+        return send_array(ARRAYS[oid], read_array(TEXT, text[written.end() :] if written else text), lows=lows)
     return kind.send(kind.read(text))
 
 

@@ -108,12 +108,8 @@ def _binary(oid: int, kind: e.Codec) -> Any:
         raise refuse("wire_binary", oid=oid)
 
     def sent(value: Any) -> bytes:
-        if not isinstance(value, str):
-            if oid == e.RECORD and value["record"] is None:
-                raise refuse("wire_binary", oid=oid)
-            return send(value)
         try:
-            return e.binary_of_text(oid, value)
+            return e.binary_of_text(oid, value) if isinstance(value, str) else send(value)
         except ValueError:
             raise refuse("wire_binary", oid=oid) from None
 

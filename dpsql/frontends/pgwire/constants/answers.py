@@ -65,7 +65,8 @@ class Answerable:
 
 _STRUCTS: dict[int, pa.DataType] = {oid: struct_of(kind) for kind, oid in NAMED.items()}
 _STRUCTS |= dict.fromkeys(
-    (RECORD, *(t.oid(f"_{kind}") for kind in NAMED)), pa.struct([("record", pa.binary()), ("text", pa.string())])
+    (RECORD, *(t.oid(f"_{kind}") for kind in ("record", *NAMED))),
+    pa.struct([("record", pa.binary()), ("text", pa.string())]),
 )
 
 
@@ -153,20 +154,23 @@ def _rows(part: RowSource, context: t.Context) -> list[tuple[Any, ...]]:
 def _written(value: Any, type_: str, context: t.Context) -> Any:
     """Return a value as it is kept: a text, with the number of an object or the binary form of a row beside it."""
     text = context.spent(t.write(value, type_, context))
-    if type_.removeprefix("_") in NAMED and isinstance(value, list):
-        return {"record": _named_array(value, type_[1:]), "text": text}
+    if type_.removeprefix("_") in (*NAMED, "record") and isinstance(value, list):
+        return {"record": _array(value, type_[1:], context), "text": text}
     if type_ == "record":
         return {"record": _record(value, context), "text": text}
     return {type_: int(value), "text": text} if type_ in NAMED else text
 
 
-def _named_array(values: list[Any], kind: str) -> bytes:
-    """Return the binary form of an array of numbers of objects."""
+def _array(values: list[Any], kind: str, context: t.Context) -> bytes | None:
+    """Return the binary form of an array of rows or of numbers of objects; None if one of the rows has none."""
 
     def forms(items: list[Any]) -> list[Any]:
-        return [forms(v) if isinstance(v, list) else None if v is None else {kind: int(v)} for v in items]
+        return [forms(v) if isinstance(v, list) else None if v is None else _written(v, kind, context) for v in items]
 
-    return send_array(t.oid(kind), forms(values), lows=[low for low, _ in t.bounds_of(values)])
+    try:
+        return send_array(t.oid(kind), forms(values), lows=[low for low, _ in t.bounds_of(values)])
+    except ValueError:
+        return None
 
 
 def _record(value: t.Record, context: t.Context) -> bytes | None:

@@ -90,10 +90,16 @@ def begin(check: Callable[[], None], turn: Callable[[], None]) -> None:
 
 
 def weight(value: Any) -> int:
-    """Return the characters and elements of a value."""
+    """Return the characters and elements of a value; beyond `MOST_WORK`, as many as were counted: its parts may be one array."""
     if isinstance(value, (str, bytes)):
         return len(value)
-    value = getattr(value, "value", value)  # of JSON
+    for name in ("value", "points", "values"):  # of JSON, of shapes, and of records
+        value = value if isinstance(value, dict) else getattr(value, name, value)
     if isinstance(value, dict):
-        return weight(list(value)) + weight(list(value.values()))
-    return len(value) + sum(map(weight, value)) if isinstance(value, (list, tuple)) else 0
+        value = [*value, *value.values()]
+    total = len(value) if isinstance(value, (list, tuple)) else 0
+    for part in value if total else ():
+        if total > MOST_WORK:
+            break
+        total += weight(part)
+    return total

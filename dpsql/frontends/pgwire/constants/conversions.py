@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from dpsql.frontends.pgwire.catalog.tables import counted_from, first_index
+from dpsql.frontends.pgwire.constants.bounds import MOST_WORK
 from dpsql.frontends.pgwire.constants.moments import EPOCH, ClockSpan, TimeTz, seconds_of
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.constants.types import (
     BITS,
     MOST_CHARACTERS,
@@ -34,6 +35,8 @@ from dpsql.frontends.pgwire.constants.types import (
     write,
 )
 from dpsql.frontends.pgwire.encodings import NAMED
+
+_MOST_BITS = 83_886_080
 
 
 def converter(source: str, target: str, context: Context, explicit: bool = True) -> Callable[[Any], Any]:
@@ -215,6 +218,10 @@ def sized(value: Any, type_: str, sizes: tuple[int, ...], explicit: bool = True)
     if type_ in ("varchar", "bpchar"):
         return value[: sizes[0]].ljust(sizes[0] if type_ == "bpchar" else 0) if sizes[0] <= MOST_CHARACTERS else value
     if type_ in BITS:
+        if sizes[0] > _MOST_BITS:
+            raise said("22023", f"length for type {type_} cannot exceed {_MOST_BITS}")
+        if type_ == "bit" and sizes[0] > MOST_WORK:
+            raise Large
         return value[: sizes[0]].ljust(sizes[0] if type_ == "bit" else 0, "0")
     if type_ in ("timestamp", "timestamptz", "time") and not isinstance(value, float):
         return rounded_moment(value, min(max(sizes[0], 0), 6))

@@ -678,5 +678,13 @@ for _zoned in ("", "_tz"):
     function(f"jsonb_path_exists{_zoned}{_MORE} bool", context=True)(_exists)
     function(f"jsonb_path_match{_zoned}{_MORE} bool", context=True)(_is_match)
 function("@?(jsonb, jsonpath) bool; jsonb_path_exists_opr(jsonb, jsonpath) bool", context=True)(_silent(_exists))
+
+
+@function("@@(text, text) bool")
+def _searched(text: str, words: str) -> bool:
+    """Refuse text search, as which PostgreSQL reads two literals."""
+    raise Elsewhere
+
+
 function("@@(jsonb, jsonpath) bool; jsonb_path_match_opr(jsonb, jsonpath) bool", context=True)(_silent(_is_match))
 t.READERS["jsonpath"] = read_path

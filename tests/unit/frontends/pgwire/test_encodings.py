@@ -93,6 +93,39 @@ def test_psycopgs_own_parameters_are_read() -> None:
     assert psycopg.__version__
 
 
+@pytest.mark.parametrize(
+    ("oid", "text", "sent"),
+    [  # as PostgreSQL 15 sends them
+        (600, "(1,-2.5)", "3ff0000000000000c004000000000000"),
+        (601, "[(1,2),(3,4)]", "3ff0000000000000400000000000000040080000000000004010000000000000"),
+        (602, "[(1,2),(3,4)]", "00000000023ff0000000000000400000000000000040080000000000004010000000000000"),
+        (602, "((1,2),(3,4))", "01000000023ff0000000000000400000000000000040080000000000004010000000000000"),
+        (603, "(3,4),(1,2)", "400800000000000040100000000000003ff00000000000004000000000000000"),
+        (
+            604,
+            "((1,2),(3,4),(Infinity,NaN))",
+            "000000033ff00000000000004000000000000000400800000000000040100000000000007ff00000000000007ff8000000000000",
+        ),
+        (628, "{1,2,-3}", "3ff00000000000004000000000000000c008000000000000"),
+        (718, "<(1,2),3>", "3ff000000000000040000000000000004008000000000000"),
+        (790, "-$1,234.50", "fffffffffffe1dc6"),
+        (
+            1017,
+            '{"(1,2)",NULL}',
+            "0000000100000001000002580000000200000001000000103ff00000000000004000000000000000ffffffff",
+        ),
+    ],
+)
+def test_shapes_and_money_have_the_binary_form_of_postgresql(oid: int, text: str, sent: str) -> None:
+    (send,) = writers([ResultField("x", oid)], [1])
+    assert send(text).hex() == sent
+    again = e.read_parameter(oid, 1, bytes.fromhex(sent), 1)
+    if oid in e.ARRAYS:
+        assert again == ["(1,2)", None]
+    else:
+        assert e.binary_of_text(oid, again) == send(text)
+
+
 def test_a_sum_beyond_64_bits_does_not_wrap() -> None:
     for write in (e.codec(e.INT8).write, e.codec(e.INT8).send):
         with pytest.raises(Error) as caught:

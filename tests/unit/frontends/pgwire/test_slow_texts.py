@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+import tracemalloc
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.catalog.tables import CatalogContext, CatalogTables
 from dpsql.frontends.pgwire.constants.answers import answerable, parsed
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere
+from dpsql.frontends.pgwire.rows import ResultField, writers
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import parse_policy
 
@@ -32,6 +34,8 @@ WORST = (
 )
 
 
+LONG = "(SELECT jsonb_agg(a) FROM generate_series(1, 90000) a)"
+RING = "('(' || repeat('(1,2),', 1600) || '(1,3))')"
 WIDE = ", ".join(f"1 AS c{n}" for n in range(1_000))
 CONSTANTS = (
     "SELECT " + "+" * 3_000 + "1",
@@ -73,6 +77,28 @@ CONSTANTS = (
     "SELECT count(*) FROM pg_proc a, pg_proc b WHERE a.proname || b.proname = 'x'",
     "SELECT * FROM pg_class WHERE " + " OR ".join(f"relname = '{n}'" for n in range(4_000)),
     "SELECT * FROM pg_class WHERE relname IN (" + "'x'," * 9_000 + "'y')",
+    # Paths through documents, and shapes.
+    f"SELECT jsonb_path_query({LONG}, '$.**')",
+    f"SELECT count(*) FROM jsonb_path_query({LONG}, '$" + ".**" * 6 + "')",
+    "SELECT jsonb_path_exists('" + "[" * 60 + "1" + "]" * 60 + "', '$" + ".**" * 20 + " ? (@ == 2)')",
+    f"SELECT jsonb_path_exists({LONG}, '$[*] ? (exists ($[*] ? (@ == -1)))')",
+    f"SELECT jsonb_path_exists({LONG}, '$[*] > $[*]')",
+    f"SELECT jsonb_path_query({LONG}, '$[" + "0 to 90000," * 800 + "0]')",
+    "SELECT jsonb_path_query('[1, 2]', '$[-2000000000 to 2000000000]')",
+    "SELECT jsonb_path_query('[[1, 2], [3, 4]]', ('$' || repeat('[*]', 9000))::jsonpath)",
+    "SELECT jsonb_path_query('1', '" + "-" * 6_000 + "$')",
+    "SELECT jsonb_path_exists(to_jsonb(repeat('a', 10000)), '$ like_regex \"(" + "a?" * 900 + "){1,100}b\"')",
+    "SELECT jsonb_path_exists('\"a\"', '$ like_regex \"((((a{1,255}){1,255}){1,255}){1,255})\"')",
+    "SELECT jsonb_path_query((SELECT jsonb_agg(repeat('a', 1000)) FROM generate_series(1, 900)), '$[*] ? (@ like_regex \"(a*)*b\")')",
+    f"SELECT count(area(x::path)) FROM (SELECT {RING} x) q, generate_series(1, 9000)",
+    f"SELECT count(point(x)) FROM (SELECT {RING}::polygon x) q, generate_series(1, 90000)",
+    "SELECT '" + "(" * 5_000 + "1,2" + ")" * 5_000 + "'::point", "SELECT ('[(' || repeat(' ', 9000) || '1,x)]')::path",
+    # Values of which every row holds the same, so that little is computed and much is written.
+    *(
+        f"SELECT {call} FROM (SELECT {value} x) q, generate_series(1, 90000) g"
+        for call in ("array_agg(x)", "json_agg(q)", "json_object_agg(g, q)", "array_agg(ROW(x, x))", "x")
+        for value in ("repeat('a', 10000)", "array_fill(1, ARRAY[9000])", f"{RING}::polygon")
+    ),
     "SELECT U&'\\D800'", "SELECT U&'\\+FFFFFF'", "SELECT unistr('\\D800')", "SELECT unistr('\\D800')::int",
     "SELECT jsonb '\"\\ud800\"'", "SELECT (json '[\"\\ud800\"]' ->> 0)::int", "SELECT jsonb '\"\\u0000\"' #>> '{}'",
 )  # fmt: skip
@@ -142,6 +168,64 @@ def test_a_constant_takes_the_server_two_seconds_at_most(sql: str, context: Cata
         texts = [] if constant is None else constant.table().to_pydict().values()
         assert not any("\0" in str(text) for text in texts)
     assert time.thread_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("value", "most"),
+    [("array_fill(1, ARRAY[9000])", 4), ("repeat('a', 10000)", 4), (f"{RING}::polygon", 8), ("1::bit(9000)", 4)],
+)
+def test_what_is_written_again_and_again_is_counted(value: str, most: int, context: CatalogContext) -> None:
+    """A row, a list or a shape weighs what it holds: an aggregate over many of one value is refused before it is written."""
+    select = parsed(f"SELECT json_agg(q) FROM (SELECT {value} x) q, generate_series(1, 9000) g")
+    assert select is not None
+    tracemalloc.start()
+    try:
+        with pytest.raises(Error, match=r"sandbox_memory|sandbox_time"):
+            answerable(select, context).table()
+        assert tracemalloc.get_traced_memory()[1] < most << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT B'1'::bit(2000000000)", "22023"),
+        ("SELECT B'1'::varbit(2000000000)", "22023"),
+        ("SELECT B'1'::bit(80000000)", "53200"),
+        # Two literals are a search in a text, not a path through a document.
+        ("SELECT '{\"a\": 1}' @@ '$.a > 0'", "0A000"),
+    ],
+)
+def test_what_is_too_long_or_is_no_path_is_refused(sql: str, code: str, context: CatalogContext) -> None:
+    select = parsed(sql)
+    assert select is not None
+    with pytest.raises((Error, Elsewhere)) as caught:
+        answerable(select, context).table()
+    assert getattr(caught.value, "sqlstate", "0A000") == code
+
+
+@pytest.mark.parametrize(
+    ("sql", "sent"),
+    [  # as PostgreSQL 15 sends them
+        (
+            "SELECT ARRAY[ROW(1, 'a'::text), NULL]",
+            "0000000100000001000008c90000000200000001000000190000000200000017000000040000000100000019000000016"
+            "1ffffffff",
+        ),
+        ("SELECT ARRAY[date 'infinity']", "00000001000000000000043a0000000100000001000000047fffffff"),
+        ("SELECT '1A/2B'::pg_lsn", "0000001a0000002b"),
+        ("SELECT '(7,1)'::tid", "000000070001"),
+        ("SELECT '5'::xid8", "0000000000000005"),
+        ("SELECT '$.a'::jsonpath", "01242e226122"),
+    ],
+)
+def test_values_without_a_table_have_their_binary_form(sql: str, sent: str, context: CatalogContext) -> None:
+    select = parsed(sql)
+    assert select is not None
+    constant = answerable(select, context)
+    (send,) = writers([ResultField("x", constant.columns[0][1])], [1])
+    assert send(constant.table().column(0)[0].as_py()).hex() == sent
 
 
 def test_the_worst_texts_are_answered_or_refused(clinic: Served) -> None:
