@@ -113,5 +113,5 @@ SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM (SELECT DISTINCT visit_i
 -- query: first_value_of_each_visit
 -- keys: none
 -- l1: 12
--- rows: 1
+-- rows: refused row_list
 SELECT COUNT(t) FROM (SELECT visit_id, FIRST(test ORDER BY value) AS t FROM labs GROUP BY visit_id) AS q
