@@ -193,7 +193,7 @@ def test_a_column_without_a_plain_name_has_one_in_the_policy(bare_clinic: Clinic
         ("a.csv", "sep=;\na;b\n1;2\n", "its first line is empty, a title, or Excel's sep="),
         (
             "a.csv",
-            gzip.compress(b"a,Secret\n1,2\n").decode("latin-1"),
+            gzip.compress(b"a,Secret\n1,2\n", mtime=0).decode("latin-1"),
             "it is compressed by gzip: give it a name that ends in .csv.gz",
         ),
         ("a.json", "[]", "COPY (FROM 'a.json') TO 'a.parquet'"),
