@@ -170,6 +170,7 @@ def test_a_constant_takes_the_server_two_seconds_at_most(sql: str, context: Cata
     assert time.thread_time() - begun < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "most"),
     [("array_fill(1, ARRAY[9000])", 4), ("repeat('a', 10000)", 4), (f"{RING}::polygon", 8), ("1::bit(9000)", 4)],
