@@ -75,12 +75,12 @@ def test_statements_about_the_session_do_not_depend_on_data() -> None:
 
 
 def test_a_broken_promise_gives_no_answer() -> None:
-    """Stability is computed from `primary_key`: if the data violate it, nothing is released and the charge stays."""
+    """Stability is computed from `primary_key`: if public rows violate it, nothing is charged and nothing is released."""
     world = World(policy("hospital"))
     world.load({**together(crowd(), {}), "regions": PUBLIC["regions"] * 2})
     observed = world.observe("SELECT COUNT(*) FROM patients AS p JOIN regions AS r USING (region)")
     assert observed.outcome.startswith("55000 promise_broken")
-    assert observed.charged and observed.blocks == [] and observed.engine_sql == []
+    assert not observed.charged and observed.blocks == [] and observed.engine_sql == []
 
 
 def test_a_broken_promise_about_the_first_rows_of_a_public_table_gives_no_answer() -> None:
@@ -100,5 +100,5 @@ def test_a_public_table_that_has_grown_since_it_was_read_gives_no_answer() -> No
     world.session.explain(question)
     world.connection.execute("INSERT INTO regions SELECT region || '2', zone, population FROM regions")
     observed = world.observe(question)
-    assert observed.outcome.startswith("55000 promise_broken")
-    assert observed.charged and observed.blocks == [] and observed.engine_sql == []
+    assert observed.outcome.startswith("55000 data_changed")
+    assert not observed.charged and observed.blocks == [] and observed.engine_sql == []

@@ -59,28 +59,14 @@ def _several(least: int, outer: str) -> list[str]:
     ]
 
 
-def _of_parents(tested: str, outer: str) -> list[str]:
-    """Return forms that keep the visits of patients who pass a condition."""
-    return [
-        f"visits v{_where(f'v.patient_id IN (SELECT patient_id FROM patients{_where(tested)})', outer)}",
-        f"visits v JOIN patients p ON p.patient_id = v.patient_id{_where(tested, outer)}",
-        f"patients p RIGHT JOIN visits v ON p.patient_id = v.patient_id{_where(outer, tested, 'p.patient_id IS NOT NULL')}",
-        f"visits v JOIN (SELECT patient_id FROM patients{_where(tested)}) t USING (patient_id){_where(outer)}",
-        f"visits v JOIN patients p USING (patient_id) LEFT JOIN regions r ON r.region = p.region{_where(tested, outer)}",
-    ]
-
-
 @pytest.mark.parametrize("seed", seeds(12, 2))
 def test_rows_that_are_only_tested_are_one_question(seed: int) -> None:
     rng = random.Random(f"tested rows {seed}")
     plain, met = PlainAnswers(rng), Counter[int]()
-    for kind in (0, 1, 2, 3) * 3:
+    for kind in (0, 1, 2) * 4:
         outer = rng.choice(("", *_OF_PATIENTS))
         keys, measure = rng.choice(_SHOWN)
-        if kind == 3:
-            forms = _of_parents(rng.choice(_OF_PATIENTS), rng.choice(("", *_OF_VISITS)))
-            keys, measure = rng.choice((("", "COUNT(*)"), ("v.ward", "SUM(v.nights)")))
-        elif kind == 2:
+        if kind == 2:
             forms = _several(rng.choice((2, 3, 5)), outer)
         else:
             forms = (_present, _absent)[kind](rng.choice(_OF_VISITS), outer)
@@ -91,7 +77,7 @@ def test_rows_that_are_only_tested_are_one_question(seed: int) -> None:
         names = {named(sql) for sql in questions}
         assert len(names) == 1 and all(releases for releases, _ in names), "\n".join(questions)
         met[kind] += any(map(any, answers[0] or ()))
-    assert sum(met.values()) > 4 and len(+met) > 1
+    assert sum(met.values()) > 2 and len(+met) > 1
 
 
 @pytest.mark.parametrize(

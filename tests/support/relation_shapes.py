@@ -55,6 +55,11 @@ def shapes() -> Iterator[Shape]:
     more = PER_UNIT.format(further=", ward, code", inner="COUNT(*)", where="")
     yield Shape("per unit, ward, code, by ward", (more,), "ward")
     yield Shape("per unit, ward, by ward", (more.replace(", code", ""),), "ward")
+    counted = "(SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t"
+    yield Shape(
+        "results of a unit that are read",
+        (f"patients AS p LEFT JOIN {counted} ON p.patient_id = t.patient_id WHERE coalesce(t.n, 0) <> 3",),
+    )
     yield Shape("listed rows, some equal", ("visits AS v CROSS JOIN UNNEST(['a', 'a', 'b']) AS l(letter)",), "ward")
 
 

@@ -1,8 +1,8 @@
 """Joins with rows of which only the presence counts are semi-joins: `JOIN (SELECT DISTINCT k ...)` is IN, `LEFT JOIN t ... WHERE
 t.k IS NULL` is NOT EXISTS, and `(SELECT COUNT(*) FROM t WHERE t.k = x.k) >= 3` is IN (SELECT k ... HAVING COUNT(*) >= 3).
 
-They keep the same rows, so the texts are one question; a LEFT JOIN no longer counts the rows that it leaves out. So is a JOIN
-with the row that a key names, if only conditions read it, and a LEFT JOIN with such a row that nothing reads is left out.
+They keep the same rows, so the texts are one question; a LEFT JOIN no longer counts the rows that it leaves out. A JOIN with the
+row that a declared key names stays: a table by its columns has that source, and shares bounds and stored answers with its total.
 """
 
 from __future__ import annotations
@@ -159,11 +159,7 @@ def _without_join(
     if any(_of_side(part, "b.") and _fails_for_none(part) for part in conditions):
         return _present(join, "b.", conditions, read, policy, repeated)
     unread = not any(name.startswith("b.") for name in read | _read(tuple(conditions)))
-    return (
-        _with_conditions_of_side(join.left, conditions, "a.", {})
-        if unread and _is_one_row(join, "b.", policy)
-        else None
-    )
+    return _with_conditions_of_side(join.left, conditions, "a.", {}) if unread and _is_one_row(join, "b.") else None
 
 
 def _has_no_more(rows: Relation, join: Join, policy: Policy) -> bool:
@@ -171,14 +167,12 @@ def _has_no_more(rows: Relation, join: Join, policy: Policy) -> bool:
     return not join.on_unit or rows_per_unit(rows, policy) <= rows_per_unit(join, policy)
 
 
-def _is_one_row(join: Join, side: str, policy: Policy) -> bool:
-    """Return whether a row of the other side meets at most one row of this side: it is a unit's only row, or compares a key."""
+def _is_one_row(join: Join, side: str) -> bool:
+    """Return whether a row of the other side meets at most one row of this side, because that is a unit's only row."""
     rows = unfiltered(join.left if side == "a." else join.right)
     pairs = [pair if side == "b." else pair[::-1] for pair in join.keys]
     names = tuple(b.name.removeprefix(side) for a, b in pairs if isinstance(b, Column) and told_apart(a, b))
-    if isinstance(rows, UnitAggregate):
-        return join.on_unit and not rows.keys and names == ("u",)
-    return isinstance(rows, Scan) and policy.tables[rows.table].is_unique(names)
+    return isinstance(rows, UnitAggregate) and join.on_unit and not rows.keys and names == ("u",)
 
 
 def _of_side(part: Expr, prefix: str) -> bool:
@@ -209,7 +203,7 @@ def _absent(
         return None
     keys = tuple((moved("a.", key, down=True), moved("b.", other, down=True)) for key, other in join.keys)
     right: Relation = join.right
-    if isinstance(right, UnitAggregate) and _is_one_row(join, "b.", policy) and isinstance(keys[0][1], Column):
+    if isinstance(right, UnitAggregate) and _is_one_row(join, "b.") and isinstance(keys[0][1], Column):
         right, unit = _units_with(right, (), keys[0][1], policy)
         keys = ((keys[0][0], unit),)
     listed = len(keys) == 1 and not any(side.facts.nullable for side in keys[0])
@@ -235,7 +229,7 @@ def _present(
 ) -> tuple[Relation, Names] | None:
     """Return the rows of the other side that meet a row of this side which passes its conditions, if they meet no more than one
     and nothing else of it is read."""
-    if not repeated and not _is_one_row(join, side, policy):
+    if not repeated and not _is_one_row(join, side):
         return None
     rows, partner, other = (join.left, join.right, "b.") if side == "a." else (join.right, join.left, "a.")
     pairs = [(a, b) if side == "b." else (b, a) for a, b in join.keys]

@@ -76,7 +76,7 @@ FOLLOWING = [
     ("covar_pop(u, w)", "covar_samp(u, w), regr_avgy(u, w), regr_count(u, w)"),
     ("covar_pop(u, w), var_pop(u)", OF_BOTH + ", var_pop(w), covar_pop(u, w)"),
     ("corr(x, w)", "avg(x), var_pop(x), count(x), sum(x), regr_count(x, w)"),
-    ("covar_pop(w, y)", "avg(y), count(y), sum(y), regr_count(w, y)"),
+    ("covar_pop(w, y)", "avg(y), count(y), sum(y), regr_count(w, y), sum(coalesce(y, 0))"),
     ("corr(n, w)", "avg(n), var_samp(n), count(n), regr_avgx(n, w), count(*) FILTER (WHERE n IS NOT NULL)"),
     ("corr(n, m)", "regr_count(n, m), covar_samp(n, m), regr_avgy(n, m), count(n) FILTER (WHERE m IS NOT NULL)"),
     ("corr(n, m)", "avg(n) FILTER (WHERE m IS NOT NULL), var_pop(m) FILTER (WHERE n IS NOT NULL)"),
@@ -96,7 +96,6 @@ NOT_FOLLOWING = [
     ("corr(u, w)", "avg(w + 1)"),
     ("corr(u, w)", "avg(least(w, 40))"),
     ("corr(u, w) FILTER (WHERE n > 7)", "count(*)"),
-    ("covar_pop(w, y)", "sum(coalesce(y, 0))"),
     # Days and times have bounds but are no numbers.
     ("avg(n)", "count(day)"),
     ("var_pop(n)", "count(seen)"),

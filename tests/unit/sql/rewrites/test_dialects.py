@@ -75,7 +75,6 @@ DIFFERENT = [
     "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO 'a%_(b|c)' AND word NOT SIMILAR TO 'a.b'",
     "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO '%[0-9!%]'",
     "SELECT SUM(ROUND(half)) AS n FROM facts",
-    "SELECT COUNT(*) AS n FROM facts WHERE ROUND(half * 3 + tens) IN (4, 5, 7, 12)",
     "SELECT COUNT(*) AS Total FROM facts",
     "SELECT (7 + 2 * -4) / 2 / 1 + COUNT(*) AS n FROM facts LIMIT 3 / 2",
     "SELECT SUM(c * (age / 7)) AS n FROM (SELECT age, COUNT(*) AS c FROM facts GROUP BY age) f",
@@ -129,7 +128,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     (folder / "policy.yaml").write_text(POLICY)
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?, ?)", ROWS)
         yield exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db")
 
 
@@ -149,7 +148,7 @@ def own(connection: Any, sql: str) -> tuple[str, float]:
 def test_duckdb_reads_the_text_as_dpsql_does(session: Session, sql: str) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?, ?)", ROWS)
         assert answer(session, sql, "duckdb") == own(connection, sql)
 
 
@@ -174,7 +173,7 @@ def persons(tmp_path: Path) -> Iterator[Session]:
     (tmp_path / "policy.yaml").write_text(policy.replace("    columns:", "    max_rows: 100\n    columns:"))
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?, ?)", ROWS)
         with exact_session(load_policy(tmp_path / "policy.yaml"), connection, tmp_path / "ledger.db") as session:
             yield session
 
@@ -183,7 +182,7 @@ def persons(tmp_path: Path) -> Iterator[Session]:
 def test_integers_of_one_person_have_whole_quotients_under_postgresql(persons: Session, sql: str) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?, ?)", ROWS)
         assert answer(persons, sql, "duckdb") == own(connection, sql)
         assert answer(persons, sql, "postgresql") == own(connection, sql.replace(" / ", " // "))
     assert "read as postgresql (dp.dialect): " in persons.explain(sql).to_text()
@@ -207,6 +206,6 @@ def test_names_that_differ_in_case_alone_are_not_taken_for_each_other(session: S
 def test_postgresql_reads_the_text_as_dpsql_does(session: Session, server: Server) -> None:
     with psycopg.connect(server.database(), autocommit=True) as connection:
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
-        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s, %s, %s, %s)", ROWS)
+        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s, %s, %s, %s, %s)", ROWS)
         for sql in (*DIFFERENT, *ROWS_OF_SERIES, *EQUAL):
             assert answer(session, sql, "postgresql") == own(connection, sql), sql
