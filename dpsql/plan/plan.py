@@ -479,8 +479,8 @@ class Result:
 class TotalCut:
     """Privately chosen bound to which one unit's SUM of `value` (over rows that satisfy `filter`) is scaled down in the blocks
     `readers`: the number of the Result called `result`, from `least` to `most`, which block `block` chooses among the totals of
-    units. `places`: instead, the most different values that a unit brings to COUNT(DISTINCT value), chosen among the units'
-    numbers of values."""
+    units. `option`: the one that asks for it. Under max_count the sum is one of ones, in place of a count; under max_values the
+    number is the most different values that a unit brings to COUNT(DISTINCT value), chosen among the units' numbers of values."""
 
     result: str
     block: str
@@ -489,7 +489,11 @@ class TotalCut:
     filter: Expr | None
     least: Fraction
     most: Fraction
-    places: bool = False
+    option: str = "max_total"
+
+    @property
+    def places(self) -> bool:
+        return self.option == "max_values"
 
 
 @dataclass(frozen=True, eq=False)

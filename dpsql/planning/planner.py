@@ -567,7 +567,8 @@ class Planner:
         policy = self.bound_policy(statement)[0]
         check_plan(plan, policy)
         bound_blocks = plan.blocks
-        if (options.cut_totals or options.choose_values) and not plan.cuts and requested(options) is None:
+        chooses = options.cut_totals or options.cut_counts or options.choose_values
+        if chooses and not plan.cuts and requested(options) is None:
             plan = self._with_cuts(plan, options, policy)
         blocks = self.bounded_blocks(plan, options, policy)
         if any(block_cost(block) > MOST_OF_A_QUESTION for block in bound_blocks):
@@ -602,12 +603,12 @@ class Planner:
         Raises Refusal target_error."""
         extended = with_places(plan, policy) if options.choose_values else plan
         gaussian = self.accountant.request(options.epsilon).rho is not None and options.mechanism != "laplace"
-        extended = with_cuts(extended, policy, gaussian) if options.cut_totals else extended
+        extended = with_cuts(extended, policy, gaussian, options.cut_totals, options.cut_counts)
         if extended.cuts and options.target_error is not None:
-            option, aggregate = ("max_values", "COUNT(DISTINCT)") if extended.cuts[0].places else ("max_total", "SUM")
-            reason = (
-                f"the noise of a {aggregate} follows from a bound that is chosen when it is asked (dp.{option} = auto)"
-            )
+            option = extended.cuts[0].option
+            aggregates = {"max_total": "SUM", "max_count": "COUNT", "max_values": "COUNT(DISTINCT)"}
+            chosen = f"a bound that is chosen when it is asked (dp.{option} = auto)"
+            reason = f"the noise of a {aggregates[option]} follows from {chosen}"
             raise refuse("target_error", reason=reason, way=f"SET dp.epsilon instead, or dp.{option} = a number")
         return extended
 

@@ -1,4 +1,5 @@
 """`dp.max_total = auto`: the bound on what one unit adds to a SUM is chosen privately, as the first step of the question.
+`dp.max_count = auto` is the same for COUNT, as SUM(1).
 
 Step one is a separate block over the units: the total of each unit (one row per unit, `UnitAggregate`) falls into a cell of a
 public geometric grid, and the exponential mechanism chooses a cell near the r-th largest total (`privacy.mechanisms.exponential`,
@@ -93,6 +94,7 @@ from dpsql.sql.parser import parse_text
 FALL = Fraction(1, 3)
 """Decrease of the logarithm of a cell's weight from cell to cell, so that the weight is about 1 / C**2. A cut above all totals
 costs noise in proportion to C; with these weights such cuts cost on average about as much as the lowest of them."""
+_ONE = literal(1)
 PRIVATE_GROUPS = 10
 """Assumed number of groups of private keys, because the actual number is not public."""
 OFF_VALUES = Fraction(8909, 10_000)
@@ -103,12 +105,17 @@ DOUBLINGS = 24
 end; its upper end is the largest total of a unit."""
 
 
-def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
-    """Return the plan with a cut for each SUM or AVG argument whose sum a unit can change; unchanged where there is none.
-    `squared`: totals are in the norm of Gaussian noise where only one block reads the cut."""
+def with_cuts(plan: Plan, policy: Policy, squared: bool, totals: bool, counts: bool) -> Plan:
+    """Return the plan with a cut for each SUM or AVG argument whose sum a unit can change (`totals`), and for each COUNT of rows
+    of which it may have several (`counts`); unchanged where there is none. `squared`: totals are in the norm of Gaussian noise
+    where only one block reads the cut."""
     readers: dict[tuple[Relation, Expr, Expr | None], list[Block]] = {}
+    if counts:
+        plan = replace(plan, blocks=tuple(_with_sums_of_ones(block, policy) for block in plan.blocks))
     for block in plan.blocks:
         for value, condition in _summed(block, policy):
+            if not (totals or (counts and value == _ONE)):
+                continue
             readers.setdefault((block.source, value, condition), []).append(block)
     if not readers:
         return plan
@@ -116,15 +123,38 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
     for number, ((source, value, condition), read_by) in enumerate(readers.items()):
         rows = rows_per_unit(source, policy)
         most = _most_of_a_row(value)
+        option = "max_count" if counts and value == _ONE else "max_total"
         largest = most * rows
         if isinstance(value, Column) and value.facts.max_total is not None:
             largest = min(largest, value.facts.max_total)
+        if option == "max_count":
+            declared = (policy.tables[name].bounds.max_count for name in tables(source))
+            largest = min(largest, *(Fraction(bound) for bound in declared if bound is not None), largest)
         least = min(most, largest) * OFF_VALUES / 2**DOUBLINGS
         names = tuple(dict.fromkeys(block.name for block in read_by))
-        cut = TotalCut(f"dp_cut_{number}", f"dp_totals_{number}", names, value, condition, least, largest)
+        cut = TotalCut(f"dp_cut_{number}", f"dp_totals_{number}", names, value, condition, least, largest, option)
         total = _total(read_by[0], cut, rows, squared and len(names) == 1)
         steps.append((cut, _choosing(cut, *total, max(map(groups_of, read_by))), _result(cut)))
     return _with_steps(plan, steps)
+
+
+def _with_sums_of_ones(block: Block, policy: Policy) -> Block:
+    """Return the block with SUM(1) for each COUNT(*) and COUNT(x) of rows of which a unit may have several."""
+    if not owned(block.source, policy) or rows_per_unit(block.source, policy) == 1:
+        return block
+    return replace(block, measures=tuple(map(_sum_of_ones, block.measures)))
+
+
+def _sum_of_ones(measure: Measure) -> Measure:
+    if measure.aggregate != "count":
+        return measure
+    condition = measure.filter
+    for value in measure.arguments:
+        is_real = value.facts.type is Type.REAL  # of which NaN is no value
+        read = call("clamp", value, literal(0), literal(1)) if is_real else value
+        present = call("not", call("is_null", read))
+        condition = present if condition is None else call("and", condition, present)
+    return replace(measure, aggregate="sum", arguments=(_ONE,), filter=condition)
 
 
 def _with_steps(plan: Plan, steps: list[tuple[TotalCut, Block, Result]]) -> Plan:
@@ -245,7 +275,14 @@ def with_places(plan: Plan, policy: Policy) -> Plan:
         assert most is not None
         names = tuple(block.name for block in read_by)
         cut = TotalCut(
-            f"dp_places_{number}", f"dp_values_{number}", names, value, condition, Fraction(1), Fraction(most), True
+            f"dp_places_{number}",
+            f"dp_values_{number}",
+            names,
+            value,
+            condition,
+            Fraction(1),
+            Fraction(most),
+            "max_values",
         )
         chosen = _choosing_values(cut, source, keys, rows_per_unit(source, policy), max(map(groups_of, read_by)))
         steps.append((cut, chosen, _places_of(cut)))

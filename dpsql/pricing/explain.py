@@ -46,7 +46,8 @@ PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 def cut_text(cut: TotalCut, plan: Plan) -> str:
     """Describe a sum whose bound is chosen privately, as SQL-like text."""
     source = next(block.source for block in plan.blocks if block.name in cut.readers)
-    return term_text("distinct" if cut.places else "sum", cut.value, cut.filter, False, source)
+    kind = {"max_values": "distinct", "max_count": "count"}.get(cut.option, "sum")
+    return term_text(kind, None if kind == "count" else cut.value, cut.filter, False, source)
 
 
 def term_text(
@@ -465,12 +466,12 @@ def _terms(
 def _in_multiples(output: PlannedOutput, cut: TotalCut, plan: Plan, confidence: float) -> PlannedOutput:
     """Return the output of a sum in multiples of the bound that is chosen first: on what one unit adds in total, which is
     `whole_share` steps of its noise, or on the number of its values."""
-    figures, option = Figures.CUT, "max_total"
+    figures = Figures.CUT
     if cut.places:
         scaled = ("l1_sensitivity", "l2_sensitivity", "noise_scale", "error_95", "grid")
         output = replace(output, **{name: getattr(output, name) / whole_share(cut) for name in scaled})
-        figures, option = Figures.PLACES, "max_values"
-    times = f"times the {figures.value} that is chosen first (dp.{option} = auto)"
+        figures = Figures.PLACES
+    times = f"times the {figures.value} that is chosen first (dp.{cut.option} = auto)"
     error = f"{PLUS_MINUS} {output.error_95:.3g} ({confidence_text(confidence)}) {times}"
     return replace(output, aggregate=cut_text(cut, plan), error_95=None, error=error, figures=figures)
 

@@ -57,10 +57,10 @@ class Options:
     the account that is charged in addition to the dataset's and the analyst's. `threshold`: the question is not answered but
     compared with it, in at most `hits` runs of the watch called `watch`. `workload`: objective that is minimized for tables
     measured together. `proposed_sensitivity`: the sensitivity that propose-test-release tests. `min_units`: groups with fewer
-    counted privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`.
-    `bars`: a server answers with columns for the ends of error bars. `correlation`: correlation between consecutive groups for
-    correlated noise. `dialect`: how a text is read where DuckDB and PostgreSQL differ. `on_behalf_of`: the person whom a client
-    that serves many people claims to ask for, who may have a limit of their own."""
+    counted privacy units are not shown. `cut_totals`, `cut_counts`, `choose_values`: auto of `dp.max_total`, `dp.max_count` and
+    `dp.max_values`. `bars`: a server answers with columns for the ends of error bars. `correlation`: correlation between
+    consecutive groups for correlated noise. `dialect`: how a text is read where DuckDB and PostgreSQL differ. `on_behalf_of`: the
+    person whom a client that serves many people claims to ask for, who may have a limit of their own."""
 
     epsilon: Fraction
     delta: Fraction
@@ -85,6 +85,7 @@ class Options:
     proposed_sensitivity: Fraction | None = None
     min_units: int | None = None
     cut_totals: bool = False
+    cut_counts: bool = False
     choose_values: bool = False
     correlation: Fraction = Fraction(0)
     on_behalf_of: str | None = None
@@ -121,6 +122,10 @@ class Options:
         if key not in _READERS:
             raise _unknown(name)
         return self._with(key, first.value(key))
+
+    def with_no_choice(self) -> Options:
+        """Return these options without bounds that a question chooses."""
+        return replace(self, cut_totals=False, cut_counts=False, choose_values=False)
 
     def show(self) -> dict[str, str]:
         return {f"dp.{key}": show_value(self.value(key)) for key in _READERS}
@@ -254,7 +259,7 @@ _bound, _total = _or_none(_whole(), "default"), _or_none(_positive, "default")
 _MECHANISMS = " or ".join(", ".join(mechanism_words()).rsplit(", ", 1))
 
 _WORKLOADS = {"on": "relative", "true": "relative", "1": "relative", "false": "off", "0": "off"}
-_AUTOMATIC = {"max_total": "cut_totals", "max_values": "choose_values"}
+_AUTOMATIC = {"max_total": "cut_totals", "max_count": "cut_counts", "max_values": "choose_values"}
 """The bounds that may be chosen from the data, each with the option that says so."""
 _READERS: dict[str, tuple[Reader, str]] = {
     "epsilon": (_positive, "a number above 0"),
@@ -277,7 +282,7 @@ _READERS: dict[str, tuple[Reader, str]] = {
     "quantile_bars": (_switch, "on or off"),
     "assume_rows": (_whole(), "a whole number from 1"),
     "max_total": (_or_auto(_total), "a number above 0 in the unit of what is summed, auto or none"),
-    "max_count": (_bound, "a whole number from 1, or none"),
+    "max_count": (_or_auto(_bound), "a whole number from 1, auto or none"),
     "max_values": (_or_auto(_bound), "a whole number from 1, auto or none"),
     "threshold": (
         _or_none(_number(lambda value: abs(value) <= MOST_THRESHOLD), "off"),

@@ -346,8 +346,8 @@ def min_units_notice(question: NoticedQuestion) -> tuple[str, ...]:
 
 
 def cut_notices(question: NoticedQuestion) -> tuple[str, ...]:
-    """Return notices of the bounds to which a unit's contributions are cut and which the question chooses (`dp.max_total = auto`,
-    `dp.max_values = auto`): how they will be chosen, or which they are, and what error bars do not include."""
+    """Return notices of the bounds to which a unit's contributions are cut and which the question chooses (`dp.max_total = auto`
+    and the like): how they will be chosen, or which they are, and what error bars do not include."""
     plan, missed = question.planned.plan, 1 - float(question.planned.options.confidence)
     priced = {block.block.name: block for block in question.planned.price.blocks}
     notices = []
@@ -360,6 +360,7 @@ def cut_notices(question: NoticedQuestion) -> tuple[str, ...]:
         text = texts[0 if released is None else 1 if cell < EMPTY_CELLS else 2].format(
             whose=unit_word(question.policy), rank=law.rank, most=f"{most:.0f}" if cut.places else f"{most:.4g}",
             few=units_above(cut, law, 0, missed), above=units_above(cut, law, cell, missed), level=question.confidence,
+            option=cut.option,
         )  # fmt: skip
         notices.append(f"{cut_text(cut, plan)}: {text}")
     return tuple(notices)
@@ -367,23 +368,23 @@ def cut_notices(question: NoticedQuestion) -> tuple[str, ...]:
 
 _OF_TOTALS = (
     "a part of the price chooses a bound on what one {whose} adds in all, near total number {rank} from the largest down "
-    "(dp.max_total = auto); what is above it is left out, and error bars do not hold that; where fewer than about {few:,} have "
+    "(dp.{option} = auto); what is above it is left out, and error bars do not hold that; where fewer than about {few:,} have "
     "values, the bound may be the policy's own, {most}",
-    "too few have values for a bound to be chosen (dp.max_total = auto), which may take up to {few:,} of them; one {whose} adds "
-    "at most {most} in all, the policy's own bound, and noise is as large as that. SET dp.max_total = a number, or a larger "
+    "too few have values for a bound to be chosen (dp.{option} = auto), which may take up to {few:,} of them; one {whose} adds "
+    "at most {most} in all, the policy's own bound, and noise is as large as that. SET dp.{option} = a number, or a larger "
     "dp.epsilon",
-    "one {whose} adds at most {most} in all, a bound that was chosen for this answer (dp.max_total = auto); of at most {above:,} "
+    "one {whose} adds at most {most} in all, a bound that was chosen for this answer (dp.{option} = auto); of at most {above:,} "
     "who have more ({level}), the rest is left out, and error bars do not hold that",
 )
 """Notices of a bound on totals: before it is chosen, if too few units have values, and once it is chosen."""
 _OF_VALUES = (
     "a part of the price chooses how many values each {whose} brings, near number {rank} of values that one has, from the "
-    "largest down (dp.max_values = auto); values that nobody brings are left out, and error bars do not hold that; where fewer "
+    "largest down (dp.{option} = auto); values that nobody brings are left out, and error bars do not hold that; where fewer "
     "than about {few:,} have values, it may be {most}, as many as one may have",
-    "too few have values for a number to be chosen (dp.max_values = auto), which may take up to {few:,} of them; one {whose} "
-    "brings up to {most}, as many as one may have, and noise is as large as that. SET dp.max_values = a number, or a larger "
+    "too few have values for a number to be chosen (dp.{option} = auto), which may take up to {few:,} of them; one {whose} "
+    "brings up to {most}, as many as one may have, and noise is as large as that. SET dp.{option} = a number, or a larger "
     "dp.epsilon",
-    "one {whose} brings at most {most} values, a number that was chosen for this answer (dp.max_values = auto); at most "
+    "one {whose} brings at most {most} values, a number that was chosen for this answer (dp.{option} = auto); at most "
     "{above:,} have more ({level}), of which those that nobody brings are left out, and error bars do not hold that",
 )
 """The same of a number of values."""

@@ -66,7 +66,7 @@ def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
     if options.target_error is not None:
         raise refuse("watch_option", name="dp.target_error", value=options.show()["dp.target_error"])
     if cuts := planned.plan.cuts:
-        name = "dp.max_values" if cuts[0].places else "dp.max_total"
+        name = f"dp.{cuts[0].option}"
         raise refuse("watch_option", name=name, value=options.show()[name])
     plan = planned.plan if options.min_units is None else context.planner.without_min_units(planned)
     if (

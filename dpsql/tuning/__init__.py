@@ -103,7 +103,7 @@ class Tuning:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(sql)
         if session.policy.privacy_unit is None:
             raise refuse("fit_rows").placed_in(sql)
-        planned = session.plan(statement, options=replace(session.options, cut_totals=False, choose_values=False))
+        planned = session.plan(statement, options=session.options.with_no_choice())
         if len(planned.plan.blocks) != 1:
             raise refuse("fit_blocks", count=len(planned.plan.blocks)).placed_in(sql)
         (self.block,) = planned.plan.blocks
@@ -124,7 +124,7 @@ class Tuning:
         options = (
             planned.options if epsilon is None else planned.options.with_value("epsilon", str(float(epsilon)), policy)
         )
-        options = replace(options, target_error=None, bounds=UNBOUNDED, cut_totals=False, choose_values=False)
+        options = replace(options.with_no_choice(), target_error=None, bounds=UNBOUNDED)
         question = histogram_plan(sql, self.block, self.histograms, self.rows)
         self.planned = self.measuring.planner.priced(statement, question, options)
 

@@ -154,3 +154,10 @@ SELECT diagnosis, AVG(nights - 3) FROM visits GROUP BY diagnosis
 -- l1: 1, 1, 1
 -- rows: refused clip_rows
 SELECT ward, SUM(cost) FILTER (WHERE nights > 2) FROM visits GROUP BY ROLLUP(ward)
+
+-- query: chosen_count
+-- set: dp.max_count = auto
+-- keys: none and public
+-- l1: 1, 1, 1, 1
+-- rows: refused clip_rows
+SELECT ward, COUNT(*), COUNT(cost) FROM visits GROUP BY ward

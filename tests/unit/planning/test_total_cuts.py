@@ -103,6 +103,33 @@ def test_without_noise_nothing_is_cut(opener: Opener, sql: str) -> None:
             assert value == (other if isinstance(other, str) else pytest.approx(other, rel=1e-6))
 
 
+@pytest.mark.parametrize("rows_of", ["visits", "visits JOIN patients USING (patient_id)"])
+@pytest.mark.parametrize(
+    ("count", "ones"),
+    [
+        ("COUNT(*)", "SUM(1)"),
+        ("COUNT(*) FILTER (WHERE cost > 20)", "SUM(1) FILTER (WHERE cost > 20)"),
+        ("COUNT(cost)", "SUM(1) FILTER (WHERE clamp(cost, 0, 1) IS NOT NULL)"),
+    ],
+)
+def test_a_count_under_a_chosen_bound_is_the_sum_of_ones(opener: Opener, rows_of: str, count: str, ones: str) -> None:
+    """One mechanism: the releases have the names of those of SUM(1), and without noise nothing is cut."""
+    session, _ = opener(NoiselessGate())
+
+    def names(measure: str) -> tuple[str, ...]:
+        return session.plan(session.planner.parse(f"SELECT {measure} FROM {rows_of}", None)).keys
+
+    summed = names(ones)
+    assert names(count) != summed
+    session.execute("RESET dp.max_total")
+    exact = rows(session, f"SELECT {count} FROM {rows_of}")
+    session.execute("SET dp.max_count = auto")
+    assert names(count) == summed and session.options.show()["dp.max_count"] == "auto"
+    assert rows(session, f"SELECT {count} FROM {rows_of}") == exact
+    assert len(names("SUM(cost)")) == 1
+    assert len(session.plan(session.planner.parse("SELECT COUNT(*) FROM patients", None)).keys) == 1
+
+
 # --- the choice -------------------------------------------------------------------------------------------------------
 
 

@@ -48,7 +48,7 @@ READ: dict[str, dict[str, Any]] = {
     "quantile_bars": {"on": True, "off": False},
     "assume_rows": {"1": 1, "1000000000": BILLION},
     "max_total": {"0.5": Fraction(1, 2), "AUTO": Auto.AUTO, "none": None},
-    "max_count": {"3": 3, "none": None},
+    "max_count": {"3": 3, "AUTO": Auto.AUTO, "none": None},
     "max_values": {"3": 3, "Auto": Auto.AUTO, "none": None},
     "threshold": {
         "0": 0, "-0.5": Fraction(-1, 2), "1e18": Fraction(10**18), "-1e18": Fraction(-(10**18)), "none": None, "OFF": None,
@@ -91,7 +91,7 @@ UNREAD: dict[str, tuple[str, ...]] = {
     "dialect": ("postgres", "none"),
     "assume_rows": (*NO_BOUND, "none", "default"),
     "max_total": (*NO_POSITIVE, "off"),
-    "max_count": (*NO_BOUND, "auto"),
+    "max_count": (*NO_BOUND, "off"),
     "max_values": (*NO_BOUND, "off"),
     "threshold": ("1000000000000000001", "-1000000000000000001", "nan", "", "default"),
     "watch": ("", "x" * 41, "a b", "a/b", "\N{LATIN SMALL LETTER E WITH ACUTE}", "a\n"),
@@ -131,7 +131,7 @@ def test_other_values_are_refused(name: str, text: str) -> None:
 
 
 def test_every_field_of_options_has_an_option() -> None:
-    names = {entry.name for entry in fields(Options)} - {"bounds", "cut_totals", "choose_values"}
+    names = {entry.name for entry in fields(Options)} - {"bounds", "cut_totals", "cut_counts", "choose_values"}
     assert names | (set(BOUND_NAMES) - {"max_rows"}) == set(READ)
 
 
