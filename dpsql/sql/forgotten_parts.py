@@ -39,41 +39,64 @@ _NEVER_TOGETHER = {
 _LITERALS = (TokenType.STRING, TokenType.NUMBER)
 _TWICE = (TokenType.GROUP_BY, TokenType.ORDER_BY)
 _NO_COLUMNS = (TokenType.SELECT, TokenType.DISTINCT, TokenType.FROM)
+_PARTNERS = {TokenType.BETWEEN: TokenType.AND, TokenType.WHEN: TokenType.THEN}
+"""Words that wait for another one at the same level."""
+_REFUSED_BEFORE = {
+    TokenType.BETWEEN: {*_ENDING, *_PARTNERS, TokenType.THEN, TokenType.ELSE},
+    TokenType.WHEN: {*_ENDING, TokenType.WHEN, TokenType.ELSE} - {TokenType.FROM},  # IS DISTINCT FROM
+}
+"""What does not stand between a word and its partner."""
 _ALL_COLUMNS = [TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN]
 
 
 def check_parts(tokens: Sequence[Token], sql: str) -> None:
-    """Refuse (syntax) a text in which a bracket, an item between commas, the part behind a word, or AND is missing."""
+    """Refuse (syntax) a text that lacks a bracket, an item between commas, the part behind a word, or a word's partner."""
     kinds = _kinds(tokens)
+    _check_neighbours(tokens, kinds, sql)
+    _check_nesting(tokens, kinds)
+
+
+def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: str) -> None:
+    """Refuse what never stands side by side in a text that engines read."""
     pivots = TokenType.PIVOT in kinds  # its USING has aggregates
-    open_: list[Token] = []
-    between: list[Token | None] = [None]
-    """For the text itself and each open bracket, the BETWEEN that waits for its AND."""
     after = [*kinds[1:], None, None, None]
-    for token, kind, second, third, fourth in zip(tokens, kinds, after, after[1:], after[2:], strict=False):
-        waiting = between[-1]
+    behind = [*tokens[1:], *tokens[-1:]]
+    for token, next_, kind, second, third, fourth in zip(
+        tokens, behind, kinds, after, after[1:], after[2:], strict=False
+    ):
         last = second is None and (kind in _OPENING or kind is TokenType.ALIAS)
         if last or (kind, second) in _NEVER_TOGETHER or (kind, second, third) == _NO_COLUMNS:
             raise _slip(f"nothing stands behind {token.text}", token)
-        if waiting is not None and (kind in _ENDING or kind is TokenType.BETWEEN or second is None):
-            raise _slip("BETWEEN has no AND", waiting)
         if [second, third, fourth] == _ALL_COLUMNS and (kind in _OPENING or kind is TokenType.COMMA):
             raise _slip("no function stands before (*)", token)
         if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
-            _check_using(tokens, token)
+            _check_using(token, next_)
         if kind is TokenType.VAR and second in _TWICE and word(token) in ("GROUP", "ORDER"):
             raise _slip(f"{token.text} stands twice", token)
         if kind in _LITERALS and second in _LITERALS:
-            _check_literals(tokens, token, sql)
+            _check_literals(token, next_, sql)
+
+
+def _check_nesting(tokens: Sequence[Token], kinds: Sequence[TokenType]) -> None:
+    """Refuse brackets that are not closed or not open, and BETWEEN without AND or WHEN without THEN within them."""
+    open_: list[Token] = []
+    waiting: list[list[Token]] = [[]]
+    """For the text itself and each open bracket, the words that wait for their partners."""
+    for token, kind, second in zip(tokens, kinds, [*kinds[1:], None], strict=True):
+        first = waiting[-1][-1] if waiting[-1] else None
+        if first is not None and (kind in _REFUSED_BEFORE[first.token_type] or second is None):
+            raise _slip(f"{first.text} has no {_PARTNERS[first.token_type].name}", first)
         if kind in _CLOSED_BY:
             open_.append(token)
-            between.append(None)
+            waiting.append([])
         elif kind in _CLOSING:
             if not open_ or _CLOSED_BY[open_.pop().token_type] is not kind:
                 raise _slip(f"nothing is open here that {token.text} would close", token)
-            between.pop()
-        elif kind in (TokenType.BETWEEN, TokenType.AND):
-            between[-1] = token if kind is TokenType.BETWEEN else None
+            waiting.pop()
+        elif kind in _PARTNERS:
+            waiting[-1].append(token)
+        elif first is not None and kind is _PARTNERS[first.token_type]:
+            waiting[-1].pop()
     if open_:
         raise _slip(f"this {'CASE has no END' if word(open_[-1]) == 'CASE' else 'bracket is not closed'}", open_[-1])
 
@@ -89,22 +112,17 @@ def _kinds(tokens: Sequence[Token]) -> list[TokenType]:
     return kinds[2:]
 
 
-def _check_literals(tokens: Sequence[Token], first: Token, sql: str) -> None:
+def _check_literals(first: Token, second: Token, sql: str) -> None:
     """Refuse two values without anything between them. As in the standard, texts on lines of their own are one."""
-    second = _following(tokens, first)
     texts = first.token_type is second.token_type is TokenType.STRING
     if not (texts and "\n" in sql[first.end + 1 : second.start]):
         raise _slip("a comma or an operator is missing between these values", second)
 
 
-def _check_using(tokens: Sequence[Token], using: Token) -> None:
+def _check_using(using: Token, second: Token) -> None:
     """Refuse columns without brackets. USING SAMPLE is another clause."""
-    if word(_following(tokens, using)) != "SAMPLE":
+    if word(second) != "SAMPLE":
         raise _slip("the columns behind USING stand in brackets, as in USING (id)", using)
-
-
-def _following(tokens: Sequence[Token], first: Token) -> Token:
-    return next((token for token in tokens if token.start > first.start), first)
 
 
 def _slip(detail: str, token: Token) -> Exception:

@@ -74,7 +74,17 @@ def test_statements_about_the_session_do_not_depend_on_data() -> None:
         assert all(world.engine.queries == [] and world.ledger.charges == [] for world in worlds())
 
 
-def test_a_broken_promise_gives_no_answer() -> None:
+def test_a_broken_promise_about_rows_of_people_stays_charged() -> None:
+    """What the data decide is seen after the charge: whether a promise about people is kept costs what the question costs."""
+    world = World(policy("hospital"))
+    data = together(crowd(), unit(FIXED[3], 900))
+    world.load({**data, "visits": data["visits"] * 2})
+    observed = world.observe("SELECT COUNT(*) FROM labs JOIN visits USING (visit_id)")
+    assert observed.outcome.startswith("55000 promise_broken")
+    assert observed.charged and observed.blocks == []
+
+
+def test_a_broken_promise_about_public_rows_gives_no_answer() -> None:
     """Stability is computed from `primary_key`: if public rows violate it, nothing is charged and nothing is released."""
     world = World(policy("hospital"))
     world.load({**together(crowd(), {}), "regions": PUBLIC["regions"] * 2})

@@ -267,13 +267,13 @@ class Backend:
             read(oid, form, data, number)
             for number, (oid, form, data) in enumerate(zip(prepared.oids, formats, message.values, strict=True), 1)
         )
+        portal = Portal(prepared, values, message.result_formats)
         if prepared.kind == "catalog":
             self._questions.check_values(prepared, values)
-            if len(message.result_formats) > 1:
-                formats_for(message.result_formats, len(self._fields(prepared, values)))
+            self._check_formats(portal)
         values_bytes = sum(_VALUE_BYTES + 3 * len(data or b"") for data in message.values)
         size = _PORTAL_BYTES + values_bytes + 8 * len(message.result_formats)
-        self._keep(message.portal, Portal(prepared, values, message.result_formats), size)
+        self._keep(message.portal, portal, size)
         yield m.BIND_COMPLETE
 
     def _describe(self, message: m.Describe) -> Iterator[bytes]:

@@ -277,8 +277,11 @@ def _units_with(
 ) -> tuple[Relation, Column]:
     """Return the rows that say which units pass conditions on their results, and the column that names the unit: the rows that
     the results are of, where each unit with a row passes."""
-    counts = {name: argument is tested is None for name, word, argument, tested, _ in units.columns if word == "count"}
-
+    counts = {
+        name: argument is None and tested is None
+        for name, word, argument, tested, _ in units.columns
+        if word == "count"
+    }
     facts = {name: result for name, *_, result in units.columns}
 
     def plainly(part: Any) -> Any:

@@ -220,7 +220,7 @@ def _has_even_halves(node: exp.Round) -> bool:
     return node.args.get("decimals") is None and node.this.find(exp.Cast) is None and not has_aggregate(node.this)
 
 
-_SIMILAR = {"%": ".*", "_": ".", **{sign: f"\\{sign}" for sign in ".^$"}}
+_SIMILAR = {"%": r"(.|\n)*", "_": r"(.|\n)", **{sign: f"\\{sign}" for sign in ".^$"}}
 
 
 def _as_regular_expression(pattern: str) -> str:
@@ -245,23 +245,20 @@ def differences(statement: Statement) -> tuple[str, ...]:
 
 def _difference(node: exp.Expr) -> str:
     """Return what the two dialects read differently in a node, empty if nothing."""
+    differs = True
     if isinstance(node, exp.Div):
         select = node.find_ancestor(exp.Select)
         by_unit = select is not None and select.parent is not None and select.args.get("group")
-        differs, text = (
-            not has_aggregate(node) or by_unit,
-            "a / b of two integers is whole in postgresql, real in duckdb",
-        )
+        differs = not has_aggregate(node) or bool(by_unit)
+        text = "a / b of two integers is whole in postgresql, real in duckdb"
     elif isinstance(node, exp.Cast):
         differs = _cast_length(node) is not None
         text = "a cast to varchar(n) or char cuts in postgresql, and does not in duckdb"
     elif isinstance(node, exp.Round):
-        differs, text = _has_even_halves(node), "round(x) of a double 2.5 is 2 in postgresql, and 3 in duckdb"
+        differs = _has_even_halves(node)
+        text = "round(x) of a double 2.5 is 2 in postgresql, and 3 in duckdb"
     elif isinstance(node, exp.SimilarTo):
-        differs, text = (
-            True,
-            "SIMILAR TO has the wildcards of LIKE in postgresql, and is a regular expression in duckdb",
-        )
+        text = "SIMILAR TO has the wildcards of LIKE in postgresql, and is a regular expression in duckdb"
     elif isinstance(node, (exp.Extract, exp.Anonymous)):
         differs = _seconds_of(node) is not None
         text = "the seconds of a timestamp have a fraction in postgresql, and are whole in duckdb"
@@ -269,7 +266,8 @@ def _difference(node: exp.Expr) -> str:
         differs = any(isinstance(part.unnest(), _TRUTHS) for part in node.expressions)
         text = "concat writes truth values as t and f in postgresql, as true and false in duckdb"
     else:
-        differs, text = _has_backslash(node), "a backslash in LIKE is an escape in postgresql, a character in duckdb"
+        differs = _has_backslash(node)
+        text = "a backslash in LIKE is an escape in postgresql, a character in duckdb"
     return text if differs else ""
 
 

@@ -186,3 +186,8 @@ SELECT ward, SUM(COUNT(*)) OVER w FROM visits GROUP BY ward
 -- sqlstate: 42601
 -- at: n > 1
 (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WHERE n > 1
+
+-- query: when_without_then
+-- sqlstate: 42601
+-- at: WHEN code
+SELECT COUNT(CASE WHEN code IS NULL 1 END) FROM visits

@@ -142,7 +142,9 @@ def test_values_and_prepared_statements_are_bounded(clinic: Served) -> None:
         assert memory.held == 0
 
 
-@pytest.mark.parametrize("what", ["names of statements", *map(slow, ("types", "names of portals")), "null values"])
+@pytest.mark.parametrize(
+    "what", ["names of statements", *map(slow, ("types", "names of portals", "formats")), "null values"]
+)
 def test_every_part_of_a_message_that_is_kept_is_counted(clinic: Served, what: str) -> None:
     """None of these has a limit of its own: a thousand of each would be gigabytes in one connection."""
     count, name = 60_000, "n" * 900_000
@@ -156,8 +158,10 @@ def test_every_part_of_a_message_that_is_kept_is_counted(clinic: Served, what: s
             client.send(parse(SMALL, "s", (20,) * count), SYNC)
         elif what == "names of portals":
             client.send(parse("SELECT 1"), bind(portal=name), SYNC)
-        else:
+        elif what == "null values":
             client.send(parse(SMALL, oids=(20,) * count), bind((None,) * count, portal="p"), SYNC)
+        else:  # a statement without columns takes any number of formats
+            client.send(parse("COMMIT"), bind(portal="p", formats=(0,) * count), SYNC)
         answered = client.until(b"Z")
         assert b"E" not in {kind for kind, _ in answered}, error_of(answered)
         assert memory.held - before >= (900_000 if "names" in what else 8 * count)

@@ -33,7 +33,7 @@ tables:
       day: {type: date, lower: 2000-01-01, upper: 2020-12-31, nullable: false}
       seen: {type: timestamp, lower: 2000-01-01, upper: 2020-12-31, nullable: false}
 """
-WORDS = ("5%", "a_b", "axb", "a%b", "ab_", r"a\b", "a_bc", "xa_b", "A_B", "north", "n")
+WORDS = ("5%", "a_b", "axb", "a%b", "ab_", r"a\b", "a_bc", "xa_b", "A_B", "north", "n", "a\nb")
 ROWS = [
     (
         age,
@@ -68,12 +68,14 @@ DIFFERENT = [
     "SELECT SUM(EXTRACT(month FROM day)::int / 5) AS n FROM facts",
     "SELECT SUM(EXTRACT(second FROM seen)) AS n FROM facts",
     "SELECT SUM(date_part('second', seen + INTERVAL '1 minute') / 4) AS n FROM facts WHERE EXTRACT(SECOND FROM seen) > 30",
-    "SELECT COUNT(*) AS n FROM facts WHERE concat(word, '-', tens > 1) = 'ab_-t'",
+    "SELECT COUNT(*) AS n FROM facts WHERE concat(word, '-', tens > 1) = 'axb-t'",
     "SELECT COUNT(*) AS n FROM facts WHERE concat_ws('-', NOT tens > 1, word) IN ('f-n', 'true-n')",
     "SELECT COUNT(*) AS N FROM (SELECT word, age > 0 AS old FROM facts) f WHERE concat(word, old) LIKE '%f'",
     "SELECT CASE WHEN concat(COUNT(*) > 5, 'x') = 'tx' THEN 1 ELSE 2 END AS n FROM facts",
     "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO 'a%_(b|c)' AND word NOT SIMILAR TO 'a.b'",
     "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO '%[0-9!%]'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word SIMILAR TO 'a_b' OR word SIMILAR TO 'a%(\\nb|x)'",
+    "SELECT COUNT(*) AS n FROM facts WHERE ROUND(half * 3 + tens) IN (2, 4, 6, 8)",
     "SELECT SUM(ROUND(half)) AS n FROM facts",
     "SELECT COUNT(*) AS Total FROM facts",
     "SELECT (7 + 2 * -4) / 2 / 1 + COUNT(*) AS n FROM facts LIMIT 3 / 2",
