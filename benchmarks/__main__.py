@@ -31,6 +31,7 @@ from benchmarks import (
     report,
     timing,
     tpch,
+    tpch_times,
     unprepared,
     wide,
 )
@@ -99,6 +100,9 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
     "--quantiles", "quantiles_", is_flag=True, help="rows between released and exact quantiles; beside OpenDP"
 )
 @click.option("--tpch", "tpch_", is_flag=True, help="the six TPC-H questions of R2T, with its published errors")
+@click.option(
+    "--tpch-times", "tpch_times_", is_flag=True, help="five TPC-H questions of customers, beside published times"
+)
 @click.option("--timing", "timing_", is_flag=True, help="what the time of an answer tells of one person's bit")
 @click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/evidence/performance.md")
 @click.option("--rows", multiple=True, type=click.IntRange(min=1), help="table size; may be repeated [of each part]")
@@ -238,6 +242,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
         "estimates": (given["estimates_"], lambda: many(estimates.estimates(folder, repeat, _say))),
         "quantiles": (given["quantiles_"], lambda: many(rank_errors.rank_errors(folder, repeat, _say))),
         "tpch": (given["tpch_"], lambda: many(tpch.tpch(folder, _say))),
+        "tpch_times": (given["tpch_times_"], lambda: many(tpch_times.tpch_times(folder, repeat, _say))),
         "timing": (given["timing_"], lambda: many(timing.timing(folder, max(20, 20 * repeat), _say))),
     }
     named = {part: work for part, (wanted, work) in everything.items() if wanted}

@@ -30,6 +30,7 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "growth": tables.growth,
     "clients": tables.clients,
     "unprepared": tables.unprepared,
+    "tpch_times": tables.tpch_times,
     "cold": tables.cold,
     "exports": tables.exports,
     "peers": tables.peers,

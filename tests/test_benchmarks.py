@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from answers.coverage_data import build as build_coverage
 from click.testing import CliRunner
 from support.places import ROOT
 
@@ -39,6 +40,7 @@ from benchmarks import (
     served,
     tables,
     tpch,
+    tpch_times,
     unprepared,
     wide,
 )
@@ -241,6 +243,15 @@ def test_the_questions_of_r2t_are_answered_with_the_bounds_that_they_choose(tmp_
     errors = {one.question: one for one in tpch.tpch(tmp_path, lambda line: None, 0, 5)}
     assert [error.exact for error in errors.values()] == [940, 235, 400, 940, 9400, 940]
     assert all(0 <= error.dpsql < math.inf for error in errors.values())
+
+
+def test_five_tpch_questions_are_timed_beside_published_times(tmp_path: Path) -> None:
+    with build_coverage("tpch") as made:
+        made.execute(f"ATTACH '{tmp_path / 'tpch-all-0.duckdb'}' AS file; COPY FROM DATABASE memory TO file")
+    found = tpch_times.tpch_times(tmp_path, 1, lambda line: None, 0)
+    assert [time.question for time in found] == ["Q1", "Q5", "Q6", "Q14", "Q19"]
+    assert all(0 < value < math.inf for time in found for value in (time.plain, time.first, time.later, time.prepared))
+    assert "| Q1 |" in tables.tpch_times([asdict(time) for time in found])
 
 
 def test_ranks_between_a_value_and_a_quantile_are_counted_on_both_sides() -> None:
