@@ -20,7 +20,7 @@ from dpsql.policy import Policy
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.equal_keys import kind
 from dpsql.sql.binder.quantiles import bind_end_row, bind_mode, bind_quantile, bind_sample_aggregate
-from dpsql.sql.binder.scalars import MissingArgument, Scalars
+from dpsql.sql.binder.scalars import MissingArgument, Scalars, moments_of
 from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit, sql_text, sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
@@ -345,6 +345,25 @@ def _only_branch(value: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
     if other is not None and not isinstance(other.unnest(), exp.Null):
         return None
     return choice.this, choice.args["true"]
+
+
+_OF_INTERVALS = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.WithinGroup, exp.Quantile, exp.ApproxQuantile,
+                 exp.PercentileCont, exp.PercentileDisc)  # fmt: skip
+
+
+def in_seconds(node: exp.Expr, scalars: Scalars) -> exp.Expr | None:
+    """Return AVG(EXTRACT(EPOCH FROM s - t)) for AVG(s - t) of timestamps, and the like; None for other aggregates."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    copied = node.copy()
+    for tree in (call, copied.this if isinstance(node, exp.Filter) else copied):
+        value = _value(tree) if isinstance(tree, _OF_INTERVALS) else None
+        while value is not None and (branch := _only_branch(value.unnest())) is not None:
+            value = branch[1]
+        if value is None or moments_of(scalars, value) is None:
+            return None
+    assert value is not None
+    value.replace(exp.Extract(this=exp.var("EPOCH"), expression=value.copy()))
+    return copied
 
 
 OF_ONE_PERSON = "COUNT, SUM, AVG, MIN and MAX are computed for each person"

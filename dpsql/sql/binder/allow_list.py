@@ -28,7 +28,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     # literals and operators
     exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Not, exp.Is,
-    exp.BitwiseAnd, exp.BitwiseOr,
+    exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift,
     exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape, exp.DPipe, exp.Case, exp.If, exp.Exists, exp.Any, exp.All,
     # scalar functions
     exp.Abs, exp.Sign, exp.Round, exp.Floor, exp.Ceil, exp.Trunc, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Least,

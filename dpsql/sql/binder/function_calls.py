@@ -574,6 +574,80 @@ def _operands(self: Scalars, node: exp.Expr) -> Expr:
     return self.call(_OF_ENTRIES[type(node)], node, *(self.bind(part) for part in parts if part is not None))
 
 
+MOST_SHIFT = 62
+
+
+@handles(exp.BitwiseLeftShift, exp.BitwiseRightShift)
+def _shifted(self: Scalars, node: exp.Expr) -> Expr:
+    """Bind x << 3 as x * 8, and x >> 3 as the floor of x / 8, as in two's complement."""
+    only(node, "this", "expression")
+    value, steps = _integer(self, node, node.this), self.bind(node.expression)
+    if not isinstance(steps, Literal) or type(steps.value) is not int or not 0 <= steps.value <= MOST_SHIFT:
+        reason = f"takes a literal number of bits from 0 to {MOST_SHIFT}"
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+    factor = 2**steps.value
+    if isinstance(node, exp.BitwiseLeftShift):
+        return self.call("mul", node, value, literal(factor))
+    return _whole_parts(self, node, value, factor)
+
+
+@handles(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+def _masked(self: Scalars, node: exp.Expr) -> Expr:
+    """Bind x & 6, x | 6 and xor(x, 6) with a literal number: its bits of x are remainders of quotients."""
+    only(node, "this", "expression")
+    value, mask = (_integer(self, node, side) for side in (node.this, node.expression))
+    if isinstance(value, Literal):
+        value, mask = mask, value
+    if not isinstance(mask, Literal) or mask.value is None:
+        raise refuse("wrong_arguments", function=sql_word(node), reason="takes a literal number", position=place(node))
+    common = _bits_of(self, node, value, mask.value)
+    if isinstance(node, exp.BitwiseAnd):
+        return common
+    twice = common if isinstance(node, exp.BitwiseOr) else self.call("mul", node, common, literal(2))
+    return self.call("add", node, self.call("sub", node, value, twice), mask)
+
+
+@handles(exp.BitwiseNot)
+def _inverted(self: Scalars, node: exp.BitwiseNot) -> Expr:
+    only(node, "this")
+    return self.call("sub", node, literal(-1), _integer(self, node, node.this))
+
+
+def _integer(self: Scalars, node: exp.Expr, side: exp.Expr) -> Expr:
+    value = self.bind(side)
+    if value.facts.type is not Type.INTEGER:
+        raise refuse("wrong_arguments", function=sql_word(node), reason="takes integers", position=place(node))
+    return value
+
+
+def _whole_parts(self: Scalars, node: exp.Expr, value: Expr, size: int) -> Expr:
+    """Return the floor of value / size."""
+    return self.call("intdiv", node, self.call("sub", node, value, _above(self, node, value, size)), literal(size))
+
+
+def _above(self: Scalars, node: exp.Expr, value: Expr, size: int) -> Expr:
+    """Return what a value has above a multiple of `size`, the remainder of a quotient that is rounded down."""
+    remainder = self.call("mod", node, value, literal(size))
+    return self.call("mod", node, self.call("add", node, remainder, literal(size)), literal(size))
+
+
+def _bits_of(self: Scalars, node: exp.Expr, value: Expr, mask: int) -> Expr:
+    """Return the bits of an integer that are in a mask: for each run of ones in it, a remainder."""
+    if mask < 0:
+        return self.call("sub", node, value, _bits_of(self, node, value, ~mask))
+    parts, start = list[Expr](), 0
+    while mask >> start:
+        start += (mask >> start & -(mask >> start)).bit_length() - 1
+        length = (~(mask >> start) & (mask >> start) + 1).bit_length() - 1
+        shifted = value if start == 0 else _whole_parts(self, node, value, 2**start)
+        parts.append(self.call("mul", node, _above(self, node, shifted, 2**length), literal(2**start)))
+        start += length
+    total = parts[0] if parts else self.call("mul", node, value, literal(0))
+    for part in parts[1:]:
+        total = self.call("add", node, total, part)
+    return total
+
+
 @handles(exp.Pi)
 def _pi(self: Scalars, node: exp.Pi) -> Expr:
     only(node)

@@ -153,10 +153,8 @@ def type_hint(type_: exp.DataType) -> str | None:
 _OF_LISTS = (exp.Array, exp.ArrayContainsAll, exp.ArrayContainedBy, exp.ArrayOverlaps)
 _OPERATORS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Is,), "IS stands before NULL, TRUE and FALSE; other values are compared with ="),
-    ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseRightShift), "a bit is a remainder: x // 4 % 2 is the third bit of x"),
     (_OF_LISTS, "values are compared one by one: x IN (1, 2), x = ANY (ARRAY[1, 2])"),
     ((exp.Collate,), 'texts are compared and sorted by their characters, as COLLATE "C" does: leave it out'),
-    ((exp.BitwiseLeftShift,), "write x * 4 for x << 2"),
 )
 
 

@@ -39,6 +39,7 @@ from dpsql.sql.binder.aggregates import (
     bind_measure,
     has_aggregate,
     in_aggregate,
+    in_seconds,
     is_aggregate,
     of_units,
     with_unit_count,
@@ -68,6 +69,7 @@ from dpsql.sql.binder.scope import (
 )
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
+    as_interval,
     columns_of_sets,
     condition_of,
     conjuncts,
@@ -605,10 +607,7 @@ class _BlockRewriter:
         if isinstance(node, _OF_ANY_ROW) and (key := self._key_of_rows(node)) is not None:
             return exp.column(key, quoted=True)
         if is_aggregate(node):
-            listed = single_quantiles(node)
-            if listed is None:
-                return exp.column(self._measure(node), quoted=True)
-            return exp.Array(expressions=[exp.column(self._measure(call, listed=True), quoted=True) for call in listed])
+            return self._aggregate(node)
         if _is_grouping(node):
             keys = self._keys_of_grouping(node)
             return exp.Literal.number(0) if len(self.sets) == 1 else grouping_call(keys)
@@ -616,6 +615,14 @@ class _BlockRewriter:
         if key is None and isinstance(node, exp.Div):
             return results.whole_quotient(node, self.scope, self._special)
         return None if key is None else exp.column(key, quoted=True)
+
+    def _aggregate(self, node: exp.Expr) -> exp.Expr:
+        if (seconds := in_seconds(node, self.scalars)) is not None:
+            return as_interval(exp.column(self._measure(seconds), quoted=True))
+        listed = single_quantiles(node)
+        if listed is None:
+            return exp.column(self._measure(node), quoted=True)
+        return exp.Array(expressions=[exp.column(self._measure(call, listed=True), quoted=True) for call in listed])
 
     def _key_of_rows(self, node: exp.Expr) -> str | None:
         """Return the key whose value MAX(key), ANY_VALUE(key) and the like give."""

@@ -86,6 +86,14 @@ def _written(
     return tree
 
 
+def as_interval(seconds: exp.Expr) -> exp.Expr:
+    """Return a number of seconds as the INTERVAL of days and a time that a difference of timestamps is."""
+    start = "TIMESTAMP '1970-01-01'"
+    tree = parse_one(f"({start} + to_microseconds(CAST(round(1000000 * v) AS BIGINT))) - {start}", read="duckdb")
+    next(tree.find_all(exp.Column)).replace(seconds)
+    return exp.Paren(this=tree)
+
+
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
     """Return the parts of a condition that are connected by AND, ignoring brackets; empty for None."""
     if condition is None:

@@ -282,3 +282,13 @@ SELECT ward, COUNT(*) FROM visits GROUP BY ward LIMIT -1
 -- sqlstate: 42883
 -- at: smoker
 SELECT AVG(smoker) FROM patients
+
+-- query: bits_of_reals
+-- sqlstate: 42883
+-- at: cost
+SELECT COUNT(*) FROM visits WHERE cost & 1 = 1
+
+-- query: bits_of_two_columns
+-- sqlstate: 42883
+-- at: nights
+SELECT COUNT(*) FROM visits WHERE nights & code = 1

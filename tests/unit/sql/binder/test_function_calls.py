@@ -200,8 +200,8 @@ x BETWEEN SYMMETRIC 5 AND 1 | trim(t, u) | trim(t, '') | round(r, 2, 1)
 round(r, x) | round(r, -10) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMAT 'YYYY')
 EXTRACT(epoch FROM x) | EXTRACT(julian FROM d) | date_part('timezone', d) | date_trunc('decade', d)
 date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint
-t::uuid | t::int[] | log(1, x) | log(x, y) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & 1
-x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | [x] | {'a': x} | x IN (SELECT 1 + 1)
+t::uuid | t::int[] | log(1, x) | log(x, y) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & y
+x << y | ~t | t[1] | t[1:2] | x = ANY(y) | [x] | {'a': x} | x IN (SELECT 1 + 1)
 x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER () | count(*) FILTER (WHERE b) | lower(DISTINCT t)
 sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, x) | replace(t, u, '')
 replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | width_bucket(x, 0, y, 5) | width_bucket(x, 5, 5, 2)
