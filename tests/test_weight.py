@@ -221,7 +221,8 @@ MOST = {
     # slips that the parser repairs: 90; conditions in ROLLUP, SIMILAR TO, hundreds of round, halves in PostgreSQL: 150
     # joins of which only the presence of a row is read, as semi-joins: 260
     # bits of integers over rows, aggregates of intervals: 98; aggregates of public rows that an outer join keeps: 130
-    "sql": (13_856, 37),  # a WHEN without THEN: 12
+    # series between aggregates: 74
+    "sql": (13_930, 37),  # a WHEN without THEN: 12
     "storage": (384, 5),  # methods of dataclasses at their first use, a fifth of a command: 111
     "testing": (232, 1),
     "tuning": (
@@ -230,7 +231,7 @@ MOST = {
     ),  # fit: bounds, domains and caps that do not suit the data: 600; max_count, max_total, max_groups, max_values: 45; orders of days: 4
 }
 """Lines and files of each package, of all text that is shipped; `dpsql` stands for the files directly in it."""
-MOST_OF_TESTS = 80_240  # aggregates of kept public rows: 136; aggregates of intervals, bits: 52; counts under chosen bounds: 25; worst cases of paths, shapes and rows, and their binary forms: 80; claims of rows that are only tested: 30; times of TPC-H: 11
+MOST_OF_TESTS = 80_350  # series between aggregates: 106; aggregates of kept public rows: 136; aggregates of intervals, bits: 52; counts under chosen bounds: 25; worst cases of paths, shapes and rows, and their binary forms: 80; claims of rows that are only tested: 30; times of TPC-H: 11
 """Lines of Python in tests/. Whoever adds a test looks for one that goes: a law in place of its examples, or a line of a corpus."""
 MOST_ENTERED = {"question": (91, 943, 2_760), "explain": (107, 1_231, 3_710)}
 # of which questions about nothing take 8 functions, decimals 1, dialects and their notice 6, columns as a question names them 6,

@@ -27,6 +27,7 @@ from dpsql.sql.binder.scope import (
 from dpsql.sql.binder.select_lists import MOST_WRITTEN
 from dpsql.sql.binder.semijoins import with_counts
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name, own_columns
+from dpsql.sql.binder.written_rows import between_aggregates
 from dpsql.sql.lexer import place
 
 Sources = list[tuple[str, Bound]]
@@ -365,10 +366,12 @@ def _folded(source: Bound) -> list[str]:
 
 
 def without_laterals(context: BindingContext, node: exp.Select, environment: Environment) -> exp.Select:
-    """Return a SELECT with the LATERAL subqueries of its FROM rewritten. Refuses (clause) those that are not understood."""
+    """Return a SELECT with the LATERAL subqueries of its FROM, or a series between aggregates, rewritten. Refuses (clause) those
+    that are not understood."""
     sources = _sources(node)
     if not any(isinstance(source, exp.Lateral) for source in sources):
-        return node
+        is_series = len(node.expressions) == 1 and node.expressions[0].find(exp.GenerateSeries) is not None
+        return between_aggregates(context, node, environment) if is_series else node
     plain = [source for source in sources if not isinstance(source, exp.Lateral)]
     named = {label.lower() for source in plain for label in labels_of(context.source(source, environment)[1])}
     if len(sources) > MOST_SOURCES:

@@ -106,7 +106,7 @@ _WAYS = {
     "unnest": "rows that a question lists stand in FROM, FROM unnest(['a', 'b']) AS t(x), or in a SELECT without FROM",
     "generate_series": (
         "a series stands in FROM, with constants as its ends: FROM generate_series(DATE '2024-01-01', DATE '2024-12-01', "
-        "INTERVAL '1 month') AS t(month)"
+        "INTERVAL '1 month') AS t(month); between results, its start is cut to its step: date_trunc('month', MIN(day))"
     ),
     "random": "answers have noise already, and the same question has the same answer",
 }

@@ -28,8 +28,9 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import literal
+from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.scalars import Scalars, literal_interval, literal_value, temporal
-from dpsql.sql.binder.scope import Released, Scope, only
+from dpsql.sql.binder.scope import BindingContext, Environment, Released, Scope, only
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.lexer import place
 
@@ -82,6 +83,76 @@ def in_from(node: exp.Select) -> exp.Select:
 
 
 _UNNESTED = "unnest"
+
+
+def between_aggregates(context: BindingContext, node: exp.Select, environment: Environment) -> exp.Select:
+    """Return `SELECT unnest(generate_series(date_trunc('month', MIN(day)), MAX(day), INTERVAL '1 month')) FROM visits` as those
+    rows of a series between the bounds of the policy that lie between the released ends. Other SELECTs unchanged, also those
+    whose series could begin between two rows of that one: its start is cut to the step, a day, or a whole number."""
+    item = node.expressions[0]
+    series = item.find(exp.GenerateSeries)
+    if series is None or not isinstance(series.parent, exp.Explode) or not has_aggregate(series):
+        return node
+    if any(
+        value for name, value in node.args.items() if name not in ("expressions", "from_", "joins", "where", "with_")
+    ):
+        return node
+    start, end, step = series.args["start"], series.args["end"], series.args.get("step")
+    ends = exp.Select(**{name: node.args.get(name) for name in ("from_", "joins", "where")}).copy()
+    ends.set("expressions", [exp.alias_(start.copy(), "first"), exp.alias_(end.copy(), "last")])
+    bound = context.source(exp.Subquery(this=ends), environment)[1]
+    first, last = bound.column_facts if isinstance(bound, Released) else (None, None)
+    if first is None or last is None or not (first.bounded and last.bounded):
+        return node
+    lowest = _lowest(start, step, first, series)
+    if lowest is None:
+        return node
+    alias = exp.TableAlias(this=exp.to_identifier("series"), columns=[exp.to_identifier(_UNNESTED)])
+    rows = exp.GenerateSeries(start=lowest, end=_constant(last.upper), step=step and step.copy())
+    value = exp.column(_UNNESTED, table="series", quoted=True)
+    before = exp.LT if series.args.get("is_end_exclusive") else exp.LTE
+    inside = (
+        exp.GTE(this=value.copy(), expression=exp.column("first", table="ends")),
+        before(this=value.copy(), expression=exp.column("last", table="ends")),
+    )
+    label, listed = output_name(item), exp.Select(expressions=[item.copy()])
+    for unnested in list(listed.find_all(exp.Explode)):
+        unnested.replace(value)
+    copy = exp.Select(
+        expressions=[exp.alias_(listed.expressions[0].unalias(), label, quoted=True)],
+        from_=exp.From(this=exp.Subquery(this=ends, alias=exp.TableAlias(this=exp.to_identifier("ends")))),
+        joins=[exp.Join(this=exp.Table(this=rows, alias=alias), on=exp.and_(*inside, copy=False))],
+    )
+    copy.meta.update(node.meta)
+    return copy
+
+
+def _lowest(start: exp.Expr, step: exp.Expr | None, first: Facts, series: exp.GenerateSeries) -> exp.Expr | None:
+    """Return the earliest start of a series between aggregates, if every start is a whole number of steps behind it."""
+    if first.type is Type.INTEGER:
+        return _constant(first.lower) if step is None or step == exp.Literal.number(1) else None
+    interval = _interval(step)
+    if interval is None:
+        return None
+    bare, by = start.unnest(), literal_interval(interval, series)
+    if first.type is Type.DATE and by == ("add_days", 1):
+        return _constant(first.lower)
+    if not isinstance(bare, (exp.TimestampTrunc, exp.DateTrunc)):
+        return None
+    unit = exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this=bare.text("unit")))
+    if bare.text("unit").lower() == "quarter":
+        unit = exp.Interval(this=exp.Literal.string("3"), unit=exp.Var(this="month"))
+    if by != literal_interval(unit, series):
+        return None
+    lowest: exp.Expr = bare.copy()
+    lowest.set("this", _constant(first.lower))
+    return lowest
+
+
+def _constant(value: Any) -> exp.Expr:
+    if isinstance(value, date):
+        return exp.Cast(this=exp.Literal.string(str(value)), to=exp.DataType.build("timestamp"))
+    return _written(int(value))
 
 
 def column_names(node: exp.Expr, rows: Rows) -> tuple[str, ...]:
