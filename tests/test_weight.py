@@ -297,7 +297,6 @@ def entered(run: Callable[[], object]) -> tuple[int, int, int]:
             calls.append((code.co_filename, code.co_qualname))
 
     before = sys.getprofile()
-    gc.collect()
     gc.disable()  # what other tests left behind would be closed within the run
     sys.setprofile(note)
     try:

@@ -1,7 +1,7 @@
 """Everything observable of each query is the same on D' and on the empty database: outcome, price, plan, columns, engine SQL.
 
 D' has one unit more than D. By day each query is asked here or in `test_replay.py`, which compares D with D' and how far sums move,
-and at night in both. For refused queries, `sql/test_refused.py` checks it (`test_refusals_do_not_depend_on_data`).
+and at night in both. For refused queries, `sql/test_refused.py` checks it (`test_each_refusal_has_its_words_and_place_whatever_the_data`).
 """
 
 from functools import lru_cache

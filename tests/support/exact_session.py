@@ -20,7 +20,7 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.engine.contract import Engine
-from dpsql.engine.duckdb.engine import open_duckdb
+from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
 from dpsql.ledger import open_ledger
 from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy, load_policy
@@ -49,10 +49,11 @@ def exact_session(
     analysts = {name: replace(limit, epsilon=budget.epsilon) for name, limit in known.analysts.items()}
     generous = replace(known, budget=budget, per_query=per_query, ledger=f"sqlite:///{ledger}", analysts=analysts)
     book = open_ledger(generous.ledger_url(), generous.dataset, create=True)
-    session = Session(
-        generous, opened(generous, *(() if connection is None else (connection,))), book, open_releases(book), gate=gate or NoiselessGate(2),
-        analyst=analyst,
-    )  # fmt: skip
+    engine = opened(generous, *(() if connection is None else (connection,)))
+    if connection is not None and isinstance(engine, DuckDBEngine):
+        settings = engine._sources._settings  # to ask for them again at each question takes a quarter of its time
+        settings._owned = not settings._different(connection)
+    session = Session(generous, engine, book, open_releases(book), gate=gate or NoiselessGate(2), analyst=analyst)
     session.execute("SET dp.shrinkage = off")  # the noise laws still claim the scale of the policy's epsilon
     return session
 

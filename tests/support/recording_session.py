@@ -8,11 +8,15 @@ import pyarrow as pa
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.duckdb.settings import Statements
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql_audit.observation import ObservedSession
 from support.neighbouring_hospitals import SCHEMAS
+
+PARSED = Statements()
+"""The texts that any world has parsed: neighbours are asked the same."""
 
 
 class World(ObservedSession):
@@ -23,7 +27,8 @@ class World(ObservedSession):
     ) -> None:
         """Open the world. `engine`: use its source instead of one whose tables `load` fills."""
         self.connection = duckdb.connect(config={"threads": 1})
-        own = DuckDBEngine(self.connection, policy, "audit", owned=False)
+        own = DuckDBEngine(self.connection, policy, "audit", owned=True)
+        own._statements = PARSED
         super().__init__(policy, own if engine is None else engine, gate, planner)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:

@@ -86,7 +86,7 @@ class PinnedSettings:
         """`owned`: the database is ours, with one setting for all cursors. Raises Fault source_setting, source_function."""
         offered = _offered(connection, owned)
         self._meanings = {name: value for name, value in MEANINGS.items() if name in offered}
-        self._values = "SELECT " + ", ".join(f"current_setting('{name}')" for name in self._meanings)
+        self._values = _parsed(connection, "SELECT " + ", ".join(f"current_setting('{n}')" for n in self._meanings))
         self._owned = owned
         if owned:
             self._set(connection, "GLOBAL")

@@ -6,6 +6,7 @@ The tables below name every field of the policy's dataclasses, so that a new fie
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -106,9 +107,12 @@ NOT_READ = {
 """Fields that decide what may be spent and who asks, or are covered elsewhere: noise and caps by the block, versions by the data."""
 
 
+without_tables = cache(duckdb.connect)
+
+
 def keys(policy: Policy) -> list[tuple[str, ...]]:
     """Return the keys of the releases of all questions under a policy."""
-    planner = Planner(policy, DuckDBEngine(duckdb.connect(), policy, "test", owned=True))
+    planner = Planner(policy, DuckDBEngine(without_tables(), policy, "test", owned=True))
     options = Options.of_policy(policy)
     return [planner.plan(planner.parse(sql, None), options, False).keys for sql in QUESTIONS]
 

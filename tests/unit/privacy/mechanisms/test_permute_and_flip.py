@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import permutations, product
 
 import numpy as np
@@ -34,6 +35,7 @@ LAWS: list[AnyChoice] = [
 ]
 
 
+@cache
 def log_chances(law: AnyChoice, histogram: Histogram, before: int = 0, behind: int = 0) -> list[float]:
     """Return log probabilities of any of `before` empty cells, of each cell, and of any of `behind` empty cells."""
     rows = {before + c: n for c, n in enumerate(histogram) if n}
