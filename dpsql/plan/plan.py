@@ -515,9 +515,9 @@ class Plan:
     empty: bool = False
 
 
-_WITHOUT_PARTS = frozenset({Facts, NoisyValue, Number, Operation, Element, Scan})
+_WITHOUT_PARTS = frozenset({Facts, NoisyValue, Number, Operation, Element, Scan, Caps, GroupFacts, ContributionBounds})
 """Types of plan values that contain no expression or relation except the columns of a table."""
-_ATOMS = frozenset({str, int, bool, float, NoneType, Fraction})
+_ATOMS = frozenset({str, int, bool, float, NoneType, Fraction, TermKind})
 """Types of values that are no plan."""
 
 
@@ -547,14 +547,16 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
     kind: Any = type(value)
     if kind in _ATOMS:
         return value
-    new = replaced(value)
-    if new is not value:
+    if (new := replaced(value)) is not value:
         return new
     if isinstance(value, tuple):
-        parts = tuple([filled(part, replaced) for part in value])
+        parts = tuple([part if type(part) in _ATOMS else filled(part, replaced) for part in value])
         return parts if any(map(is_not, parts, value)) else value
-    names = () if kind in _WITHOUT_PARTS else compared_fields(kind) or ()
-    changed = {name: part for name in names if (part := filled(old := getattr(value, name), replaced)) is not old}
+    changed = {
+        name: part
+        for name in (() if kind in _WITHOUT_PARTS else compared_fields(kind) or ())
+        if type(old := getattr(value, name)) not in _ATOMS and (part := filled(old, replaced)) is not old
+    }
     return replace(value, **changed) if changed else value
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, exp, expm1, floor, inf, log, log1p, sqrt
 from typing import Any, ClassVar, Protocol
 
@@ -395,12 +395,12 @@ class Zcdp:
     kind = "zcdp"
     least_delta = Fraction(1, 10**15)
 
-    @property
+    @cached_property
     def delta_conversion(self) -> Fraction:
         """The half of delta with which rho is converted to epsilon."""
         return self.delta / 2
 
-    @property
+    @cached_property
     def limits(self) -> dict[str, Fraction]:
         """The rho (nats) that converts to at most epsilon, and the other half of delta."""
         return {"rho": epsilon_to_rho(self.epsilon, self.delta_conversion), "delta": self.delta / 2}

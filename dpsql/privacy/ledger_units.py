@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from fractions import Fraction
-from math import ceil, floor, inf, nextafter
+from math import floor, inf, nextafter
 
 from dpsql.errors.exceptions import refuse
 
@@ -21,7 +21,7 @@ def charge_units(loss: Mapping[str, Fraction | None], accountant: str) -> dict[s
     for dimension, value in loss.items():
         if value is None:
             raise refuse("loss_infinite", accountant=accountant)
-        charge[dimension] = ceil(value * UNITS[dimension])
+        charge[dimension] = -(-value.numerator * UNITS[dimension] // value.denominator)
     return charge
 
 

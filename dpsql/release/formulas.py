@@ -170,20 +170,20 @@ def typed(values: Vector, type_: Type | None) -> pa.Array:
     return pa.array(values, mask=nothing)
 
 
-def _numbers(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector]) -> Vector:
-    """Return the numbers of a formula. `computed` caches parts by identity, because hashing a formula would visit all of it."""
+def _numbers(formula: Formula, terms: Mapping[str, Vector], done: dict[int, Vector]) -> Vector:
+    """Return the numbers of a formula. `done` caches parts by identity, because hashing a formula would visit all of it."""
     if isinstance(formula, Operation):
-        number = computed.get(id(formula))
+        number = done.get(id(formula))
         if number is None:
-            operands = [_numbers(operand, terms, computed) for operand in formula.operands]
-            number = computed[id(formula)] = MEANINGS[formula.operator].numbers(*operands)
+            operands = [terms[o.term] if type(o) is NoisyValue else _numbers(o, terms, done) for o in formula.operands]
+            number = done[id(formula)] = MEANINGS[formula.operator].numbers(*operands)
         return number
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):
         return np.float64(formula.value)  # type: ignore[return-value]
     assert isinstance(formula, Element), _NO_NOISE
-    number = _numbers(formula.number, terms, computed)
+    number = _numbers(formula.number, terms, done)
     if not isinstance(formula.values[0], (bool, int, float)):
         return number
     return np.asarray(np.array(formula.values)[number.astype(np.int64) % len(formula.values)])

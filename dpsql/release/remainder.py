@@ -48,6 +48,7 @@ from dpsql.sql.parser import parse_text
 from dpsql.storage.records import dataclass, field, replace
 
 DIALECT = "duckdb"
+_own_interval = lru_cache(maxsize=1024)(interval)
 ROW = "dp#row"
 """Hidden column: the number of a group in its block (0..); "#" distinguishes it from generated names like k0."""
 
@@ -87,7 +88,7 @@ class ReleasedBlock:
     @cached_property
     def extents(self) -> dict[str, Extent]:
         """The interval that each measure cannot leave, whatever the noise."""
-        return {name: interval(formula) for name, formula in self.plug_ins.items()}
+        return {name: _own_interval(formula) for name, formula in self.plug_ins.items()}
 
     @property
     def estimated(self) -> frozenset[str]:

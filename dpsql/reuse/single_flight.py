@@ -102,7 +102,8 @@ def _write(descriptor: int, counter: int) -> None:
 
 def _opened(folder: Path, bucket: str) -> int | None:
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if not os.path.isdir(folder):
+            folder.mkdir(mode=0o700, exist_ok=True)
         return open_lock(folder / bucket)
     except OSError:
         return None

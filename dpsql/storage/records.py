@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, field, fields, is_dataclass, replace
+from dataclasses import MISSING, asdict, field, fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["MISSING", "asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
@@ -101,9 +102,27 @@ def _deleted(self: object, name: str) -> NoReturn:
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 
+@cache
+def _copied(kind: Any) -> frozenset[str]:
+    """Return the fields by which values of a class are copied; none unless its constructor, written here, only sets them."""
+    is_plain = kind.__init__.__module__ in (__name__, None) and not hasattr(kind, "__post_init__")
+    is_plain = is_plain and kind.__setattr__ in (object.__setattr__, _assigned)
+    return frozenset(entry.name for entry in fields(kind) if all(each.init for each in fields(kind)) and is_plain)
+
+
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass, replace
 else:
+
+    def replace(value, /, **changes):
+        """Return a copy with other fields, as `dataclasses.replace` does, in half of its time: a question makes 60 copies."""
+        names = _copied(type(value))
+        if not names or not changes.keys() <= names:
+            return dataclasses.replace(value, **changes)
+        copy, parts = object.__new__(type(value)), value.__dict__
+        # By one update, so that its fields are then read fast.
+        copy.__dict__.update({name: parts[name] for name in names} | changes)
+        return copy
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, repr=True, **further):
         """Return the class with fields, as `dataclasses.dataclass` does, which makes those with further options (order, slots). A

@@ -332,7 +332,7 @@ MUTANTS = (
     Mutant("a derived class has the sampler of its base", "noise/noise_samplers.py", "sample", "SAMPLERS.get(type(noise))", "next((draw for law, draw in SAMPLERS.items() if isinstance(noise, law)), None)", 'unit/privacy/mechanisms/test_registry.py', 'derived'),
     Mutant("what is stored has another scale", "privacy/mechanisms/registry.py", "from_json", "noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)", """numbers['shift'] = 0
 noise: Noise = mechanism.law(sensitivity=Sensitivity(*facts['sensitivity']), **numbers)""", 'unit/privacy/mechanisms/test_registry.py', 'read_back_from_json'),
-    Mutant("charges rounded down", "privacy/ledger_units.py", "charge_units", "ceil(value * UNITS[dimension])", "int(value * UNITS[dimension])", 'unit/privacy/test_accounting.py'),
+    Mutant("charges rounded down", "privacy/ledger_units.py", "charge_units", "-(-value.numerator * UNITS[dimension] // value.denominator)", "value.numerator * UNITS[dimension] // value.denominator", 'unit/privacy/test_accounting.py'),
     Mutant("charged without looking at the budget", "ledger/ledger.py", "Ledger._fitting", "all((account.fits(request.charge) for account in accounts.values()))", "True or all((account.fits(request.charge) for account in accounts.values()))", SESSION, 'fit_one_scope'),
     Mutant("spent forgotten", "ledger/accounts.py", "ChainWriter.spend", "added(account.spent, charge)", "account.spent", SESSION, 'charged_once'),
     Mutant("budget looked at outside the lock", "ledger/ledger.py", "Ledger._charge_all", """with self._write_transaction() as writer:

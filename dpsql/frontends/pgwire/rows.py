@@ -25,7 +25,7 @@ BATCH_BYTES = 1 << 18
 _CONVERTED_TIMES = 6
 """Number of copies of a large row that there are while it is sent: values of Python, bytes of each, the message, the socket's."""
 _NULL = struct.pack("!i", -1)
-_LENGTH = struct.Struct("!i").pack
+_LENGTH, _COUNT = struct.Struct("!i").pack, struct.Struct("!h").pack
 
 OIDS = {
     Type.INTEGER: e.INT8, Type.REAL: e.FLOAT8, Type.TEXT: e.TEXT, Type.BOOLEAN: e.BOOL, Type.DATE: e.DATE,
@@ -227,10 +227,8 @@ class Rows:
 
 def data_row(row: Sequence[bytes | None]) -> bytes:
     """Return the body of a DataRow message, which is a row of binary COPY as well."""
-    parts = [struct.pack("!h", len(row))]
-    for data in row:
-        parts += (_NULL,) if data is None else (_LENGTH(len(data)), data)
-    return b"".join(parts)
+    cells = [_NULL if data is None else _LENGTH(len(data)) + data for data in row]
+    return _COUNT(len(row)) + b"".join(cells)
 
 
 # --- COPY (query) TO STDOUT -------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 
 from dpsql.storage.records import dataclass as record
+from dpsql.storage.records import replace
 
 OPTIONS = [
     {"frozen": frozen, "eq": eq, "repr": shown} for frozen, eq, shown in itertools.product((True, False), repeat=3)
@@ -46,8 +47,12 @@ def _told(work: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """What happens: the outcome, or the error and its words."""
     try:
         return work(*arguments, **named)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, ValueError) as error:
         return type(error), str(error)
+
+
+def _copies(copied: Any, one: Any, changes: list[dict[str, Any]]) -> list[Any]:
+    return [_told(lambda each: (vars(copied(one, **each)), type(copied(one, **each))), each) for each in changes]
 
 
 def _seen(cls: Any, fields: list[str]) -> list[Any]:
@@ -67,6 +72,10 @@ def _seen(cls: Any, fields: list[str]) -> list[Any]:
     seen += [one == other, one != other, _told(lambda: hash(one) == hash(other)), one == 1, one.__eq__(1)]
     different = [_told(dataclasses.replace, one, **{field.name: 50}) for field in wanted]
     seen += [vars(each) for each in different] + [one == each for each in different]
+    one.__dict__["kept"] = 1  # what a value keeps besides its fields is not copied
+    changes: list[dict[str, Any]] = [{}, {"other": 1}, *({field.name: 50} for field in dataclasses.fields(cls))]
+    assert _copies(replace, one, changes) == _copies(dataclasses.replace, one, changes)
+    del one.__dict__["kept"]
     seen += [_told(lambda each: hash(one) == hash(each), each) for each in different]
     seen += [vars(copy.copy(one)), copy.copy(one) == one, dataclasses.asdict(one), cls.__match_args__]
     seen += [_told(lambda: setattr(one, fields[0], 5)) if fields else "", vars(one)]
@@ -122,6 +131,17 @@ def test_objects_that_no_constructor_made_are_compared_by_their_fields() -> None
         each.__dict__["first"] = 1
     assert bare[0] == bare[1] and len(set(bare)) == 1
     assert pickle.loads(pickle.dumps(Kept("a"))) == Kept("a")
+
+
+def test_values_with_a_constructor_of_their_own_are_copied_by_it() -> None:
+    @record
+    class Doubling:
+        first: int
+
+        def __init__(self, first: int) -> None:
+            self.first, self.double = first, 2 * first
+
+    assert replace(Doubling(1), first=2).double == 4
 
 
 def test_the_standard_library_extends_records() -> None:
