@@ -498,6 +498,8 @@ def _opposite(condition: Expr) -> Expr:
 
 def _either(condition: Expr, value: Expr, other: Expr) -> Expr:
     """Return the form of CASE WHEN condition THEN value ELSE other END."""
+    if (extreme := _extreme(condition, value, other)) is not None:
+        return extreme
     if (value, other) in (_TRUTHS, _TRUTHS[::-1]):
         test = canonical_condition(call("is_true", condition))
         return test if value == _TRUTHS[0] else _negated(test, call("not", test))
@@ -510,6 +512,22 @@ def _either(condition: Expr, value: Expr, other: Expr) -> Expr:
             turned = _case([(opposite, other)], value)
             return _chosen(turned) if isinstance(value, Call) and value.function == "case" else turned
     return _case([(condition, value)], other)
+
+
+def _extreme(condition: Expr, value: Expr, other: Expr) -> Expr | None:
+    """Return GREATEST(x, 5) for CASE WHEN x > 5 THEN x ELSE 5 END, which is 5 for NULL too, and LEAST alike; None for others."""
+    word = {"ge": "greatest", "le": "least"}.get(condition.function) if isinstance(condition, Call) else None
+    if word is None or not isinstance(condition, Call) or condition.arguments[0] != value or not is_present(other):
+        return None
+    bound = condition.arguments[1]
+    types = {part.facts.type for part in (value, other, bound)}
+    if types not in ({Type.INTEGER}, {Type.DATE}):
+        return None
+    if not isinstance(bound, Literal) or not isinstance(other, Literal):
+        return None
+    low, high = (other.value, bound.value) if word == "greatest" else (bound.value, other.value)
+    step = (high - low).days if value.facts.type is Type.DATE else high - low
+    return call(word, value, other) if step in (0, 1) else None
 
 
 def _place_in_case(value: Expr) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from dpsql.functions.canonical_conditions import (
     EXACT_REALS,
@@ -19,21 +20,27 @@ from dpsql.functions.canonical_conditions import (
 )
 from dpsql.functions.kept_rows import name_of, named_rows, row_condition
 from dpsql.functions.numeric import DECIMAL, nearest_decimal
+from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
-from dpsql.plan.canonical_text import canonical_text
+from dpsql.plan.canonical_text import canonical_text, fingerprint
 from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import RankHistogram
 from dpsql.plan.plan import (
     Block,
     BoundedBlock,
     Call,
+    Column,
     Expr,
     Filter,
+    Join,
+    Key,
     Literal,
     Measure,
+    Relation,
     Term,
     TermKind,
     UnitAggregate,
+    filled,
     literal,
 )
 
@@ -201,12 +208,69 @@ def named_block(block: BoundedBlock) -> BoundedBlock:
     """Return the block as the name of its release has it: conditions that keep the same rows are the same, those of all its terms
     (in FILTER, or as COUNT(x)) stand in WHERE, and those that the terms imply are left out (`x IS NOT NULL` beside AVG(x)). WHERE
     stays where it decides which groups there are, or which rows of a unit are kept."""
-    block = named_rows(block)
+    block = named_rows(_with_first_of_equals(block))
     summed = {term.value for term in block.terms if term.kind is TermKind.SUM}
     block = replace(block, terms=tuple(_with_least_filter(term, summed) for term in block.terms))
     is_public = block.selection_term is None and all(key.values is not None for key in block.keys)
     adds_up = bool(block.terms or block.measurements) and all(type(m) is RankHistogram for m in block.measurements)
     return _filtered_once(block) if is_public and adds_up and not block.caps.bounds.drops_rows_by_group else block
+
+
+def _with_first_of_equals(block: BoundedBlock) -> BoundedBlock:
+    """Return the block with the first of two columns that an inner join sets equal in keys and conditions above the join. Sums
+    keep theirs, by whose bounds they are clamped."""
+    if not (firsts := _firsts(block.source)):
+        return block
+
+    def renamed(part: Any) -> Any:
+        if isinstance(part, Call) and part.function == "eq" and len(set(map(renamed, part.arguments))) == 1:
+            return replace(part)  # the equality of the join itself stays
+        return firsts.get(part.name, part) if isinstance(part, Column) else part
+
+    keys = tuple(_of_expression(key, filled(key.expression, renamed)) for key in block.keys)
+    terms = tuple(replace(term, filter=filled(term.filter, renamed)) for term in block.terms)
+    conditions, rows = list[Expr](), block.source
+    while isinstance(rows, Filter):
+        conditions.append(filled(rows.predicate, renamed))
+        rows = rows.source
+    for condition in reversed(conditions):
+        rows = Filter(rows, condition)
+    return replace(block, source=rows, keys=keys, terms=terms)
+
+
+def _of_expression(key: Key, expression: Expr) -> Key:
+    """Return a key of an equal expression where it has the same values, from which and from `left` the groups follow, in the
+    order of that expression; otherwise the key itself."""
+    values, renamed = domain_of(key.expression) or (), domain_of(expression) or ()
+    if expression == key.expression or set(values) != set(renamed) or (key.values is None) != (not values):
+        return key
+    if not key.left:
+        return replace(key, expression=expression, values=renamed or None)
+    left = tuple(value for value in renamed if value in (key.values or ()))
+    if key.left != fingerprint(key.values) or len(left) != len(key.values or ()):
+        return key
+    return replace(key, expression=expression, values=left, left=fingerprint(left))
+
+
+def _firsts(relation: Relation) -> dict[str, Column]:
+    """Return, by the names of columns, the first of those that inner joins set equal to them."""
+    while isinstance(relation, Filter):
+        relation = relation.source
+    if not isinstance(relation, Join) or relation.kind != "inner":
+        return {}
+    firsts = {
+        prefix + name: replace(first, name=prefix + first.name)
+        for prefix, side in (("a.", relation.left), ("b.", relation.right))
+        for name, first in _firsts(side).items()
+    }
+    for left, right in relation.keys:
+        if (
+            isinstance(left, Column)
+            and isinstance(right, Column)
+            and left.facts.type is right.facts.type is not Type.REAL
+        ):
+            firsts[right.name] = firsts.get(left.name, left)
+    return firsts
 
 
 def _with_least_filter(term: Term, summed: Collection[Expr | None]) -> Term:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from operator import is_
 from typing import Any
 
@@ -26,6 +26,7 @@ from dpsql.functions.canonical_conditions import (
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.signatures import call
 from dpsql.functions.values import lower, moved_by_months, truncated
+from dpsql.functions.written_times import PARTS, of_strftime, of_written_time
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -66,21 +67,12 @@ _MOST_DAYS = 36_600
 """Days in whose months conditions on months are written out."""
 _MOST_FACTORED = 40
 """Tests of a condition of which common parts are taken out, one at a time."""
-_FORMATS = {"%Y": "year", "%Y-%m": "month", "%Y%m": "month", "%m/%Y": "month", "%Y-%m-%d": "day", "%Y%m%d": "day"}
 _STEPS = ("floor", "ceil", "round", "to_integer", "to_real", "div", "mul")
 """Functions that never fall as their first argument rises, where the others are literals above 0."""
 _MOST_STEPS = 20
 """Most functions that are compared with items of one condition, each counted once for each item."""
-_WRITTEN_PARTS = {
-    "%A": "isodow", "%a": "isodow", "%B": "month", "%b": "month", "%m": "month", "%d": "day", "%H": "hour", "%M": "minute",
-}  # fmt: skip
-_TIMES_OF_DAY = ("%H", "%M")
 _FROM_START = re.compile(r"\^(?:\((?:\?:)?(?P<several>[\w |-]+)\)|(?P<alone>[\w -]+))(?:(?P<end>\$)|\.\*)?")
 _ARITHMETIC = ("add", "sub", "neg", "abs", "mul", "intdiv")
-_PARTS = {
-    "quarter": (1, 5), "month": (1, 13), "day": (1, 32), "dow": (0, 7), "isodow": (1, 8), "hour": (0, 24), "minute": (0, 60),
-}  # fmt: skip
-"""The least number of a part of a time, and that after the largest."""
 _SPANNING = ("eq", "ne", "in", "lt", "le", "gt", "ge")
 _COMPARING = (*_SPANNING, "like", "ilike", "starts_with", "ends_with", "contains", "regexp_matches")
 
@@ -135,7 +127,8 @@ def _part_of_pair(term: Term) -> Term:
 
 
 def _in_cases(value: Expr) -> Expr:
-    """Return an expression with the conditions of CASE in the form of those that keep the same rows."""
+    """Return an expression with the conditions of CASE in the form of those that keep the same rows, and tests of the start of a
+    text (`t ~ '^ab'`, `left(t, 2) = 'ab'`) in the one that is NULL for the same rows, too."""
     if not isinstance(value, Call):
         return value
     arguments = list(map(_in_cases, value.arguments))
@@ -144,7 +137,19 @@ def _in_cases(value: Expr) -> Expr:
         for number in conditions:
             arguments[number] = row_condition(arguments[number])
     same = all(map(is_, arguments, value.arguments))
-    return value if same else replace(value, arguments=tuple(arguments))
+    return _of_start(value if same else replace(value, arguments=tuple(arguments)))
+
+
+def _of_start(test: Call) -> Expr:
+    if test.function == "regexp_matches":
+        form = _of_regular_expression(test)
+        return _of_start(form) if isinstance(form, Call) and form.function == "starts_with" else form or test
+    if test.function == "starts_with":
+        return _of_whole_text(test)
+    part, *items = test.arguments if test.function in ("eq", "in") else (None,)
+    if not isinstance(part, Call) or part.function != "left" or not all(map(is_present, items)):
+        return test
+    return _start_of_text(part, [item.value for item in items if isinstance(item, Literal)], False) or test
 
 
 def row_condition(condition: Expr) -> Expr:
@@ -350,13 +355,8 @@ def _compared(test: Call) -> Expr | None:
         return call("and", compared, call("not", missing))
     if operand.function == "strpos" and (test.function, values) == ("eq", [1]) and _is_text(operand.arguments[1]):
         return call("starts_with", *operand.arguments)
-    if operand.function != "strftime" or test.function not in ("eq", "ne", "in"):
-        return None
-    moment, form = operand.arguments
-    written_as = str(form.value) if isinstance(form, Literal) else ""
-    if written_as in _WRITTEN_PARTS and not (written_as in _TIMES_OF_DAY and moment.facts.type is Type.DATE):
-        return _of_written_part(test, moment, written_as, values)
-    return _of_written_time(test.function, moment, written_as, values)
+    written = operand.function == "strftime" and test.function in ("eq", "ne", "in")
+    return of_strftime(test.function, operand, values) if written else None
 
 
 def _alike(first: Call) -> bool:
@@ -366,42 +366,6 @@ def _alike(first: Call) -> bool:
 
 def _is_text(part: Expr) -> bool:
     return isinstance(part, Literal) and bool(part.value)
-
-
-def _of_written_part(test: Call, moment: Expr, written_as: str, values: Sequence[Any]) -> Expr | None:
-    """Return `dayname(d) = 'Monday'` as a comparison of the number of the day."""
-    numbers = _numbers_of_texts(written_as)
-    if not numbers.keys() >= set(values):
-        return None
-    unit = literal(_WRITTEN_PARTS[written_as])
-    return call(test.function, call("date_part", unit, moment), *(literal(numbers[value]) for value in values))
-
-
-@cache
-def _numbers_of_texts(written_as: str) -> dict[str, int]:
-    """Return the numbers of a part of a time by the texts that `strftime` writes for them."""
-    unit = _WRITTEN_PARTS[written_as]
-    start, part = datetime(2024, 1, 1), "day" if unit == "isodow" else unit  # a Monday
-    moments = {number: start.replace(**{part: number}) for number in range(*_PARTS[unit])}  # type: ignore[arg-type]
-    texts = {number: call("strftime", literal(moment), literal(written_as)) for number, moment in moments.items()}
-    return {evaluate(text, {}): number for number, text in texts.items()}
-
-
-def _of_written_time(word: str, moment: Expr, written_as: str, values: Sequence[Any]) -> Expr | None:
-    """Return `strftime(d, '%Y-%m') = '2024-05'` as a comparison of the start of the month."""
-    unit = _FORMATS.get(written_as)
-    if unit is None:
-        return None
-    starts: list[Any] = []
-    for value in values:
-        try:
-            start = datetime.strptime(value, written_as)
-        except ValueError:
-            return None
-        if start.year < 1000 or start.strftime(written_as) != value:
-            return None
-        starts.append(start if moment.facts.type is Type.TIMESTAMP else start.date())
-    return call(word, call("date_trunc", literal(unit), moment), *map(literal, starts))
 
 
 def _of_regular_expression(test: Call) -> Expr | None:
@@ -471,7 +435,7 @@ def _of_text_of_time(test: Call) -> Expr | None:
     (moment,), start = text.arguments, str(searched.value) if isinstance(searched, Literal) else ""
     form = {4: "%Y", 5: "%Y-", 7: "%Y-%m", 8: "%Y-%m-", 10: "%Y-%m-%d"}.get(len(start), "")
     is_time = moment.facts.type.temporal and start.endswith("-") is form.endswith("-")
-    return _of_written_time("eq", moment, form.rstrip("-"), [start.rstrip("-")]) if is_time else None
+    return of_written_time("eq", moment, form.rstrip("-"), [start.rstrip("-")]) if is_time else None
 
 
 def _complement(spans: Spans, first: int, end: int) -> Spans:
@@ -510,12 +474,12 @@ def _of_argument(value: Expr, spans: Spans) -> _Within:
 
 def _of_part(value: Call, unit: str, spans: Spans) -> _Within:
     """Return the spans of a part of a time within its range; the day of the week counts from Monday, 1."""
-    whole = _PARTS.get(unit)
+    whole = PARTS.get(unit)
     if value.function != "date_part" or whole is None:
         return _Within(value, spans)
     spans = _common(spans, (whole,))
     if unit == "dow":
-        whole, value = _PARTS["isodow"], call("date_part", literal("isodow"), value.arguments[1])
+        whole, value = PARTS["isodow"], call("date_part", literal("isodow"), value.arguments[1])
         days = (day for low, high in spans for day in range(low, high))
         spans = _joined(tuple((day or 7, (day or 7) + 1) for day in days))
     _, first, end = _NUMBERS[Type.INTEGER]
@@ -555,15 +519,22 @@ def _of_steps(test: Call, negated: bool) -> _Within | None:
     steps: Expr
     steps, *items = test.arguments
     path: list[Call] = []
-    while isinstance(steps, Call) and steps.function in _STEPS and all(map(_is_above_zero, steps.arguments[1:])):
+    while isinstance(steps, Call):
+        inner = _truncated(steps)
+        if inner is None and not (steps.function in _STEPS and all(map(_is_above_zero, steps.arguments[1:]))):
+            break
         path.append(steps)
-        steps = steps.arguments[0]
+        steps = steps.arguments[0] if inner is None else inner
     most_items = _MOST_STEPS // max(1, len(path))
     if not path or steps.facts.type is not Type.INTEGER or len(items) > most_items or not all(map(is_present, items)):
         return None
     number: Expr = Column("x", Facts(Type.INTEGER))
     for part in reversed(path):
-        number = call(part.function, number, *part.arguments[1:])
+        number = (
+            call(part.function, number, *part.arguments[1:])
+            if part.function != "case"
+            else call("case", call("lt", number, literal(0)), call("ceil", number), call("floor", number))
+        )
     if any(abs(item.value) >= EXACT_REALS for item in items if isinstance(item, Literal)):
         return None  # engines compare the nearest doubles, where one side is real
     _, first, end = _NUMBERS[Type.INTEGER]
@@ -589,6 +560,17 @@ def _of_steps(test: Call, negated: bool) -> _Within | None:
     }.get(test.function, lambda item: (least("ge", item), least("gt", item)))  # fmt: skip
     included = _joined(tuple(map(spans, items)))
     return _of_argument(steps, _complement(included, first, end) if negated else included)
+
+
+def _truncated(value: Call) -> Expr | None:
+    """Return x of trunc(x), as it is bound; None for others."""
+    inner = (
+        value.arguments[1].arguments[0] if value.function == "case" and isinstance(value.arguments[1], Call) else None
+    )
+    if inner is None or value.arguments[1:] != (call("ceil", inner), call("floor", inner)):
+        return None
+    negative = canonical_condition(call("lt", inner, literal(0)))
+    return inner if value.arguments[0] in (negative, row_condition(negative)) else None
 
 
 def _is_above_zero(part: Expr) -> bool:

@@ -86,7 +86,8 @@ def _rows(relation: Relation, policy: Policy) -> int:
         # Whether a row of `left` stays depends on public rows, or on rows of its own unit (the emitted join compares
         # the units): adding a unit never changes another unit's rows.
         _check_on_unit(relation, policy)
-        return _rows(relation.left, policy)
+        rows, limit = _rows(relation.left, policy), _limit_of_kept(relation, policy)
+        return rows if limit is None else min(rows, _rows(relation.right, policy) * limit.most)
     if isinstance(relation, Union_):
         return sum(_rows(source, policy) for source in relation.sources)
     if isinstance(relation, Join):
@@ -218,6 +219,15 @@ def _limit_of_side(relation: Join, side: int, policy: Policy) -> Limit | None:
     return Limit(most, frozenset({Promise(rows.table, (), most)}))
 
 
+def _limit_of_kept(relation: SemiJoin, policy: Policy) -> Limit | None:
+    """Return the limit on the rows of one unit on the left that agree on the keys of a semi-join, each of which meets one of the
+    unit's rows on the right; None where it bounds nothing, or not known."""
+    if relation.negated or not relation.on_unit or len(relation.keys) < 2:
+        return None
+    pairs = [(a, b) for a, b in relation.keys if isinstance(a, Column) and told_apart(b, a)]
+    return _limit(relation.left, frozenset(key.name for key, _ in pairs), policy, {})
+
+
 Limits = dict[tuple[int, frozenset[str]], Limit | None]
 """Limits of the joins of one relation, by identity and columns: a join asks each side twice, and chains of joins ask again."""
 
@@ -306,9 +316,11 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
         for _, _, parent, column in policy.unit_joins(relation.table):
             relied_on.add(Promise(parent, (column,), 1))
         return frozenset(relied_on)
-    if isinstance(relation, Join):
-        for limit in (_limit_of_side(relation, side, policy) for side in (0, 1)):
-            relied_on |= frozenset() if limit is None else limit.promises
+    limits = [_limit_of_side(relation, side, policy) for side in (0, 1)] if isinstance(relation, Join) else []
+    if isinstance(relation, SemiJoin):
+        limits = [_limit_of_kept(relation, policy)]
+    for limit in limits:
+        relied_on |= frozenset() if limit is None else limit.promises
     return frozenset(relied_on).union(*(promises(part, policy) for part in parts(relation)))
 
 

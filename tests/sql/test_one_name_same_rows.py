@@ -87,6 +87,7 @@ def _of_one_column(rng: random.Random) -> str:
             f"floor(nights / {abs(number) or 10})",
             "ceil(nights / 2.5) * 3",
             "round(nights / 3)",
+            "trunc(nights / 10)",
             "CAST(nights / 4 AS BIGINT)",
         ]
         ways += [f"{rng.choice(steps)} {operator} {rng.choice(['0', '1', '2', '0.5', '2.0', '3'])}" for _ in range(3)]

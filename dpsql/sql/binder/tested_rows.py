@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dpsql.functions.canonical_conditions import filter_condition, tested_for_null
+from dpsql.functions.canonical_conditions import filter_condition, in_canonical_form, tested_for_null
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.kept_rows import name_of
 from dpsql.functions.signatures import call
 from dpsql.plan.plan import (
     OTHER,
@@ -23,6 +24,7 @@ from dpsql.plan.plan import (
     Filter,
     Join,
     Literal,
+    Measure,
     Project,
     Relation,
     ReleasedRows,
@@ -65,12 +67,95 @@ def moved(prefix: str, expression: Expr, down: bool = False) -> Expr:
 
 def with_tested_rows(block: Block, policy: Policy) -> Block:
     """Return the block with semi-joins in place of joins of which nothing but the presence of a row is read."""
+    counts_units = all(replace(_UNITS, name=measure.name) == measure for measure in block.measures)
+    if not block.keys and (units := _set_of_units(block, counts_units, policy)) is not None:
+        one_row = rows_per_unit(units, policy) == 1
+        measures = (measure if one_row else replace(_UNITS, name=measure.name) for measure in block.measures)
+        return replace(block, source=units, measures=tuple(measures))
     if not any(isinstance(part, Join) for part in parts_of(block.source)):
         return block
     source, names = _tested(block.source, _read((block.keys, block.measures)), policy)
     if source is block.source:
         return block
     return replace(block, source=source, keys=named(block.keys, names), measures=named(block.measures, names))
+
+
+_UNITS = Measure("", "count_units", (), True, None)
+_ROWS = Measure("", "count", (), False, None)
+
+
+def _set_of_units(block: Block, counts_units: bool, policy: Policy) -> Relation | None:
+    """Return the rows of a block that only counts units, as one form of all that have the same units: joins on the unit's key, IN
+    and INTERSECT in any order, NOT IN and EXCEPT. None where it reads more, or other rows."""
+    counts_rows = all(replace(_ROWS, name=measure.name) == measure for measure in block.measures)
+    if not (counts_units or counts_rows) or any(map(policy.row_filter, (scan.table for scan in scans(block.source)))):
+        return None
+    met, missing = list[Relation](), list[Relation]()
+    if not _put_units(block.source, met, missing, policy) or len(met) + len(missing) < 2:
+        return None
+    if counts_rows and rows_per_unit(block.source, policy) != 1:
+        return None
+    first, *further = sorted(dict.fromkeys(met), key=lambda rows: (rows_per_unit(rows, policy) > 1, _text(rows)))
+    rows, conditions = _rows_and_conditions(first)
+    (unit,) = _units_of(first, policy)
+    for other in [*further, *sorted(dict.fromkeys(missing), key=_text)]:
+        (partner,) = _units_of(other, policy)
+        rows = SemiJoin(rows, other, ((unit, partner),), True, other not in further, True)
+    return filtered(rows, conditions)
+
+
+def _text(rows: Relation) -> str:
+    return name_of(in_canonical_form(rows))
+
+
+def _put_units(relation: Relation, met: list[Relation], missing: list[Relation], policy: Policy) -> bool:
+    """Add the tables in which a unit must have a row (`met`) or must have none (`missing`), each with its conditions, to be in a
+    relation; return whether there is nothing else in it."""
+    rows, conditions = _rows_and_conditions(relation)
+    if isinstance(rows, Scan):
+        met.append(filtered(rows, conditions))
+        return bool(_units_of(rows, policy))
+    if isinstance(rows, UnitAggregate):
+        return not rows.keys and not conditions and _put_units(rows.source, met, missing, policy)
+    on_unit = isinstance(rows, (Join, SemiJoin)) and rows.on_unit and len(rows.keys) == 1
+    if not isinstance(rows, (Join, SemiJoin)) or not on_unit:
+        return False
+    ((key, other),) = rows.keys
+    if isinstance(rows, Join):
+        if rows.kind != "inner" or key not in _units_of(rows, policy) or other not in _units_of(rows, policy):
+            return False
+        same = (call("eq", key, other), call("eq", other, key))
+        left = [part for part in conditions if part not in (*same, literal(True))]
+        of_side = {prefix: [part for part in left if _of_side(part, prefix)] for prefix in ("a.", "b.")}
+        sides = ((rows.left, "a."), (rows.right, "b."))
+        return sum(map(len, of_side.values())) == len(left) and all(
+            _put_units(filtered(side, [moved(p, part, down=True) for part in of_side[p]]), met, missing, policy)
+            for side, p in sides
+        )
+    if key not in _units_of(rows.left, policy) or other not in _units_of(rows.right, policy) or rows.condition:
+        return False
+    if not rows.negated:
+        put = _put_units(rows.right, met, missing, policy)
+    else:
+        absent, tests = _rows_and_conditions(rows.right)
+        missing.append(filtered(absent, tests))
+        put = isinstance(absent, Scan) and not (key.facts.nullable or other.facts.nullable)
+    return put and _put_units(filtered(rows.left, conditions), met, missing, policy)
+
+
+def _units_of(relation: Relation, policy: Policy) -> tuple[Expr, ...]:
+    """Return the columns of rows that hold the key of the unit they belong to."""
+    if isinstance(relation, Filter):
+        return _units_of(relation.source, policy)
+    if isinstance(relation, SemiJoin):
+        return _units_of(relation.left, policy)
+    if isinstance(relation, Join):
+        sides = ((relation.left, "a."), (relation.right, "b."))
+        return tuple(moved(prefix, unit) for side, prefix in sides for unit in _units_of(side, policy))
+    if not isinstance(relation, Scan) or not policy.is_protected(relation.table):
+        return ()
+    name = policy.unit_column(relation.table)
+    return tuple(column for column in relation.columns if column.name == name)
 
 
 def _read(part: Any) -> frozenset[str]:
@@ -172,7 +257,7 @@ def _is_one_row(join: Join, side: str) -> bool:
     rows = unfiltered(join.left if side == "a." else join.right)
     pairs = [pair if side == "b." else pair[::-1] for pair in join.keys]
     names = tuple(b.name.removeprefix(side) for a, b in pairs if isinstance(b, Column) and told_apart(a, b))
-    return isinstance(rows, UnitAggregate) and join.on_unit and not rows.keys and names == ("u",)
+    return isinstance(rows, UnitAggregate) and join.on_unit and not rows.keys and "u" in names
 
 
 def _of_side(part: Expr, prefix: str) -> bool:

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import word
 from dpsql.sql.rewrites.bigquery import with_group_bounds
-from dpsql.sql.rewrites.comparisons import lists_as_in, with_negated_parts, with_plain_comparisons
+from dpsql.sql.rewrites.comparisons import lists_as_in, with_merged_tests, with_negated_parts, with_plain_comparisons
 from dpsql.sql.rewrites.pivots import without_pivots, without_unpivots
 from dpsql.sql.rewrites.postgresql import in_own_words, interval_texts, with_memberships, with_plain_intervals
 from dpsql.sql.rewrites.spellings import SAME, in_own_spelling, with_plain_casts
@@ -240,6 +240,7 @@ TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]]
     (without_pivots, (exp.Pivot,)),
     (with_memberships, (exp.In, exp.Any, exp.All)),
     (with_plain_comparisons, (exp.Tuple, exp.Anonymous, exp.Any, exp.All)),
+    (with_merged_tests, (exp.Or, exp.Union)),
     (with_negated_parts, (exp.Not,)),
     (in_own_spelling, _SPELT),
     (with_group_bounds, (exp.Anonymous,)),

@@ -349,3 +349,81 @@ def _negate_parts(negation: exp.Not) -> None:
     negation.replace(exp.Paren(this=exp.And(this=sides[0], expression=sides[1])))
     for side in sides:
         _negate_parts(side)
+
+
+MOST_MERGED = 50
+
+
+def with_merged_tests(tree: exp.Query) -> exp.Query:
+    """Return the tree with one IN for `k IN (SELECT ... WHERE a) OR k IN (SELECT ... WHERE b)` and for IN of their UNION, and one
+    EXISTS for two that OR connects, where both read the same rows. Subqueries that stay are in the order of their texts."""
+    for union in reversed(list(tree.find_all(exp.Union))):
+        around = union.parent
+        while isinstance(around, (exp.Subquery, exp.Union)):
+            around = around.parent
+        if isinstance(around, exp.In) and not any(union.args.get(name) for name in _CLAUSES):
+            rows = _merged(union.this.unnest(), union.expression.unnest(), listed=True)
+            if rows is not None:
+                union.replace(rows)
+    for either in list(tree.find_all(exp.Or)):
+        parts = [] if isinstance(either.parent, exp.Or) else list(either.flatten())
+        tests = [part for part in parts if _test(part) is not None]
+        if not 1 < len(tests) <= MOST_MERGED:
+            continue
+        left = list[exp.Expr]()
+        for test in tests:
+            pairs = ((index, merged) for index, tested in enumerate(left) if (merged := _merged_test(tested, test)))
+            index, either_test = next(pairs, (len(left), test))
+            left[index : index + 1] = [either_test]
+        plain = [part for part in parts if not any(part is test for test in tests)]
+        either.replace(joined(exp.Or, [part.copy() for part in (*plain, *sorted(left, key=lambda test: test.sql()))]))
+    return tree
+
+
+_CLAUSES = ("with_", "order", "limit", "offset", "by_name", "on")
+
+
+def _test(part: exp.Expr) -> exp.Query | None:
+    """Return the subquery of IN or EXISTS; None for other conditions."""
+    bare = part.unnest()
+    query = bare.args.get("query") if isinstance(bare, exp.In) else bare.this if isinstance(bare, exp.Exists) else None
+    inner = query.unnest() if isinstance(query, exp.Query) else None
+    return inner if isinstance(inner, exp.Query) else None
+
+
+def _merged_test(first: exp.Expr, second: exp.Expr) -> exp.Expr | None:
+    """Return one IN or EXISTS for two connected by OR; None where they read different rows."""
+    query, second_query, bare, second_bare = _test(first), _test(second), first.unnest(), second.unnest()
+    if query is None or second_query is None or type(bare) is not type(second_bare):
+        return None
+    listed = isinstance(bare, exp.In)
+    merged = _merged(query, second_query, listed) if not listed or bare.this == second_bare.this else None
+    if merged is None:
+        return None
+    return exp.In(this=bare.this.copy(), query=exp.Subquery(this=merged)) if listed else exp.Exists(this=merged)
+
+
+def _merged(first: exp.Expr, second: exp.Expr, listed: bool) -> exp.Select | None:
+    """Return the SELECT that has the rows of two from the same source; None where they differ in more than WHERE."""
+    clauses = {"expressions", "from_", "where"}
+    for query in (first, second):
+        if not isinstance(query, exp.Select) or {name for name, value in query.args.items() if value} - clauses:
+            return None
+    if first.args.get("from_") is None or first.args["from_"] != second.args.get("from_"):
+        return None
+    if any(item.find(exp.AggFunc, exp.Window) for query in (first, second) for item in query.expressions):
+        return None
+    if listed and first.expressions != second.expressions:
+        return None
+    conditions = [query.args["where"].this if query.args.get("where") else exp.true() for query in (first, second)]
+    parts = [list(part.flatten()) if isinstance(part, exp.And) else [part] for part in conditions]
+    common = [part for part in parts[0] if part in parts[1]]
+    rests = [[part for part in each if part not in common] for each in parts]
+    merged = exp.Select(expressions=[item.copy() for item in first.expressions], from_=first.args["from_"].copy())
+    either = [exp.Paren(this=joined(exp.And, [part.copy() for part in rest])) for rest in rests if rest]
+    tested = [part.copy() for part in common]
+    if len(either) == 2:
+        tested.append(exp.Paren(this=joined(exp.Or, sorted(either, key=lambda part: part.sql()))))
+    if tested:
+        merged.set("where", exp.Where(this=joined(exp.And, tested)))
+    return merged

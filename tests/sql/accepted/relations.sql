@@ -313,3 +313,15 @@ SELECT COUNT(*), SUM(nights) FROM patients p LEFT JOIN visits v ON v.patient_id 
 -- l1: 1
 -- rows: 1
 SELECT zone, COUNT(*) FROM patients p LEFT JOIN regions r ON p.region = r.region AND p.age > 30 AND zone <> 'warm' GROUP BY zone
+
+-- query: rows_that_agree_with_one_result
+-- keys: none
+-- l1: 30
+-- rows: refused unbounded
+SELECT SUM(nights) FROM visits WHERE (patient_id, visit_id) IN (SELECT patient_id, MAX(visit_id) FROM visits GROUP BY patient_id)
+
+-- query: rows_that_agree_with_several_rows
+-- keys: none
+-- l1: 20
+-- rows: refused semi_join
+SELECT COUNT(*) FROM visits v WHERE (patient_id, nights) IN (SELECT patient_id, nights FROM visits WHERE ward = 'er')
