@@ -93,9 +93,9 @@ def between_aggregates(context: BindingContext, node: exp.Select, environment: E
     series = item.find(exp.GenerateSeries)
     if series is None or not isinstance(series.parent, exp.Explode) or not has_aggregate(series):
         return node
-    if any(
-        value for name, value in node.args.items() if name not in ("expressions", "from_", "joins", "where", "with_")
-    ):
+    shaped = {name: value for name, value in node.args.items() if value and name in ("order", "limit", "offset")}
+    clauses = ("expressions", "from_", "joins", "where", "with_", *shaped)
+    if any(value for name, value in node.args.items() if name not in clauses):
         return node
     start, end, step = series.args["start"], series.args["end"], series.args.get("step")
     ends = exp.Select(**{name: node.args.get(name) for name in ("from_", "joins", "where")}).copy()
@@ -122,6 +122,7 @@ def between_aggregates(context: BindingContext, node: exp.Select, environment: E
         expressions=[exp.alias_(listed.expressions[0].unalias(), label, quoted=True)],
         from_=exp.From(this=exp.Subquery(this=ends, alias=exp.TableAlias(this=exp.to_identifier("ends")))),
         joins=[exp.Join(this=exp.Table(this=rows, alias=alias), on=exp.and_(*inside, copy=False))],
+        **{name: clause.copy() for name, clause in shaped.items()},
     )
     copy.meta.update(node.meta)
     return copy
