@@ -325,11 +325,13 @@ MOST_PARTS = 50
 
 _Named = Mapping[str, Expr | str]
 """What stands for the columns of a relation without such subqueries: an expression, or another name of the same column."""
+_Done = dict[int, tuple[Relation, _Named]]
+"""Relations without such subqueries, by identity: each step asks about what is below it up to twice, and so does that."""
 
 
 def without_projections(block: Block) -> Block:
     """Return the block over its source without projections that only name columns, over the expressions that they name."""
-    source, columns = _unnamed(block.source)
+    source, columns = _unnamed(block.source, {})
     if source is block.source:
         return block
     return replace(
@@ -340,70 +342,76 @@ def without_projections(block: Block) -> Block:
     )
 
 
-def _unnamed(relation: Relation) -> tuple[Relation, _Named]:
+def _unnamed(relation: Relation, done: _Done) -> tuple[Relation, _Named]:
     """Return the relation without such projections (itself if it has none), and what stands for names that change."""
+    if id(relation) not in done:
+        done[id(relation)] = _unnamed_anew(relation, done)
+    return done[id(relation)]
+
+
+def _unnamed_anew(relation: Relation, done: _Done) -> tuple[Relation, _Named]:
     if isinstance(relation, Project):
-        source, below = _unnamed(relation.source)
+        source, below = _unnamed(relation.source, done)
         named = {name: _over(expression, below) for name, expression in relation.columns}
         return (source, named) if all(map(_has_few_parts, named.values())) else (relation, {})
     if isinstance(relation, Filter):
-        source, columns = _unnamed(relation.source)
+        source, columns = _unnamed(relation.source, done)
         if source is relation.source:
             return relation, columns
         return Filter(source, _over(relation.predicate, columns)), columns
-    return (relation, {}) if isinstance(relation, (Scan, ReleasedRows)) else _unnamed_parts(relation)
+    return (relation, {}) if isinstance(relation, (Scan, ReleasedRows)) else _unnamed_parts(relation, done)
 
 
 def _unnamed_parts(
-    relation: UnitWindow | UnitAggregate | Join | SemiJoin | Union_ | Distinct,
+    relation: UnitWindow | UnitAggregate | Join | SemiJoin | Union_ | Distinct, done: _Done
 ) -> tuple[Relation, _Named]:
     columns: _Named = {}
     parts: dict[str, Any]
     if isinstance(relation, UnitWindow):
-        source, columns = _renamed(relation.source)
+        source, columns = _renamed(relation.source, done)
         parts = {"source": source, "windows": _over(relation.windows, columns)}
     elif isinstance(relation, UnitAggregate):
-        source, below = _without_windows(relation.source)
+        source, below = _without_windows(relation.source, done)
         if _is_aggregated(source):  # whose columns have the names of those above
-            source, below = _below_names(relation.source), {}
+            source, below = _below_names(relation.source, done), {}
         parts = {"source": source, "keys": _over(relation.keys, below), "columns": _over(relation.columns, below)}
     elif isinstance(relation, Join):
-        left, of_left = _renamed(relation.left)
-        right, of_right = _renamed(relation.right)
+        left, of_left = _renamed(relation.left, done)
+        right, of_right = _renamed(relation.right, done)
         columns = {**_prefixed("a.", of_left), **_prefixed("b.", of_right)}
         parts = {"left": left, "right": right, "keys": _over(relation.keys, columns)}
     elif isinstance(relation, SemiJoin):
-        left, columns = _renamed(relation.left)
-        right, of_right = _renamed(relation.right)
+        left, columns = _renamed(relation.left, done)
+        right, of_right = _renamed(relation.right, done)
         keys = tuple((_over(key, columns), _over(other, of_right)) for key, other in relation.keys)
         condition = _over(relation.condition, {**columns, **_prefixed(OTHER, of_right)})
         parts = {"left": left, "right": right, "keys": keys, "condition": condition}
     elif isinstance(relation, Union_):
-        parts = {"sources": tuple(map(_below_names, relation.sources))}
+        parts = {"sources": tuple(_below_names(source, done) for source in relation.sources)}
     else:
-        parts = {"source": _below_names(relation.source)}
+        parts = {"source": _below_names(relation.source, done)}
     read = ((parts[name], getattr(relation, name)) for name in ("source", "left", "right") if name in parts)
     sources = zip(parts.get("sources", ()), getattr(relation, "sources", ()), strict=True)
     return (relation if all(new is old for new, old in (*read, *sources)) else replace(relation, **parts)), columns
 
 
-def _renamed(relation: Relation) -> tuple[Relation, _Named]:
+def _renamed(relation: Relation, done: _Done) -> tuple[Relation, _Named]:
     """Return the relation without projections at its top that compute nothing, and the new names of its columns."""
-    source, columns = _without_windows(relation)
+    source, columns = _without_windows(relation, done)
     names: _Named = {name: new.name if isinstance(new, Column) else new for name, new in columns.items()}
     if all(isinstance(new, str) for new in names.values()):
         return source, names
-    return _below_names(relation), {}
+    return _below_names(relation, done), {}
 
 
-def _without_windows(relation: Relation) -> tuple[Relation, _Named]:
+def _without_windows(relation: Relation, done: _Done) -> tuple[Relation, _Named]:
     """Return the relation without such projections unless they are over windows, whose names are unique in one subquery alone."""
-    source, columns = _unnamed(relation)
+    source, columns = _unnamed(relation, done)
     top = relation
     while isinstance(top, Filter):
         top = top.source
     is_over_windows = isinstance(top, Project) and _has_windows(source)
-    return (_below_names(relation), {}) if is_over_windows else (source, columns)
+    return (_below_names(relation, done), {}) if is_over_windows else (source, columns)
 
 
 def _is_aggregated(relation: Relation) -> bool:
@@ -421,12 +429,12 @@ def _has_windows(relation: Relation) -> bool:
     )
 
 
-def _below_names(relation: Relation) -> Relation:
+def _below_names(relation: Relation, done: _Done) -> Relation:
     """Return the relation with its columns under their names, and below them without projections."""
     if not isinstance(relation, Project):
-        source, columns = _unnamed(relation)
+        source, columns = _unnamed(relation, done)
         return relation if columns else source
-    source, below = _unnamed(relation.source)
+    source, below = _unnamed(relation.source, done)
     named = tuple((name, _over(expression, below)) for name, expression in relation.columns)
     fits = source is not relation.source and all(_has_few_parts(part) for _, part in named)
     return Project(source, named) if fits else relation

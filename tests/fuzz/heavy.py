@@ -17,6 +17,17 @@ one."""
 SECONDS = 60
 
 
+NESTED = {
+    "windows": "(SELECT *, lag(nights) OVER (PARTITION BY patient_id ORDER BY day) AS l FROM {} t)",
+    "people": "(SELECT patient_id, nights, MAX(day) AS day FROM {} t GROUP BY patient_id, nights)",
+    "lists": "(SELECT * FROM visits WHERE patient_id NOT IN (SELECT a.patient_id FROM {} a LEFT JOIN patients b ON a.patient_id = b.patient_id WHERE age > 1))",
+    "tests under OR": "(SELECT * FROM visits v WHERE cost > 1 OR EXISTS (SELECT 1 FROM {} t WHERE t.patient_id = v.patient_id))",
+    "values": "(SELECT v.*, (SELECT COUNT(*) FROM {} t WHERE t.patient_id = v.patient_id) AS n FROM visits v)",
+    "conditions on both": "(SELECT * FROM visits v WHERE EXISTS (SELECT 1 FROM {} t JOIN labs l ON l.visit_id = t.visit_id WHERE t.patient_id = v.patient_id AND l.value > v.cost))",
+}
+"""Steps of which each takes the rows of the one before: what is done twice for one of them is done 2**18 times for all."""
+
+
 def texts() -> dict[str, str]:
     """Return the texts by name."""
     count = "SELECT COUNT(*) FROM visits"
@@ -60,6 +71,8 @@ def texts() -> dict[str, str]:
         "joins": "SELECT COUNT(*) FROM visits v0 " + " ".join(f"JOIN visits v{n} ON v0.visit_id = v{n}.visit_id" for n in times),
         "comma joins": "SELECT COUNT(*) FROM visits v0, " + ", ".join(f"patients p{n}" for n in range(2_000)),
         "cross joins": f"SELECT COUNT(*) FROM {', '.join(f'regions r{n}' for n in range(6))}",
+        **{f"nested {name}": f"SELECT COUNT(*) FROM {_nested([step] * 18, 'visits', '{}')} t" for name, step in NESTED.items()},
+        "nested presence": _nested(["(SELECT 1 WHERE EXISTS {})"] * 25, "(SELECT 1)", "SELECT {}"),
         "doubling outputs": "SELECT COUNT(*) AS a0, " + ", ".join(f"a{n - 1} + a{n - 1} AS a{n}" for n in times) + " FROM visits",
         "doubling rows": _nested([f"SELECT x + x AS x FROM ({{}}) t{n}" for n in times], "SELECT nights AS x FROM visits", "SELECT SUM(clamp(x, 0, 9)) FROM ({}) t"),
         "doubling results": _nested([f"SELECT x + x AS x FROM ({{}}) t{n}" for n in times], "SELECT COUNT(*) AS x FROM visits", "{}"),

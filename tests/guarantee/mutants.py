@@ -543,6 +543,10 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     Mutant("a look holds whoever had the turn", "reuse/single_flight.py", "measuring_lock", "alone and stamp[1] % 2 == 0 and (stamps_before <= {stamp})", "True", 'unit/reuse/test_single_flight.py', 'paid_twice'),
     Mutant("a turn that is held leaves no trace", "reuse/single_flight.py", "_counted", "_write(descriptor, counter + 1 | 1)", "pass", 'unit/reuse/test_single_flight.py', 'held_while'),
     Mutant("a release of other data", "reuse/lookup.py", "_Names.__init__", "(key, version, audience)", "(key, audience)", SESSION, 'changed_data'),
+    Mutant("rows that change during a query keep their promises", "session/charged.py", "Charge.run", "self._require_unchanged(promise, version)", "pass", "unit/session/test_changed_public_rows.py", "between_a_check_and_a_query"),
+    Mutant("a semi-join has the keys of the rows that it tests", "plan/stability.py", "_limit", "parts(relation)[0]", "parts(relation)[-1]", "sql/test_tested_rows.py unit/plan/test_stability.py guarantee/test_tight_sensitivity.py", "agree_on_their_key or semi or stability or EXISTS"),
+    Mutant("a cross join is a test without keys", "sql/binder/tested_rows.py", "_without_join", "not join.keys", "False", "guarantee/test_neighbours.py guarantee/test_tight_sensitivity.py", "CROSS"),
+    Mutant("subqueries are bound any number of times", "sql/binder/combined_rows.py", "InnerQueries.counted", "self._unbound < 0", "False", "fuzz/test_limits.py"),
     Mutant("a broken promise is overlooked", "session/charged.py", "Charge._check", "not self._context.engine.holds(self._context.emitter().promise(promise))", "False", 'guarantee/test_same_outcome.py', 'broken_promise'),
     # bounds on numbers of distinct values
     Mutant("places of rows, not of values", "engine/emit/emitter.py", "with_places", "'dense_rank'", "'row_number'", PLACES, "one_person_as_many"),

@@ -57,6 +57,8 @@ JOINS = (
     ("(SELECT * FROM visits WHERE patient_id IN (SELECT patient_id FROM patients WHERE sex = 'f')) AS s", ("visits",), ""),
     ("(SELECT * FROM visits AS v WHERE EXISTS (SELECT 1 FROM patients AS p WHERE p.patient_id = v.patient_id)) AS s", ("visits",), ""),
     ("(SELECT * FROM visits WHERE visit_id NOT IN (SELECT visit_id FROM labs)) AS s", ("visits",), ""),
+    ("(SELECT * FROM visits WHERE patient_id IN (SELECT p.patient_id FROM patients AS p CROSS JOIN regions)) AS s", ("visits",), ""),
+    ("visits JOIN (SELECT DISTINCT p.patient_id FROM patients AS p, regions WHERE zone <> 'x') AS w USING (patient_id)", ("visits",), ""),
     ("(SELECT * FROM visits AS v WHERE NOT EXISTS (SELECT 1 FROM labs AS l WHERE l.visit_id = v.visit_id)) AS s", ("visits",), ""),
     ("(SELECT * FROM visits AS v WHERE ward IN (SELECT ward FROM prices)) AS s", ("visits",), ""),
     ("(SELECT * FROM visits AS v WHERE EXISTS (SELECT 1 FROM prices AS p WHERE p.ward = v.ward AND p.price < v.cost)) AS s",

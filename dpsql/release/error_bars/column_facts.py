@@ -228,6 +228,8 @@ class _Select:
         self.named: dict[str, list[ColumnFacts]] = {}
         """Facts of outputs that have been looked up by alias; an output that is being computed has none."""
         self.forms: dict[int, Form] = {}
+        self.within: dict[int, tuple[Sources | None, RelationFacts]] = {}
+        """Facts of subqueries, and the sources from which they follow: several rules ask about each of them."""
         self.mixed = False
         """True if rows depend on groups of several relations or on a condition about groups: then no column identifies them."""
         self.selected = False  # whether noise may decide which rows windows read
@@ -419,7 +421,7 @@ class _Select:
         if node is None or interval_function(node):
             return Level.EXACT
         if isinstance(node, exp.Query):
-            return _query(node, self.tables, [*self.outer, self.sources]).worst
+            return self._subquery(node).worst
         if isinstance(node, exp.Column):
             levels = (column.level for column in self._named(node))
             return max(levels, default=max(Level.NOISE, self.rows))
@@ -434,6 +436,13 @@ class _Select:
         ):
             level = self._over_rows(node)
         return max(level, self._any(parts))
+
+    def _subquery(self, node: exp.Query) -> RelationFacts:
+        read, facts = self.within.get(id(node), (None, _UNKNOWN))
+        if read != self.sources:
+            facts = _query(node, self.tables, [*self.outer, self.sources])
+            self.within[id(node)] = dict(self.sources), facts
+        return facts
 
     def _over_rows(self, node: exp.Expr) -> Level:
         """Return the level that an aggregate or window inherits from its set of rows."""
@@ -483,7 +492,7 @@ class _Select:
         if isinstance(node, exp.Column):
             return max((column.form for column in self._named(node)), default=Form.ANY)
         if isinstance(node, exp.Query):
-            relation = _query(node, self.tables, [*self.outer, self.sources])
+            relation = self._subquery(node)
             forms = [column.form for column in relation.columns]
             return max(forms, default=Form.EXACT) if relation.settled else Form.ANY
         worst = self._form_of(node.iter_expressions())

@@ -137,7 +137,9 @@ def check_shown(query: exp.Expr, bound: Released) -> None:
 class InnerQueries:
     """Counter of the steps of subqueries in expressions over results, and of the names that each subquery can resolve."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: exp.Expr) -> None:
+        """`whole`: the statement."""
+        self._unbound = 3 * len(list(whole.find_all(exp.Select))) + 300
         self._steps: list[tuple[int, int | None]] = []
         self._names: set[str] = set()
         self._sources: list[tuple[str, Bound]] = []
@@ -145,7 +147,11 @@ class InnerQueries:
         """Rows of the SELECT that was bound last, before grouping."""
 
     def counted(self, node: exp.Select, bind: Callable[[], Bound]) -> Bound:
-        """Return the SELECT that `bind` binds; a result gets its rows and steps. Refuses (many_combinations) too many steps."""
+        """Return the SELECT that `bind` binds; a result gets its rows and steps. Refuses (many_combinations) too many steps, and
+        (too_many_readings) subqueries within subqueries, each of which binds those within it again, once they are too many."""
+        self._unbound -= node.args.get("from_") is not None  # listed rows are SELECTs without FROM
+        if self._unbound < 0:
+            raise refuse("too_many_readings")
         outside, self._steps = self._steps, []
         try:
             bound = bind()

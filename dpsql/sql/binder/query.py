@@ -151,13 +151,12 @@ class QueryBinder:
         self.results: dict[str, Result] = {}
         self._entries: dict[int, Common] = {}
         self._inside = 0  # nesting depth of subqueries in expressions, which may name columns of the outer query
-        self._inner = InnerQueries()
+        self._inner = InnerQueries(whole)
 
     def query(self, tree: exp.Expr, environment: Environment) -> Bound:
         """Bind a SELECT, a set operation or a bracketed query.
 
-        A WITH entry that is used twice appears twice in the relation, and so may the entries that use it: the size of a
-        protected relation is limited at every step, so that no later step has to walk 2**30 tables.
+        A WITH entry that is used twice appears twice in the relation. Its size is limited: no later step walks 2**30 tables.
         """
         bound = self._query(tree, environment)
         if isinstance(bound, Protected) and _scans(bound.relation) > MOST_SCANS:
@@ -245,6 +244,7 @@ class QueryBinder:
             if id(common.tree) not in used:
                 try:
                     apart = QueryBinder(self.policy, exp.Select(), self.min_units, self.public_values)
+                    apart._inner = self._inner
                     rename(apart.query(common.tree, common.environment), common.column_names, common.tree)
                 except Error as error:
                     if error.slug in _MISTAKES:

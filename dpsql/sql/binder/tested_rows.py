@@ -233,6 +233,8 @@ def _without_join(
 ) -> tuple[Relation, Names] | None:
     """Return a semi-join that keeps the rows of a join which pass the conditions, and the new names of its columns; None where
     more than the presence of a row is read."""
+    if not join.keys:
+        return None  # each row of one side meets all of the other, and there may be none
     if join.kind == "inner":
         sides = ["b.", "a."] if join.on_unit else ["b."]
         if isinstance(unfiltered(join.left), UnitAggregate):
