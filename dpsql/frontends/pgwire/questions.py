@@ -453,7 +453,7 @@ def _touching(release: Release) -> tuple[str, ...]:
 
 def _is_short(release: Release) -> bool:
     """Return whether an answer has few noisy numbers, or not very many that are all measures: their bars take microseconds."""
-    noisy = [position for position, column in enumerate(release.columns) if column.noisy]
+    noisy = [position for position, is_noisy in enumerate(release.answered.noisy) if is_noisy]
     count = len(release) * len(noisy)
     if count > _MOST_BARS:
         return count <= _MOST_PLAIN_BARS and all(map(measures_shown(release.answered).__getitem__, noisy))
@@ -467,7 +467,8 @@ def _error_bars(release: Release) -> str:
     """
     if not _is_short(release):
         return ""
-    noisy = [(position, column.name) for position, column in enumerate(release.columns) if column.noisy]
+    names = release.table.column_names
+    noisy = [(position, names[position]) for position, is_noisy in enumerate(release.answered.noisy) if is_noisy]
     parts = []
     try:
         errors = release.error
