@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from support.exact_session import exact_session, plain, rows_of
 from support.gates import NoiselessGate
+from support.plain_duckdb import insert
 
 from answers.test_quantiles import POLICIES, visits_in_february
 from dpsql.engine.duckdb.engine import DuckDBEngine
@@ -101,7 +102,7 @@ def test_aggregates_without_noise_are_the_engines(
 ) -> None:
     connection, session = world
     connection.execute("DELETE FROM t")
-    connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", rows)
+    insert(connection, "t", rows)
     sql = f"SELECT {'grp' if grouped else '1'}, {', '.join(map(str, wanted))} FROM t"
     sql += (f" WHERE {where}" if where else "") + (" GROUP BY grp" if grouped else "")
     note(sql)

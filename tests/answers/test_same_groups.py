@@ -14,6 +14,7 @@ import duckdb
 import pytest
 from support.exact_session import assert_equal, exact_session, rows_of
 from support.gates import NoiselessGate
+from support.plain_duckdb import insert
 from support.seeds import seeds
 
 from dpsql.errors.exceptions import Refusal
@@ -160,7 +161,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         connection.execute(
             "CREATE TABLE items (uid BIGINT, n BIGINT, m BIGINT, r DOUBLE, w VARCHAR, b BOOLEAN, d DATE, t TIMESTAMP)"
         )
-        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        insert(connection, "items", rows)
         connection.execute(
             "CREATE TABLE wild AS SELECT uid, CASE WHEN i % 7 = 0 THEN n * 10 ELSE n END AS n, CASE WHEN i % 11 = 0 THEN NULL "
             "WHEN i % 13 = 0 THEN 4 ELSE m END AS m, CASE WHEN i % 17 = 0 THEN 'nan' WHEN i % 5 = 0 THEN r * 2 - 5 ELSE r END AS r, "
@@ -309,7 +310,7 @@ def persons(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
             connection.execute(
                 f"CREATE TABLE {table} (uid BIGINT, n BIGINT, m BIGINT, r DOUBLE, w VARCHAR, b BOOLEAN, d DATE, t TIMESTAMP)"
             )
-        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        insert(connection, "items", rows)
         connection.execute("CREATE TABLE names (m BIGINT, name VARCHAR, good BOOLEAN)")
         policy = load_policy(tmp_path / "policy.yaml")
         yield connection, exact_session(policy, connection, tmp_path / "ledger.db", NoiselessGate(1))

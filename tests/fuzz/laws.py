@@ -84,7 +84,7 @@ class Place:
 
     def __init__(self, policy: Policy, connection: duckdb.DuckDBPyConnection, gate: Gate) -> None:
         self.connection = connection
-        self.engine: Any = RecordedEngine(DuckDBEngine(connection, policy, "fuzz", owned=False))
+        self.engine: Any = RecordedEngine(DuckDBEngine(connection, policy, "fuzz", owned=True))
         self.ledger: Any = OpenLedger()
         self.gate = gate
         store: Any = _Forgetful()

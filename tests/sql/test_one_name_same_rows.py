@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 from support.effort import night, slow
+from support.plain_duckdb import insert
 
 from sql.test_same_question import keys, whole
 
@@ -137,10 +138,9 @@ def _condition(rng: random.Random, depth: int) -> str:
 
 def _fill(connection: duckdb.DuckDBPyConnection, rng: random.Random) -> None:
     rows = [[rng.choice(values) for values in VALUES.values()] for _ in range(1_000)]
-    connection.execute(
-        "CREATE TABLE visits (nights BIGINT, cost DOUBLE, ward TEXT, day DATE, seen TIMESTAMP, smoker BOOLEAN)"
-    )
-    connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", rows)
+    types = "nights INT8, cost FLOAT8, ward TEXT, day DATE, seen TIMESTAMP, smoker BOOL"
+    connection.execute(f"CREATE TABLE visits ({types})")
+    insert(connection, "visits", rows)
 
 
 @pytest.mark.parametrize("seed", [0, *map(slow, range(1, 4)), *map(night, range(4, 20))])

@@ -198,7 +198,7 @@ class Ward(ObservedSession):
             connection.execute(f"CREATE TABLE {table} ({types})")
             for rows in (part[table] for part in parts if part.get(table)):
                 connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
-        super().__init__(policy(), DuckDBEngine(connection, policy(), "audit", owned=False), planner=planner)
+        super().__init__(policy(), DuckDBEngine(connection, policy(), "audit", owned=True), planner=planner)
 
     def answered(self, planned: Planned) -> Observed:
         """Run a planned question and return everything visible of it."""

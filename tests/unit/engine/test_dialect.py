@@ -68,9 +68,8 @@ def test_arithmetic_over_clamped_values_never_fails_and_takes_64_bits_where_they
     values = (*INTEGERS, None)
     numbers = ", ".join(f"({'NULL' if value is None else value})" for value in values)
     rows = f"SELECT {', '.join(text for _, text in written)} FROM (VALUES {numbers}) AS t({column.name})"
-    assert duckdb.execute(rows).fetchall() == [
-        tuple(evaluate(each, {column.name: value}) for each, _ in written) for value in values
-    ]
+    expected = [tuple(evaluate(each, {column.name: value}) for each, _ in written) for value in values]
+    assert duckdb.execute(rows).fetchall() == expected
 
 
 def test_a_product_of_bounds_beyond_all_doubles_is_written() -> None:
