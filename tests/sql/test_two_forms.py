@@ -51,6 +51,21 @@ def _visitors(rng: random.Random) -> list[str]:
     ]
 
 
+def _three(rng: random.Random) -> list[str]:
+    """Return forms of the number of patients who pass a test, with visits of two kinds, or of one kind and none of the other."""
+    outer, (first, second) = rng.choice(_OF_PATIENTS), rng.sample(_OF_VISITS, 2)
+    one, two = (f"SELECT patient_id FROM visits WHERE {tested}" for tested in (first, second))
+    patients = f"SELECT patient_id FROM patients WHERE {outer}"
+    if rng.random() < 0.4:
+        return [f"SELECT COUNT(*) FROM patients WHERE {outer} AND patient_id IN ({one}) AND patient_id NOT IN ({two})",
+                f"SELECT COUNT(*) FROM ({one} INTERSECT {patients} EXCEPT {two})"]  # fmt: skip
+    return [
+        f"SELECT COUNT(*) FROM patients WHERE {outer} AND patient_id IN ({one}) AND patient_id IN ({two})",
+        f"SELECT COUNT(*) FROM ({one} INTERSECT {two} INTERSECT {patients})",
+        f"SELECT COUNT(*) FROM ({patients} INTERSECT {two} INTERSECT {one})",
+    ]
+
+
 def _either(rng: random.Random) -> list[str]:
     """Return forms of the patients with a visit of one kind or of another."""
     first, second = rng.sample(_OF_VISITS[:5], 2)
@@ -105,7 +120,7 @@ def _values(rng: random.Random) -> list[str]:
     return [f"SELECT {rng.choice(keys)} AS k, {form} AS m FROM visits GROUP BY k" for form in forms for _ in range(2)]
 
 
-KINDS = (_units, _visitors, _either, _joined_keys, _values)
+KINDS = (_units, _visitors, _three, _either, _joined_keys, _values)
 
 
 @pytest.mark.parametrize("seed", seeds(10, 2))

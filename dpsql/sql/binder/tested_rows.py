@@ -115,8 +115,9 @@ def _put_units(relation: Relation, met: list[Relation], missing: list[Relation],
     if isinstance(rows, Scan):
         met.append(filtered(rows, conditions))
         return bool(_units_of(rows, policy))
-    if isinstance(rows, UnitAggregate):
-        return not rows.keys and not conditions and _put_units(rows.source, met, missing, policy)
+    if isinstance(rows, (Project, UnitAggregate)):
+        plain = isinstance(rows, Project) or not rows.keys
+        return plain and not conditions and _put_units(rows.source, met, missing, policy)
     on_unit = isinstance(rows, (Join, SemiJoin)) and rows.on_unit and len(rows.keys) == 1
     if not isinstance(rows, (Join, SemiJoin)) or not on_unit:
         return False
@@ -138,6 +139,8 @@ def _put_units(relation: Relation, met: list[Relation], missing: list[Relation],
         put = _put_units(rows.right, met, missing, policy)
     else:
         absent, tests = _rows_and_conditions(rows.right)
+        while isinstance(absent, Project) and not tests:
+            absent, tests = _rows_and_conditions(absent.source)
         missing.append(filtered(absent, tests))
         put = isinstance(absent, Scan) and not (key.facts.nullable or other.facts.nullable)
     return put and _put_units(filtered(rows.left, conditions), met, missing, policy)
@@ -152,6 +155,13 @@ def _units_of(relation: Relation, policy: Policy) -> tuple[Expr, ...]:
     if isinstance(relation, Join):
         sides = ((relation.left, "a."), (relation.right, "b."))
         return tuple(moved(prefix, unit) for side, prefix in sides for unit in _units_of(side, policy))
+    if isinstance(relation, Project):
+        units = _units_of(relation.source, policy)
+        return tuple(Column(name, part.facts) for name, part in relation.columns if part in units)
+    if isinstance(relation, UnitAggregate) and not relation.keys:
+        return tuple(
+            replace(unit, name="u") for unit in _units_of(relation.source, policy)[:1] if isinstance(unit, Column)
+        )
     if not isinstance(relation, Scan) or not policy.is_protected(relation.table):
         return ()
     name = policy.unit_column(relation.table)
