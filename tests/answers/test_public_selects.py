@@ -86,7 +86,7 @@ def test_answers_are_those_of_the_engine(world: World, sql: str) -> None:  # noq
     assert types(release, expected) is None
 
 
-@pytest.mark.parametrize(("at", "form"), enumerate(["{} {} {} {} {}", "({} {} {}) {} {}", "{} {} ({} {} {})"]))
+@pytest.mark.parametrize(("at", "form"), [*enumerate(["{} {} {} {} {}", "({} {} {}) {} {}", "{} {} ({} {} {})"])])
 def test_brackets_around_set_operations_count(world: World, at: int, form: str) -> None:  # noqa: F811
     """Any two words with each form of brackets and, over the forms, any order of the sides."""
     sides = (

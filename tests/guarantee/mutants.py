@@ -291,7 +291,7 @@ MUTANTS = (
     Mutant("a grid for kept columns two bits coarser", "pricing/sum_terms.py", "", "KEPT_BITS = 30", "KEPT_BITS = 28", 'unit/engine/emit/test_quantization.py', 'kept_narrow'),
     Mutant("a small clip on a coarse grid", "pricing/sum_terms.py", "clipped", "total >= most and isinstance(value, Column)", "isinstance(value, Column)", 'unit/engine/emit/test_quantization.py', 'kept_narrow'),
     Mutant("a kept integer for all clamps", "engine/emit/quantization.py", "kept_integer", "(stored.lower, stored.upper, stored.centre, stored.grid) == summed", "stored is not None", 'unit/engine/test_contribution_index.py', 'read_integers_of_the_copy'),
-    Mutant("one value for all constants of a type", "engine/dialect.py", "_Constants._constant", "self._dialect.constant(value)", "node.facts.type.value", 'unit/engine/emit/test_bind_parameters.py', 'answers_are_those'),
+    Mutant("one value for all constants of a type", "engine/dialect.py", "_Constants._constant", "self._dialect.constant(value)", "node.facts.type.value", 'unit/engine/emit/test_bind_parameters.py', 'values_put_back'),
     Mutant("constants of no type", "engine/dialect.py", "Dialect.parameter", "f'CAST(${parameter.number} AS {self.types[parameter.type]})'", "f'${parameter.number}'", 'unit/engine/emit/test_bind_parameters.py', 'values_put_back'),
     Mutant("values of ? are taken from the last one on", "sql/parse.py", "_numbered", "str(number)", "str(len(marks) + 1 - number)", 'unit/sql/test_parse.py', 'stand_where'),
     Mutant("what an analyst rounds is an integer without noise", "release/formulas.py", "_rounded_form", "name in whole and np.ndim(weight) == 0 and weight == 1.0", "True", 'unit/release/error_bars/test_linear.py', 'analyst_writes'),
