@@ -156,8 +156,18 @@ def compared_choices(
 def compared_quantiles(
     verdict: Verdict, place: tuple[int, RankHistogramPlan], shares: Shares, left: Measured, right: Measured
 ) -> Loss:
-    """Return the cost of the quantiles of a histogram; those of one level are chosen from disjoint sets of rows."""
-    return _chosen_numbers(verdict, place, shares, _levels(place[1]), _histograms(left, right))
+    """Return the cost of the quantiles of a histogram; those of one level are chosen from disjoint sets of rows. A group that one
+    side lacks has there the additional rows of each end of an error bar, which belong to no unit."""
+    plan, histograms = place[1], _histograms(left, right)
+    padding = {end.name: end.law.padding for end in plan.ends}
+
+    def padded(name: str) -> list[Histograms]:
+        rows = padding.get(name, 0)
+        first = (plan.cells - 1) * plan.slices if rows > 0 else 0
+        sides, empty = histograms(name), dict.fromkeys(range(first, first + plan.slices), abs(rows))
+        return [{**dict.fromkeys({**sides[0], **sides[1]}, empty), **side} for side in sides] if rows else sides
+
+    return _chosen_numbers(verdict, place, shares, _levels(plan), padded)
 
 
 def compared_sample_quantiles(

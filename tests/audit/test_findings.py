@@ -129,3 +129,12 @@ def test_a_newcomer_is_all_that_one_side_of_a_pair_has_alone(policy: Policy) -> 
     )
     assert alone(left, right) == [] and len(alone(right, left)) == sum(map(len, unit.values()))
     assert all(str(NEWCOMER) in statement for statement in alone(right, left))
+
+
+@pytest.mark.parametrize("measure", ["MEDIAN(cost)", "MIN(nights), QUANTILE_CONT(nights, 0.9)"])
+def test_error_bars_of_groups_that_one_unit_brings_are_no_finding(policy: Policy, measure: str) -> None:
+    """The rows that an end of an error bar adds to a group belong to nobody, in a group that one side alone has as well."""
+    bars = Question(f"SELECT diagnosis, {measure} FROM visits GROUP BY diagnosis", settings=("dp.quantile_bars = on",))
+    steps = Replay(policy).steps(bars)
+    done = [next(steps) for _ in range(8)][-1]
+    assert done.outcome == "answered" and done.pairs and done.findings == []
