@@ -117,6 +117,9 @@ def _calls_by_name(tokens: Sequence[Token], calls: list[int], dialect: str) -> l
         if token.token_type in types and not _numbers(read, index + 1):
             place = (token.line, token.col, token.start, token.end)
             read[index - 1] = Token(TokenType.VAR, token.text, *place, token.comments)
+    for index in reversed(calls):  # the schema that PostgreSQL's own functions are in
+        if index > 2 and read[index - 2].token_type is TokenType.DOT and read[index - 3].text.lower() == "pg_catalog":
+            del read[index - 3 : index - 1]
     return read
 
 

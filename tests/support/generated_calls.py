@@ -49,7 +49,8 @@ _PRESENT = {
     "pg_relation_filenode", "pg_relation_filepath", "pg_available_extensions", "pg_available_extension_versions", "pg_lock_status",
     "pg_blocking_pids", "txid_current", "pg_current_xact_id_if_assigned", "_pg_truetypmod", "_pg_truetypid", "_pg_char_max_length",
     "to_regtype", "pg_get_serial_sequence", "pg_column_is_updatable", "pg_relation_is_updatable", "pg_column_size", "pg_jit_available", "overlaps",
-    "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_prepared_statement", "pg_cursor", "is:json", "[]", "pg_listening_channels",
+    "pg_sleep", "pg_sleep_for", "pg_sleep_until", "pg_prepared_statement", "pg_cursor", "is:json", "json_array:", "json_object:", "[]",
+    "array_sample", "array_shuffle", "pg_current_snapshot", "txid_current_snapshot", "pg_listening_channels",
     "pg_current_wal_lsn", "pg_current_wal_insert_lsn", "pg_current_wal_flush_lsn", "pg_current_xact_id", "txid_current_if_assigned",
 }  # fmt: skip
 """Functions whose results differ from one server and moment to another, and what is no function in the text."""

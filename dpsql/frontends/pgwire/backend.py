@@ -19,7 +19,16 @@ from dpsql.engine.memory_account import Held
 from dpsql.errors.custodian_log import registered, registering
 from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
-from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local, without_options
+from dpsql.frontends.pgwire.commands import (
+    ROLES,
+    Command,
+    moved,
+    read_command,
+    role_command,
+    unquoted,
+    without_local,
+    without_options,
+)
 from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.frontends.pgwire.parameters import declared_types, values_in
@@ -115,7 +124,7 @@ class Backend:
             yield from handler(message)
         except Exception as error:
             if isinstance(error, Error) and isinstance(message, (m.Query, m.Parse)):
-                error = syntax_words(error, message.sql)
+                error = in_words_of_postgresql(error, message.sql)
             yield self._failed(error)
             if isinstance(message, m.Query):
                 yield self._end()
@@ -344,7 +353,7 @@ class Backend:
         now = datetime.now(UTC).replace(tzinfo=None)
         if kind == "cursors":
             return [
-                (name, portal.prepared.piece.sql, portal.hold, portal.formats == (1,), portal.scrolls, now)
+                (name, portal.prepared.by_command, portal.hold, portal.formats == (1,), portal.scrolls, now)
                 for name, portal in self._portals.items()
                 if portal.cursor
             ]
@@ -418,6 +427,8 @@ class Backend:
             def change(name: str, value: str | None, local: bool) -> None:
                 kind = "reset" if value is None else "set"
                 command = Command(kind, "SET", name, value or "", words=("LOCAL",) * local)
+                if value is not None and name.lower() in ROLES:
+                    command = role_command(name.upper(), value)
                 statuses.extend(self._transaction.run(command).statuses)
 
             self._questions.change = change
@@ -550,7 +561,7 @@ class Backend:
             self._transaction.require("DECLARE CURSOR")
         if command.name in self._portals:
             raise refuse("portal_known", name=command.name)
-        inner = self._question_in(prepared)
+        inner = replace(self._question_in(prepared), by_command=self._text[:_MOST_FREEING_BYTES])
         formats = (1,) if "BINARY" in command.words else ()
         size = _PORTAL_BYTES + prepared.size
         inner.forget_long()
@@ -632,16 +643,34 @@ _SHOWN = frozenset({"noise_plan", "command_argument"})
 _TOKEN = re.compile(r"\s*('(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\w+|::|.)", re.DOTALL)
 
 
-def syntax_words(error: Error, sql: str) -> Error:
-    """Return a syntax error in PostgreSQL's words, which programs look for; what dpsql says of it is the hint, with its own."""
-    if error.slug not in ("syntax", "text_unfinished") or error.position is None:
+_QUALIFIED = re.compile(r'("(?:[^"]|"")*"|\w+)\s*\.\s*("(?:[^"]|"")*"|\w+)(?![\w"]|\s*\.)')
+
+
+def in_words_of_postgresql(error: Error, sql: str) -> Error:
+    """Return an error about syntax or names in PostgreSQL's words, which programs look for; what dpsql says of syntax is the
+    hint, with its own."""
+    if error.position is None:
         return error
     start = error.position - 1
+    names = _QUALIFIED.match(sql, start)
+    if names is not None and error.slug == "unknown_column":
+        words = f"column {unquoted(names[1])}.{unquoted(names[2])} does not exist"
+        return said(error.sqlstate, words, error.position, error.hint)
+    if (
+        names is not None
+        and error.slug == "unknown_table"
+        and error.message == f'relation "{unquoted(names[1])}" does not exist'
+    ):
+        words = f'missing FROM-clause entry for table "{unquoted(names[1])}"'
+        return said(error.sqlstate, words, error.position, error.hint)
+    if error.slug not in ("syntax", "text_unfinished"):
+        return error
     token = _TOKEN.match(sql, start)
     near = "end of input" if token is None else f'or near "{token[1]}"'
     words, position = f"syntax error at {near}", start + 1 if token is None else token.start(1) + 1
     if error.slug == "text_unfinished":
-        opened = "quoted identifier" if sql[start] == '"' else "/* comment" if sql[start] == "/" else "quoted string"
+        named = {'"': "quoted identifier", "/": "/* comment", "$": "dollar-quoted string"}
+        opened = named.get(sql[start], "quoted string")
         words, position = f'unterminated {opened} at or near "{sql[start:]}"', error.position
     return said(error.sqlstate, words, position, "; ".join(filter(None, (error.message, error.hint))))
 

@@ -222,7 +222,7 @@ def _check_modes(sql: str, first: str, upper: list[str]) -> None:
     """Raise PostgreSQL's syntax error at the first word of such a command that has no meaning."""
     begins = first in ("BEGIN", "START")
     changes = first == "SET" and upper[:1] in (["TRANSACTION"], ["SESSION"]) and "TRANSACTION" in upper[:4]
-    if not (begins or changes) or "SNAPSHOT" in upper or _WITH_MODES.fullmatch(" ".join([first, *upper])):
+    if not (begins or changes) or (changes and "SNAPSHOT" in upper) or _WITH_MODES.fullmatch(" ".join([first, *upper])):
         return
     vocabulary = {*re.findall(r"[A-Z]+", f"{_WITH_MODES.pattern}UNCOMMITTED"), ","}
     wrong = (k for k, word in enumerate(_words(sql)) if word.text.upper() not in vocabulary)
@@ -254,7 +254,7 @@ def _set(sql: str, words: list[str], upper: list[str]) -> Command:
         tag = "SET CONSTRAINTS" if upper[0] == "CONSTRAINTS" else "SET"
         return Command("characteristics", tag, words=tuple(upper))
     if upper[0] in ("ROLE", "AUTHORIZATION"):
-        return _role(upper[0], words[-1])
+        return role_command(upper[0], words[-1])
     if upper[:2] == ["TIME", "ZONE"]:
         name, values = "timezone", [_zone_of_interval(sql, words[3:])] if upper[2:3] == ["INTERVAL"] else words[2:]
     elif upper[:2] == ["XML", "OPTION"]:
@@ -286,7 +286,11 @@ def _zone_of_interval(sql: str, words: list[str]) -> str:
     return f"<{east}{clock}>{west}{clock}"
 
 
-def _role(word: str, written: str) -> Command:
+ROLES = ("role", "session_authorization")
+"""Settings that are set by statements of their own."""
+
+
+def role_command(word: str, written: str) -> Command:
     """Return SET ROLE or SET SESSION AUTHORIZATION."""
     name = unquoted(written)
     is_free = name in ("none", "default") if word == "ROLE" else name == "default"
@@ -325,8 +329,8 @@ def _assigned(sql: str, scope: str) -> Command:
     if len(values) > 1 and name.lower() not in _LISTS:
         raise said("22023", f"SET {name} takes only one argument")
     value = ", ".join(map(quoted, values) if name == "search_path" else values)
-    if name.lower() in ("role", "session_authorization"):
-        return _role(name.upper(), value)
+    if name.lower() in ROLES:
+        return role_command(name.upper(), value)
     return Command("reset" if is_default and name != "all" else "set", "SET", name, value, words=(scope,))
 
 

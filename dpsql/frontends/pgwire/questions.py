@@ -42,7 +42,7 @@ from dpsql.release.value_text import half_width_text
 from dpsql.session.background_work import Pace
 from dpsql.session.budget import Remaining
 from dpsql.session.session import Session
-from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
+from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece, as_piece, piece_of
 from dpsql.storage.records import dataclass, field, replace
 
 _MOST_BARS, _MOST_PLAIN_BARS = 300, 3_000
@@ -206,7 +206,13 @@ class Questions:
             word.startswith("pg_") or word in ("information_schema", "_pg_expandarray") for word in words
         )
         if (about_data and not about_catalog and first_parameter(piece) is None) or not _is_query(piece):
-            return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
+            inner = _explained(piece)
+            if inner is None or (first_parameter(inner) is None and not about_catalog):
+                return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
+            explained = self._understood(inner, declared)
+            if explained.kind == "catalog" and not explained.oids:
+                return PreparedStatement(as_piece("EXPLAIN SELECT 1"), "data", ())
+            return PreparedStatement(piece, "data", explained.oids)
         if about_catalog or not about_data:
             select = self._catalog.selects.get(piece.sql, lambda: _select(piece, about_data), len(piece.sql))
             kind = "data" if select is None and "from" in words and not about_catalog else self._kind(select)
@@ -500,6 +506,14 @@ def _select(piece: Piece, about_data: bool) -> WrittenQuery | None:
 def _words(piece: Piece) -> set[str]:
     """Return the words of a statement, without its strings, in lower case."""
     return {token.text.lower() for token in piece.tokens() if token.token_type is not TokenType.STRING}
+
+
+def _explained(piece: Piece) -> Piece | None:
+    """Return the question that EXPLAIN stands before; None for other statements."""
+    tokens = piece.tokens()
+    starts = (k for k, token in enumerate(tokens) if token.text.lower() in _QUERY_WORDS - {"(", "from"})
+    start = next(starts, 0) if tokens and tokens[0].text.lower() == "explain" else 0
+    return piece_of(piece.sql, tokens[start:], piece.dialect) if start else None
 
 
 def _is_query(piece: Piece) -> bool:

@@ -59,8 +59,14 @@ class Setting:
             number *= _SIZES[match[2]] / _SIZES[self.unit]
         if self.vartype == "integer" and abs(number) < 2**63:
             number = round(number)
+        if self.vartype == "integer" and not -(2**31) <= number < 2**31:
+            raise refuse("setting_value", name=self.name, value=value, hint="Value exceeds integer range.")
         if not float(self.min_val or "-inf") <= number <= float(self.max_val or "inf"):
-            amount = value if match[2] is not None or self.unit is None else f"{value} {self.unit}"
+            amount = (
+                f"{number:g}" + f" {self.unit}" * bool(self.unit)
+                if isinstance(number, float)
+                else (f"{number}" + f" {self.unit}" * bool(self.unit))
+            )
             raise refuse("setting_range", name=self.name, value=amount, low=self.min_val, high=self.max_val)
         return f"{number:g}" if isinstance(number, float) else str(number)
 

@@ -415,6 +415,8 @@ class Scope:
         if self.is_untyped(node):
             raise refuse("untyped_column", name=name, position=place(node))
         labels = shown_names(label for source in candidates for label, _ in source.columns)
+        if not node.table and name.lower() in (alias.lower() for alias, _ in self.sources):
+            raise refuse("whole_row", name=name, position=place(node))
         if name.lower() not in map(str.lower, labels):
             text = "; a text stands in single quotes: '...'" if node.this.args.get("quoted") and not node.table else ""
             hint = suggestion(name, labels) + text
@@ -505,6 +507,11 @@ def only(node: exp.Expr, *names: str) -> None:
     """Refuse a node with any argument other than `names`: sqlglot parses more than dpsql has proofs for."""
     for name, value in node.args.items():
         if name not in names and value not in (None, False, [], ""):
+            if name == "locks":
+                words = (("KEY SHARE", "SHARE"), ("NO KEY UPDATE", "UPDATE"))[bool(value[0].args["update"])]
+                raise refuse(
+                    "read_only", word=f"SELECT FOR {words[not value[0].args.get('key')]}", position=place(value[0])
+                )
             clause = value if isinstance(value, exp.Expr) else node
             on = isinstance(node, exp.Distinct)
             word = "DISTINCT ON over protected rows" if on else f"{sql_word(node)} with {slot_word(name, value)}"

@@ -257,6 +257,8 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
             )
         labels = [label for columns in columns_of_source for label in columns]
         if name not in {label.lower() for label in labels} and (qualifier or name not in aliases):
+            if not qualifier and name in (alias.lower() for alias, _ in sources):
+                raise refuse("whole_row", name=column.name, position=place(column))
             raise refuse(
                 "unknown_column",
                 name=column.name,

@@ -586,3 +586,17 @@ BEGIN ISOLATION LEVEL READ COMMITTED; SELECT 1; SET TRANSACTION ISOLATION LEVEL 
 RESET server_version
 COPY pg_tablespace TO STDOUT WITH (FORMAT nosuch)
 COPY pg_tablespace TO STDOUT
+-- values of settings where they are listed, roles by a function, cursors as they were declared
+SET work_mem = '10MB'; SELECT setting, unit, source FROM pg_settings WHERE name = 'work_mem'; SHOW work_mem
+SELECT set_config('role', 'ann', false), current_setting('role'); RESET ROLE; SHOW role
+SELECT set_config('role', 'nosuch', true)
+SELECT set_config('session_authorization', 'nosuch', false)
+SET lock_timeout = 2147483648
+SET work_mem = '1kB'
+SET statement_timeout = -1
+BEGIN ISOLATION LEVEL SNAPSHOT
+BEGIN; DECLARE c CURSOR FOR VALUES (1); SELECT name, statement FROM pg_cursors; COMMIT
+SELECT p.nosuch FROM products p
+SELECT count(*) FROM products WHERE nosuch.x = 1
+SELECT $x$abc
+SELECT pg_catalog.count(*) FROM products

@@ -176,15 +176,7 @@ class PolicyRows:
             "table_name": table.name,
         }
         yield _info("tables", **names, table_type="BASE TABLE", is_insertable_into="NO", is_typed="NO")
-        yield _info(
-            "table_privileges",
-            **names,
-            grantor=self._owner,
-            grantee=self._user,
-            privilege_type="SELECT",
-            is_grantable="NO",
-            with_hierarchy="YES",
-        )
+        yield from _dependencies("pg_type", oid + ROW_TYPE, "i", "pg_class", oid, [0])
         for view in ("stat_all_tables", "stat_user_tables", "statio_all_tables", "statio_user_tables"):
             yield _counters(view, relid=oid, schemaname=table.shown_schema, relname=table.name)
         yield _description(oid, 0, table_comment(self._policy, table))
@@ -231,10 +223,6 @@ class PolicyRows:
             is_identity="NO",
             is_self_referencing="NO", identity_cycle="NO", is_generated="NEVER", is_updatable="NO",
             character_octet_length=1073741824 if column.type == "text" else None,
-        )  # fmt: skip
-        yield _info(
-            "column_privileges", **names, grantor=self._owner, grantee=self._user, column_name=column.name,
-            privilege_type="SELECT", is_grantable="NO",
         )  # fmt: skip
         if not_null:
             yield from self._not_null(table, column, number, names)
@@ -392,7 +380,7 @@ def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_nul
         attrelid=oid, attname=name, atttypid=type_oid, attlen=size, attnum=number, attcacheoff=-1, atttypmod=-1,
         attbyval=0 < size <= 8, attalign={1: "c", 2: "s", 6: "s", 8: "d"}.get(size, "i"), attstorage="p" if size > 0 else "x",
         attnotnull=not_null,
-        attislocal=True, attcollation=100 if type_oid == 25 else 0, attstattarget=-1,
+        attislocal=True, attcollation=100 if type_oid == 25 else 0, attstattarget=-1 if number > 0 else 0,
     )  # fmt: skip
 
 

@@ -156,7 +156,10 @@ _VIEWS = {
     (INFORMATION_SCHEMA, "constraint_table_usage"), (INFORMATION_SCHEMA, "collation_character_set_applicability"),
     (PG_CATALOG, "pg_prepared_statements"), (PG_CATALOG, "pg_cursors"), (INFORMATION_SCHEMA, "usage_privileges"),
     (INFORMATION_SCHEMA, "udt_privileges"),
-    (PG_CATALOG, "pg_stat_activity"), (PG_CATALOG, "pg_stat_ssl"), (PG_CATALOG, "pg_stat_gssapi"),
+    (PG_CATALOG, "pg_settings"), (PG_CATALOG, "pg_stat_activity"), (PG_CATALOG, "pg_stat_ssl"), (PG_CATALOG, "pg_stat_gssapi"),
+    (PG_CATALOG, "pg_stat_bgwriter"), (PG_CATALOG, "pg_stat_archiver"), (PG_CATALOG, "pg_stat_wal"),
+    *((INFORMATION_SCHEMA, name) for name in ("table_privileges", "column_privileges", "role_column_grants", "routine_privileges",
+      "data_type_privileges")),
 }  # fmt: skip
 
 

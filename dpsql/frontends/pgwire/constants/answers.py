@@ -16,6 +16,7 @@ from dpsql.frontends.pgwire.constants import (  # noqa: F401
     catalog_functions,
     clocks,
     collections_of_values,
+    counters,
     documents,
     formats,
     geometry,

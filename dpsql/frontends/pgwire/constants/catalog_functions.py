@@ -146,9 +146,6 @@ _constant(
     "pg_get_partkeydef(oid) text; pg_get_partition_constraintdef(oid) text; "
     "pg_partition_root(regclass) regclass; pg_get_replica_identity_index(regclass) regclass; "
     "pg_filenode_relation(oid, oid) regclass; "
-    "pg_stat_get_last_vacuum_time(oid) timestamptz; "
-    "pg_stat_get_last_analyze_time(oid) timestamptz; pg_stat_get_last_autovacuum_time(oid) timestamptz; "
-    "pg_stat_get_last_autoanalyze_time(oid) timestamptz; "
     "txid_current_if_assigned() int8; pg_current_xact_id_if_assigned() int8",
     None,
 )
@@ -356,8 +353,7 @@ _constant(
     "; ".join(f"{name}({type_}) int8" for name, types in (
         ("pg_relation_size", ("regclass", "regclass, text")), ("pg_total_relation_size", ("regclass",)),
         ("pg_table_size", ("regclass",)), ("pg_indexes_size", ("regclass",)), ("pg_database_size", ("oid", "name")),
-        ("pg_tablespace_size", ("oid", "name")), *((f"pg_stat_get_{counter}", ("oid",)) for counter in (
-            "numscans", "live_tuples", "dead_tuples", "tuples_inserted", "tuples_updated", "tuples_deleted", "tuples_fetched")),
+        ("pg_tablespace_size", ("oid", "name")),
     ) for type_ in types), 0)  # fmt: skip
 
 
@@ -382,6 +378,7 @@ _constant("; ".join(f"pg_{name}({keys}) bool" for name in ("try_advisory_lock", 
           "try_advisory_lock_shared", "try_advisory_xact_lock_shared", "advisory_unlock_shared")
           for keys in ("int8", "int4, int4")), True)  # fmt: skip
 _constant("txid_current() int8", 1)
+_constant("pg_current_snapshot() pg_snapshot; txid_current_snapshot() txid_snapshot", "1:1:")
 _constant("pg_blocking_pids(int4) _int4", [])
 function("pg_relation_filenode(regclass) oid")(lambda oid: oid)
 function("pg_relation_filepath(regclass) text")(lambda oid: f"base/{DATABASE}/{oid}")
@@ -465,7 +462,20 @@ def _activity(context: Context, process: int | None) -> list[tuple[Any, ...]]:
 _rows_of("pg_stat_get_activity(int4)", _ACTIVITY, _activity, context=True, strict=False)
 _relation_rows("pg_timezone_names", lambda context: zone_rows())
 _relation_rows("pg_timezone_abbrevs", lambda context: context.catalog.tables.rows("pg_timezone_abbrevs"))
-_relation_rows("pg_settings", lambda context: context.catalog.tables.rows("pg_settings"), "pg_show_all_settings")
+
+
+def _settings(context: Context) -> list[tuple[Any, ...]]:
+    """Return the settings with their values in this connection."""
+    columns, changed = list(relation("pg_settings").columns), context.catalog.settings.snapshot()
+    name, setting, source = map(columns.index, ("name", "setting", "source"))
+    rows = [list(row) for row in context.catalog.tables.rows("pg_settings")]
+    for row in rows:
+        if (value := changed.get(row[name].lower(), row[setting])) != row[setting]:
+            row[setting], row[source] = value, "session"
+    return list(map(tuple, rows))
+
+
+_relation_rows("pg_settings", _settings, "pg_show_all_settings")
 for _called, _listed in (
     ("pg_available_extensions", ""), ("pg_available_extension_versions", ""), ("pg_lock_status", "pg_locks"),
     ("pg_prepared_xact", "pg_prepared_xacts"), ("pg_get_replication_slots", "pg_replication_slots"),

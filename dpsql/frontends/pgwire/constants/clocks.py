@@ -117,6 +117,8 @@ function("-(date, interval) timestamp; -(timestamp, interval) timestamp")(
 function("+(timestamptz, interval) timestamptz", context=True)(_zoned_shift)
 function("+(interval, timestamptz) timestamptz", context=True)(lambda c, step, v: _zoned_shift(c, v, step))
 function("-(timestamptz, interval) timestamptz", context=True)(lambda c, v, step: _zoned_shift(c, v, -step))
+function("date_add(timestamptz, interval) timestamptz", context=True)(_zoned_shift)
+function("date_subtract(timestamptz, interval) timestamptz", context=True)(lambda c, v, step: _zoned_shift(c, v, -step))
 function("-(timestamp, timestamp) interval; -(timestamptz, timestamptz) interval")(_gap)
 function("+(time, interval) time")(lambda v, step: _clock_shift(v, step.micros))
 function("+(interval, time) time")(lambda step, v: _clock_shift(v, step.micros))

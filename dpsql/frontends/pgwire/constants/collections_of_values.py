@@ -167,6 +167,16 @@ def _fill(value: Any, sizes: list[Any] | None, lower: list[Any] | None = None) -
     return filled if isinstance(filled, list) else []
 
 
+@function("array_sample(anyarray, int4) anyarray")
+def _sampled(values: list[Any], count: int) -> list[Any]:
+    if not 0 <= count <= len(values):
+        raise said("22023", f"sample size must be between 0 and {len(values)}")
+    return list(__import__("random").sample(values, count))
+
+
+function("array_shuffle(anyarray) anyarray")(lambda values: _sampled(values, len(values)))
+
+
 @function("trim_array(anyarray, int4) anyarray")
 def _trim(values: list[Any], count: int) -> list[Any]:
     if not 0 <= count <= len(values):

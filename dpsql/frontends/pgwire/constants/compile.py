@@ -21,6 +21,8 @@ from dpsql.frontends.pgwire.constants.resolve import (
     common_type,
     denied_functions,
     first_misfit,
+    in_order,
+    is_registered,
     known_functions,
     record_functions,
 )
@@ -240,7 +242,7 @@ class Compiler:
             raise said("42501", f"permission denied for function {name}")
         if name == "grouping":
             return self._grouping(node)
-        if name not in REGISTER:
+        if not is_registered(name):
             if len(arguments) == 1 and t.exists(name) and arguments[0].kind != "argument":
                 return self._cast(Node("cast", node.position, TypeName(name, node.position), arguments))
             if name in record_functions():
@@ -256,7 +258,7 @@ class Compiler:
         if REGISTER[name][0].kind == "window":
             raise said("42809", f"window function {name} requires an OVER clause", node.position)
         if any(argument.kind == "argument" for argument in arguments):
-            arguments = self._ordered(name, arguments)
+            arguments = in_order(name, arguments)
         if arguments and arguments[-1].kind == "spread":
             return self._spread(name, arguments, node.position)
         items = [self.compile(argument) for argument in arguments]
@@ -265,17 +267,6 @@ class Compiler:
     def _missing(self, name: str, arguments: Sequence[Node]) -> str:
         types = ", ".join(t.sql_name(self.value(argument).type) for argument in arguments)
         return f"function {name}({types}) does not exist"
-
-    @staticmethod
-    def _ordered(name: str, arguments: list[Node]) -> list[Node]:
-        """Return named arguments in the order of the function that has them; those that are missing are 0."""
-        labels = next((s.labels for s in REGISTER[name] if any(s.labels)), ())
-        supplied = {argument.value: argument.items[0] for argument in arguments if argument.kind == "argument"}
-        plain = [argument for argument in arguments if argument.kind != "argument"]
-        if not set(supplied) <= set(labels[len(plain) :]):
-            raise Elsewhere
-        rest = [supplied.get(label, Node("number", arguments[0].position, "0")) for label in labels[len(plain) :]]
-        return plain + rest
 
     def _operator(self, node: Node) -> Compiled:
         name = "<>" if node.value == "!=" else node.value

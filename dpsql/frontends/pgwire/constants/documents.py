@@ -247,6 +247,30 @@ def to_json(context: t.Context, value: Any, type_: str) -> str:
     return t.quoted_json(text)
 
 
+@function("json_array:(bool, bool) json; json_array:(bool, bool, *any) json", typed=True, strict=False)
+def _array_of(context: t.Context, types: tuple[str, ...], absent: bool, unique: bool, *values: Any) -> str:
+    parts = [
+        to_json(context, v, type_) for v, type_ in zip(values, types[2:], strict=True) if v is not None or not absent
+    ]
+    return f"[{', '.join(parts)}]"
+
+
+@function("json_object:(bool, bool) json; json_object:(bool, bool, *any) json", typed=True, strict=False)
+def _object_of(context: t.Context, types: tuple[str, ...], absent: bool, unique: bool, *values: Any) -> str:
+    """Return a JSON object of keys and values by turns."""
+    if None in values[::2]:
+        raise said("22004", "null value not allowed for object key")
+    members = zip(values[::2], types[2::2], values[1::2], types[3::2], strict=True)
+    pairs = [
+        (t.quoted_json(t.write(key, key_type, context)), to_json(context, value, type_))
+        for key, key_type, value, type_ in members
+        if value is not None or not absent
+    ]
+    if unique and len(dict(pairs)) < len(pairs):
+        raise said("22030", "duplicate JSON object key value")
+    return "{" + ", ".join(f"{key} : {value}" for key, value in pairs) + "}"
+
+
 def _built(prefix: str) -> None:
     def wrapped(text: str) -> Any:
         return Json(t.read_json(text)) if prefix == "jsonb" else text

@@ -173,6 +173,8 @@ def _special(word: str, type_: str, context: Any) -> Any:
     moment = EPOCH if word == "epoch" else today if word == "now" else None
     if word in steps:
         moment = datetime(today.year, today.month, today.day) + timedelta(days=steps[word])
+    if re.fullmatch(r"j\d{7}", word):  # the number of a Julian day
+        moment = datetime.fromordinal(int(word[1:]) - 1_721_425)
     if moment is None:
         return None
     if type_ == "date":

@@ -423,6 +423,16 @@ each("lcm", ("int8",), "({}, {}) {}", lambda a, b: conversions.in_range(math.lcm
 function("scale(numeric) int4")(scale)
 function("min_scale(numeric) int4")(lambda v: max(scale(v.normalize()), 0))
 function("trim_scale(numeric) numeric")(lambda v: _to_decimals(v, max(scale(v.normalize()), 0), "ROUND_DOWN"))
+
+
+@function("setseed(float8) void")
+def _seed(value: float) -> str:
+    """Refuse a seed outside of its range; numbers are drawn anew all the same."""
+    if not -1 <= value <= 1:
+        raise said("22023", f"setseed parameter {value:g} is out of allowed range [-1,1]")
+    return ""
+
+
 function("random() float8", strict=False)(lambda: __import__("random").random())
 
 

@@ -411,6 +411,8 @@ def identity(value: Any) -> Any:
     """Return what is the same for equal values, and can be looked up."""
     if isinstance(value, list):
         return tuple(map(identity, value))
+    if isinstance(value, t.Record):
+        return ("row", identity(list(value.values)))
     if isinstance(value, t.Json):
         return ("json", t.json_text(value.value))
     if isinstance(value, float) and value != value:
@@ -464,7 +466,8 @@ def named(node: Node) -> tuple[str, int]:
     if kind == "column":
         return node.value[-1], 2
     if kind in ("call", "coalesce", "constant"):
-        return (node.value, 2) if ":" not in node.value else ("?column?", 0)
+        name, sign, further = node.value.partition(":")
+        return ("?column?", 0) if sign and further else (name, 2)
     if kind in ("bracket", "collate", "subscript", "window"):
         return named(node.items[0])
     if kind == "cast":

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from dpsql.frontends.pgwire.catalog.shape import static
+from dpsql.frontends.pgwire.catalog.shape import VECTORS, static
 from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.call_syntax import Node
 from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, Elsewhere, said
 
 NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
@@ -105,6 +106,60 @@ def _spread(signature: Signature, count: int) -> tuple[str, ...] | None:
     if signature.variadic:
         return expected[:-1] + (expected[-1],) * (count - len(expected) + 1) if count >= len(expected) else None
     return expected[:count] if signature.least <= count <= len(expected) else None
+
+
+def is_registered(name: str) -> bool:
+    """Return whether a function is computed here, by its own name or as what an operator or another name calls."""
+    return name in REGISTER or (name in _alike() and name in REGISTER)
+
+
+@cache
+def _alike() -> frozenset[str]:
+    """Register the functions of PostgreSQL's catalog that an operator or another name calls, and return their names."""
+    rows = static("pg_proc")
+    listed = zip(*(rows[key] for key in ("oid", "proname", "prosrc", "prokind", "proargtypes")), strict=True)
+    functions = {
+        oid: (name, source, tuple(map(_type_of, types))) for oid, name, source, kind, types in listed if kind == "f"
+    }
+    callers = [
+        (functions[code], name)
+        for name, code in zip(*(static("pg_operator")[key] for key in ("oprname", "oprcode")), strict=True)
+        if code in functions
+    ]
+    by_source: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
+    for (_, source, types), name in [*callers, *((facts, facts[0]) for facts in functions.values())]:
+        same = [s for s in REGISTER.get(name, ()) if s.arguments == types and s.kind == "function"]
+        by_source.setdefault((source, types), []).extend(same)
+    unnamed = {name for name, *_ in functions.values()} - REGISTER.keys()
+    further = [
+        (name, by_source.get((source, types), []))
+        for name, source, types in functions.values()
+        if name in unnamed and not t.exists(name)
+    ]
+    computed: dict[str, list[Signature]] = {}
+    for name, same in further:
+        computed.setdefault(name, []).extend(replace(signature, name=name) for signature in same[:1])
+    REGISTER.update((name, signatures) for name, signatures in computed.items() if signatures)
+    return frozenset(computed)
+
+
+def _type_of(oid: int) -> str:
+    return t.names_of_types().get(oid, "")
+
+
+def in_order(name: str, arguments: list[Node]) -> list[Node]:
+    """Return named arguments in the order of the function that has them, up to the last; those that are missing have the
+    defaults of their types."""
+    signature = next((s for s in REGISTER[name] if any(s.labels)), REGISTER[name][0])
+    supplied = {argument.value: argument.items[0] for argument in arguments if argument.kind == "argument"}
+    plain, position = [argument for argument in arguments if argument.kind != "argument"], arguments[0].position
+    rest = list(zip(signature.labels, signature.arguments, strict=True))[len(plain) :]
+    if not supplied.keys() <= {label for label, _ in rest}:
+        raise Elsewhere
+    last = max(k for k, (label, _) in enumerate(rest) if label in supplied)
+    defaults = {"jsonb": Node("string", position, "{}"), "bool": Node("truth", position, False)}
+    missing = Node("number", position, "0")
+    return plain + [supplied.get(label) or defaults.get(type_, missing) for label, type_ in rest[: last + 1]]
 
 
 def choose(
@@ -234,7 +289,7 @@ def _by_unknown(candidates: list[Any], supplied: Sequence[str]) -> list[Any]:
 def _solved(supplied: Sequence[str], expected: Sequence[str]) -> dict[str, str] | None:
     """Return the types for which the polymorphic ones stand; None if the arguments do not agree."""
     elements, families = list[str](), {"anyelement": list[str](), "anycompatible": list[str]()}
-    ranges = ""
+    ranges, vectors = "", {g for g, w in zip(supplied, expected, strict=True) if w == "anyarray" and g in VECTORS}
     for g, w in zip(supplied, expected, strict=True):
         if g == "unknown" or w not in _POLYMORPHIC or w == "any":
             continue
@@ -254,7 +309,8 @@ def _solved(supplied: Sequence[str], expected: Sequence[str]) -> dict[str, str] 
         return None
     exact = families["anyelement"][0] if families["anyelement"] else "text"
     common = common_type(families["anycompatible"]) if families["anycompatible"] else "text"
-    return None if common is None else {"anyelement": exact, "anycompatible": common, "range": ranges}
+    vector = next(iter(vectors), "")
+    return None if common is None else {"anyelement": exact, "anycompatible": common, "range": ranges, "vector": vector}
 
 
 def _concrete(expected: str, solution: dict[str, str], supplied: str) -> str:
@@ -263,6 +319,8 @@ def _concrete(expected: str, solution: dict[str, str], supplied: str) -> str:
     if expected == "anymultirange":
         return next(name for name, inner in t.MULTIRANGES.items() if inner == (solution["range"] or "int4range"))
     if expected in ("anyarray", "anycompatiblearray"):
+        if expected == "anyarray" and solution["vector"]:
+            return solution["vector"]
         return "_" + solution["anyelement" if expected == "anyarray" else "anycompatible"]
     if expected == "anycompatible":
         return solution["anycompatible"]

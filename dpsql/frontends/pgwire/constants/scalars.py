@@ -213,12 +213,23 @@ def _read_tid(text: str) -> str:
     return f"({int(match[1])},{int(match[2])})"
 
 
+def _read_snapshot(text: str) -> str:
+    match = re.fullmatch(r"(\d{1,18}):(\d{1,18}):((?:\d{1,18}(?:,\d{1,18})*)?)", text)
+    low, high, *listed = (
+        (0, -1) if match is None else (int(match[1]), int(match[2]), *map(int, filter(None, match[3].split(","))))
+    )
+    if not 0 < low <= high or any(not low <= number < high for number in listed) or listed != sorted(listed):
+        raise ValueError(text)
+    return f"{low}:{high}:{','.join(map(str, dict.fromkeys(listed)))}"
+
+
 READERS: dict[str, Callable[[str], Any]] = {
     "int2": _whole(16), "int4": _whole(32), "int8": _whole(64), "oid": _whole(32, -(1 << 31)), "xid": _whole(32, 0),
     "float8": _read_float,
     "float4": lambda text: single(_read_float(text)), "numeric": read_numeric, "bool": _read_bool, "bytea": read_bytes,
     "json": _read_json_text, "jsonb": lambda text: Json(read_json(text)), "uuid": _read_uuid, "inet": _read_inet,
-    "pg_lsn": _read_lsn, "xid8": _whole(64, 0), "cid": _whole(32, 0), "tid": _read_tid,
+    "pg_lsn": _read_lsn, "pg_snapshot": _read_snapshot, "txid_snapshot": _read_snapshot,
+    "xid8": _whole(64, 0), "cid": _whole(32, 0), "tid": _read_tid,
     "cidr": _read_cidr, "macaddr": _read_mac(6), "macaddr8": _read_mac(8), "bit": read_bits, "varbit": read_bits,
 }  # fmt: skip
 

@@ -6,35 +6,16 @@ What is legal and is not read here raises `Elsewhere`, which is refused.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.pgwire.constants.tokens import RESERVED, Elsewhere, Token, said, tokenize
+from dpsql.frontends.pgwire.constants.call_syntax import CallReader, Node, TypeName
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Token, said
+
+__all__ = ["MOST_DEPTH", "Node", "Order", "Parser", "TypeName"]
 
 MOST_DEPTH = 60
 MOST_PARAMETERS = 1_000
-
-
-@dataclass(slots=True)
-class Node:
-    """A piece of an expression: its kind, PostgreSQL's position for it (from 1), a name or value, and what is inside."""
-
-    kind: str
-    position: int
-    value: Any = None
-    items: list[Any] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class TypeName:
-    """A type as it is written. `sizes` are its modifiers, `fields` those of an interval."""
-
-    name: str
-    position: int
-    sizes: tuple[int, ...] = ()
-    fields: str = ""
-    schema: str = ""
 
 
 Order = tuple[Node, bool, bool]
@@ -48,73 +29,26 @@ _LITERAL_TYPES = {"date", "time", "timestamp", "timestamptz", "timetz", "interva
                   "int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange", "double", "character", "char",
                   "point", "box", "circle", "lseg", "line", "path", "polygon", "money", "xml", "tsvector", "tsquery",
                   "pg_lsn"}  # fmt: skip
-_CALLED = {"extract", "substring", "position", "overlay", "trim", "row", "coalesce", "nullif", "greatest", "least"}
+_CALLED = {"extract", "substring", "position", "overlay", "trim", "row", "coalesce", "nullif", "greatest", "least", "json_array",
+           "json_object", "normalize"}  # fmt: skip
 """Words that may be names of columns where no bracket is behind them."""
-_UNREAD = {"for", "escape", "returning", "uescape", "tablesample"}
-"""Words of PostgreSQL that are not read here."""
 _CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
               "session_user", "user", "current_role", "current_catalog", "current_schema", "system_user"}  # fmt: skip
 _MOMENTS = {"current_time": "timetz", "current_timestamp": "timestamptz", "localtime": "time",
             "localtimestamp": "timestamp"}  # fmt: skip
+_BEHIND_QUERIES = {")", "union", "intersect", "except", "order", "limit", "offset", "fetch"}
 _BEHIND_TYPES = {"with", "without", "time", "zone", "precision", "varying"}
 _FIELDS = ("year", "month", "day", "hour", "minute", "second")
 _COMPARISONS = {"<", ">", "=", "<=", ">=", "<>", "!="}
 _LEVELS = {"^": 10, "*": 9, "/": 9, "%": 9, "+": 8, "-": 8}
 
 
-class Parser:
+class Parser(CallReader):
     """A parser of one statement. `labels` tells whether an output's word without AS is a label."""
-
-    def __init__(self, text: str) -> None:
-        self.tokens, self.index, self.depth = tokenize(text), 0, 0
-
-    # --- tokens -------------------------------------------------------------------------------------------------------
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.index]
-
-    def word(self, ahead: int = 0) -> str:
-        """Return the word of a token in lower case, "" if it is none."""
-        token = self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
-        return token.text.lower() if token.kind == "word" else ""
-
-    def signs(self, ahead: int = 0) -> str:
-        token = self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
-        return token.text if token.kind in ("sign", "operator") else ""
-
-    def take(self, *words: str) -> bool:
-        """Take the next tokens if they are these words or signs."""
-        if all(expected in (self.word(k), self.signs(k)) for k, expected in enumerate(words)):
-            self.index += len(words)
-            return True
-        return False
-
-    def expect(self, *words: str) -> None:
-        for expected in words:
-            if not self.take(expected):
-                raise self.problem()
-
-    def problem(self) -> Exception:
-        """Return PostgreSQL's error at the present token; what may be a clause that is not read here is answered elsewhere."""
-        token = self.token
-        if self.word() in _UNREAD or token.kind == "parameter" or token.text == ":":
-            return Elsewhere()
-        near = "end of input" if token.kind == "end" else f'or near "{token.source}"'
-        return said("42601", f"syntax error at {near}", token.start)
 
     def query(self) -> Any:
         """Read a question, as `QueryParser` does."""
         raise Elsewhere
-
-    def name(self, any_word: bool = False) -> str:
-        token = self.token
-        if token.kind not in ("word", "quoted") or (token.kind == "word" and not any_word and self.word() in RESERVED):
-            raise self.problem()
-        self.index += 1
-        return token.text if token.kind == "quoted" else token.text.lower()
-
-    # --- expressions --------------------------------------------------------------------------------------------------
 
     def expression(self, least: int = 0) -> Node:
         """Read an expression whose operators bind at least as strongly as `least`."""
@@ -201,7 +135,8 @@ class Parser:
             if not descending:
                 self.take("asc")
             first = self.take("nulls", "first")
-            keys.append((key, descending, first or (descending and not self.take("nulls", "last"))))
+            last = not first and self.take("nulls", "last")
+            keys.append((key, descending, first or (descending and not last)))
             if not self.take(","):
                 return keys
 
@@ -215,7 +150,18 @@ class Parser:
         return inner
 
     def _begins_query(self) -> bool:
-        return self.word() in ("select", "with", "values")
+        """Return whether a question stands here, or one in brackets and nothing else before the next closing one."""
+        depth = ahead = 0
+        while self.signs(ahead) == "(":
+            ahead += 1
+        if self.word(ahead) not in ("select", "with", "values"):
+            return False
+        for end in range(self.index, len(self.tokens) if ahead else self.index):
+            sign = self.tokens[end].text if self.tokens[end].kind == "sign" else ""
+            depth += (sign == "(") - (sign == ")")
+            if depth == 0:
+                return self.tokens[end + 1].text.lower() in _BEHIND_QUERIES
+        return not ahead
 
     def _postfix(self, left: Node) -> Node:
         token = self.token
@@ -242,19 +188,10 @@ class Parser:
         for word in ("null", "true", "false", "unknown"):
             if self.take(word):
                 return Node("is", start, (word, negated), [left])
-        if self.take("json"):
-            test = self._json_test(left, start)
+        test = self._json_test(left, start) if self.take("json") else self._normalized(left, start)
+        if test is not None:
             return Node("not", start, None, [test]) if negated else test
         raise Elsewhere
-
-    def _json_test(self, left: Node, start: int) -> Node:
-        """Read what stands behind IS JSON."""
-        kind = next((word for word in ("value", "object", "array", "scalar") if self.take(word)), "value")
-        is_unique = self.take("with", "unique")
-        if is_unique or self.take("without", "unique"):
-            self.take("keys")
-        further = [Node("string", start, kind), Node("truth", start, is_unique)]
-        return Node("call", start, "is:json", [left, *further])
 
     def _matching(self, left: Node) -> Node | None:
         token, negated = self.token, self.word() == "not"
@@ -287,17 +224,6 @@ class Parser:
         if self.take("escape"):
             items.append(self.expression(7))
         return Node("like", token.start, (operator, negated), items)
-
-    def _list(self, close: str) -> list[Node]:
-        items = list[Node]()
-        if not self.take(close):
-            items.append(self.expression())
-            while self.take(","):
-                items.append(self.expression())
-            self.expect(close)
-        return items
-
-    # --- primaries ----------------------------------------------------------------------------------------------------
 
     def primary(self) -> Node:
         """Read what has no operator in front of it."""
@@ -399,78 +325,6 @@ class Parser:
         self.index += 1
         return Node("truth", token.start, {"true": True, "false": False, "null": None}[token.text.lower()])
 
-    def _extract(self) -> Node:
-        start = self.token.start
-        self.expect("extract", "(")
-        unit = self.token
-        if unit.kind not in ("word", "string"):
-            raise self.problem()
-        self.index += 1
-        self.expect("from")
-        value = self.expression()
-        self.expect(")")
-        return Node("call", start, "extract", [Node("string", unit.start, unit.text.lower()), value])
-
-    def _substring(self) -> Node:
-        start = self.token.start
-        self.expect("substring", "(")
-        items = [self.expression()]
-        if self.take(","):
-            return Node("call", start, "substring", items + self._list(")"))
-        if self.take("similar"):
-            items.append(self.expression())
-            self.expect("escape")
-            items.append(self.expression())
-        elif self.take("from"):
-            items.append(self.expression(7))
-            if self.take("for"):
-                items.append(self.expression(7))
-        elif self.take("for"):
-            items += [Node("number", start, "1"), self.expression(7)]
-        self.expect(")")
-        return Node("call", start, "substring", items)
-
-    def _position(self) -> Node:
-        start = self.token.start
-        self.expect("position", "(")
-        first = self.expression(7)
-        self.expect("in")
-        second = self.expression(7)
-        self.expect(")")
-        return Node("call", start, "position", [second, first])
-
-    def _overlay(self) -> Node:
-        start = self.token.start
-        self.expect("overlay", "(")
-        items = [self.expression()]
-        if self.take(","):
-            return Node("call", start, "overlay", items + self._list(")"))
-        self.expect("placing")
-        items.append(self.expression(7))
-        self.expect("from")
-        items.append(self.expression(7))
-        if self.take("for"):
-            items.append(self.expression(7))
-        self.expect(")")
-        return Node("call", start, "overlay", items)
-
-    def _trim(self) -> Node:
-        start = self.token.start
-        self.expect("trim", "(")
-        name = "btrim"
-        for word, function in (("both", "btrim"), ("leading", "ltrim"), ("trailing", "rtrim")):
-            if self.take(word):
-                name = function
-        if self.take("from"):
-            return Node("call", start, name, self._list(")"))
-        items = [self.expression()]
-        if self.take("from"):
-            return Node("call", start, name, [*self._list(")"), *items])
-        if self.take(","):
-            return Node("call", start, name, items + self._list(")"))
-        self.expect(")")
-        return Node("call", start, name, items)
-
     def _interval(self) -> Node:
         start = self.token.start
         if self.tokens[self.index + 1].kind != "string" and self.signs(1) != "(":
@@ -493,14 +347,6 @@ class Parser:
             last = self.word(1)
             self.index += 2
         return f"{first} to {last}" if first != last else first
-
-    def _collected(self) -> Node:
-        """Read coalesce(...) and the like, which are no functions in PostgreSQL."""
-        token = self.token
-        self.index += 1
-        if not self.take("("):
-            raise self.problem()
-        return Node("coalesce", token.start, token.text.lower(), self._list(")"))
 
     def _constant(self) -> Node:
         token = self.token
@@ -528,13 +374,14 @@ class Parser:
 
     _SPECIAL: ClassVar[dict[str, Callable[[Any], Node]]] = {
         "case": _case, "cast": _cast, "array": _array, "row": _row, "true": _truth, "false": _truth, "null": _truth,
-        "extract": _extract, "substring": _substring, "position": _position, "overlay": _overlay, "trim": _trim,
-        "interval": _interval, **dict.fromkeys(("coalesce", "nullif", "greatest", "least"), _collected),
+        "extract": CallReader._extract, "substring": CallReader._substring, "position": CallReader._position,
+        "overlay": CallReader._overlay, "trim": CallReader._trim, "json_array": CallReader._json_array,
+        "json_object": CallReader._json_object, "normalize": CallReader._normalize, "collation": CallReader._collation_for,
+        "interval": _interval, **dict.fromkeys(("coalesce", "nullif", "greatest", "least"), CallReader._collected),
         **dict.fromkeys(_CONSTANTS, _constant),
         "exists": _exists,
         **dict.fromkeys(("xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot",
-        "normalize", "treat",
-                         "merge_action", "json_array",), _elsewhere),
+        "treat", "merge_action"), _elsewhere),
     }  # fmt: skip
 
     def _dotted(self) -> list[str]:

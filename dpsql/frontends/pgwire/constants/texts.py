@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -441,9 +442,16 @@ def _posix(form: str, text: str) -> str:
         size *= max(int(most[:4]), 1)
     if len(form) > MOST_FORM or len(text) > t.MOST_CHARACTERS or size > MOST_REGULAR:
         raise Elsewhere
-    if re.search(r"\\[1-9]|\(\?[=!<]|\\[mMyYAZ]|\[\[[:.=][<>]|\(\*", form) or form.startswith("***"):
+    if "\\" in form and text.isascii():  # RE2 knows the ASCII letters of words alone
+        form = _EDGE.sub(lambda m: _EDGE_WORDS.get(m[0], m[0]), form)
+    if re.search(r"\\[1-9]|\(\?[=!<]|\\[mMyYZ]|\[\[[:.=][<>]|\(\*", form) or form.startswith("***"):
         raise Elsewhere
     return form
+
+
+_EDGE = re.compile(r"\\\\|\\[yYAZ]|\\m(?=\w|\\w)|(?:(?<=\w)|(?<=\\w[+*]))\\M")
+_EDGE_WORDS = {"\\y": "\\b", "\\Y": "\\B", "\\m": "\\b", "\\M": "\\b", "\\Z": "\\z"}
+"""Ends of words and of the text as RE2 writes them; \\m and \\M stand beside a letter of a word."""
 
 
 for _operator, _ignore, _negated in (
@@ -482,6 +490,22 @@ REGISTER["like similar"] = [
         least=2,
     )
 ]
+
+
+function("normalize(text, form text?) text")(lambda v, form="NFC": unicodedata.normalize(form, v))
+function("is_normalized(text, form text?) bool")(lambda v, form="NFC": unicodedata.is_normalized(form, v))
+
+
+@function("to_ascii(text) text")
+def _to_ascii(text: str) -> str:
+    raise said("0A000", "encoding conversion from UTF8 to ASCII not supported")
+
+
+@function("pg_collation_for(any) text", typed=True, strict=False)
+def _collation(context: t.Context, types: tuple[str, ...], value: Any) -> str | None:
+    if types[0] not in t.TEXTS:
+        raise said("42804", f"collations are not supported by type {t.sql_name(types[0])}")
+    return None if types[0] == "unknown" else '"C"' if types[0] == "name" else '"default"'
 
 
 @function("substring(text, text, text) text")
@@ -603,7 +627,8 @@ function("regexp_like(text, text, flags text?) bool")(lambda v, form, flags="": 
 def _regexp_count(text: str, form: str, start: int = 1, flags: str = "") -> int:
     if start < 1:
         raise said("22023", f'invalid value for parameter "start": {start}')
-    return 0 if start > len(text) + 1 else len(_matches(text[start - 1 :], form, _flags(flags), MOST_MATCHES))
+    options = _flags(flags)
+    return 0 if start > len(text) + 1 else len(_matches(text[start - 1 :], form, options, MOST_MATCHES))
 
 
 function("regexp_split_to_table(text, text, flags text?) *text")(lambda v, form, flags="": _split(v, form, flags))

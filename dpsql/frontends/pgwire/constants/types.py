@@ -156,7 +156,8 @@ def _types() -> dict[str, tuple[int, str, bool]]:
 
 
 @cache
-def _names() -> dict[int, str]:
+def names_of_types() -> dict[int, str]:
+    """Return the types by their OIDs."""
     return {facts[0]: name for name, facts in _types().items()}
 
 
@@ -166,9 +167,9 @@ def oid(type_: str) -> int:
 
 def named(number: int) -> str:
     """Return the type of an OID. Raises `Elsewhere` for one that there is not."""
-    if number not in _names():
+    if number not in names_of_types():
         raise Elsewhere
-    return _names()[number]
+    return names_of_types()[number]
 
 
 def exists(type_: str) -> bool:
@@ -218,7 +219,7 @@ def modifier(type_: str, sizes: tuple[int, ...], fields: str = "", position: int
 @cache
 def casts() -> dict[tuple[str, str], str]:
     """Return PostgreSQL's casts from one type to another: i (implicit), a (in assignments), e (explicit)."""
-    rows, names = static("pg_cast"), _names()
+    rows, names = static("pg_cast"), names_of_types()
     pairs = zip(rows["castsource"], rows["casttarget"], rows["castcontext"], strict=True)
     return {
         (names[source], names[target]): kind for source, target, kind in pairs if source in names and target in names
@@ -303,7 +304,8 @@ def _read_scalar(text: str, type_: str, position: int | None) -> Any:
         words = {"cidr": "cidr", "inet": "inet"}.get(type_, sql_name(type_))
         raise said("22P02", f'invalid input syntax for type {words}: "{text}"', position) from None
     except Outside:
-        raise said("22003", f'value "{text}" is out of range for type {sql_name(type_)}', position) from None
+        value = "" if type_.startswith("float") else "value "
+        raise said("22003", f'{value}"{text}" is out of range for type {sql_name(type_)}', position) from None
     except BadJson as error:
         raise said("22P02", "invalid input syntax for type json", position) from error
     except BadBits as error:

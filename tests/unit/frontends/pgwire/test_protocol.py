@@ -22,7 +22,7 @@ from support.raw_client import (
 from support.served_clinic import GROUPED, PASSWORD, SLOW, Served
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.pgwire.backend import syntax_words
+from dpsql.frontends.pgwire.backend import in_words_of_postgresql
 
 
 @pytest.fixture
@@ -412,9 +412,20 @@ def test_error_bars_are_columns_from_the_start_of_a_connection(served: Served) -
 def test_a_syntax_error_in_postgresqls_words_keeps_our_sentence_and_hint() -> None:
     sql = "SELECT COUNT(*) FROM t WHERE union = 1"
     error = refuse("syntax", detail="WHERE lacks a part", hint='write "union"', position=30)
-    said = syntax_words(error, sql)
+    said = in_words_of_postgresql(error, sql)
     assert (said.sqlstate, said.message, said.position) == ("42601", 'syntax error at or near "union"', 30)
     assert said.hint == f'{error.message}; write "union"'
+
+
+@pytest.mark.parametrize("sql", ["EXPLAIN SELECT COUNT(*) FROM patients WHERE age > $1", "EXPLAIN SELECT $1::int"])
+def test_explain_takes_the_parameters_of_its_question(client: Client, sql: str) -> None:
+    client.send(parse(sql), bind((b"30",)), execute(), SYNC)
+    found = client.until(b"Z")
+    assert "E" not in kinds(found) and any(row[0].startswith(b"price: ") for row in rows_of(found))
+
+
+def test_explain_of_a_question_about_the_catalogs_says_that_it_costs_nothing(client: Client) -> None:
+    assert rows_of(client.query("EXPLAIN (COSTS OFF) SELECT * FROM pg_class")) == [[b"price: nothing"]]
 
 
 @pytest.mark.parametrize("value", [b"abc", b"9999999999", b""])
