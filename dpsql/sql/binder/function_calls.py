@@ -598,8 +598,9 @@ def _masked(self: Scalars, node: exp.Expr) -> Expr:
     value, mask = (_integer(self, node, side) for side in (node.this, node.expression))
     if isinstance(value, Literal):
         value, mask = mask, value
-    if not isinstance(mask, Literal) or mask.value is None:
-        raise refuse("wrong_arguments", function=sql_word(node), reason="takes a literal number", position=place(node))
+    if not isinstance(mask, Literal) or mask.value is None or mask.value.bit_length() > MOST_SHIFT:
+        reason = f"takes a literal number of at most {MOST_SHIFT} bits"
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
     common = _bits_of(self, node, value, mask.value)
     if isinstance(node, exp.BitwiseAnd):
         return common

@@ -29,7 +29,7 @@ from dpsql.plan.plan import (
 from dpsql.plan.stability import base_column, base_rows, matches, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key
-from dpsql.sql.binder.kept_rows import with_kept_rows
+from dpsql.sql.binder.kept_side import with_kept_rows
 from dpsql.sql.binder.result_facts import STAND_IN, names_with_null
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import (

@@ -50,12 +50,21 @@ KEPT = (
     "COUNT(DISTINCT p.size % 3) + 1", "MAX(DISTINCT p.town)",
 )  # fmt: skip
 PAIRED = ("COUNT(v.visit)", "SUM(cost)", "COUNT(DISTINCT v.person)", "COUNT(DISTINCT p.size + v.cost)")
-WHERE = ("", " WHERE p.size > 2", " WHERE town IS NOT NULL OR size IS NULL", " WHERE p.place <> 3 AND p.size + 1 < 9")
+WHERE = (
+    "",
+    " WHERE p.size > (SELECT AVG(size) FROM places) / 2",
+    " WHERE p.size > 2",
+    " WHERE town IS NOT NULL OR size IS NULL",
+    " WHERE p.place <> 3 AND p.size + 1 < 9",
+)
 JOINS = (
     "places p LEFT JOIN visits v ON v.place = p.place",
     "visits v RIGHT JOIN places p ON v.place = p.place",
     "(SELECT * FROM places) p LEFT JOIN visits v ON v.place = p.place AND v.cost > 20",
     "places p LEFT JOIN visits v ON v.place = p.place LEFT JOIN people u ON u.person = v.person",
+    "places AS p(place, town, size) LEFT JOIN visits v ON v.place = p.place",
+    "places AS p(size, town, place) LEFT JOIN visits v ON v.place = p.size",
+    "(VALUES (1, 'a', 5), (2, 'b', NULL), (9, 'c', 3)) AS p(place, town, size) LEFT JOIN visits v ON v.place = p.place",
 )
 GROUPS = ("{}", "p.{}", "{number}", "ALL")
 
@@ -120,6 +129,9 @@ def test_kept_rows_have_the_engines_values(tmp_path: Path, seed: int) -> None:
         "SELECT SUM(p.size), MAX(p.size) FROM places p LEFT JOIN visits v ON v.place = p.place",
         "SELECT COUNT(DISTINCT p.size) FROM places p LEFT JOIN visits v ON v.place = p.place",
         "SELECT COUNT(v.visit), MAX(p.size) FROM places p LEFT JOIN visits v ON v.place = p.place GROUP BY v.cost",
+        "SELECT town, COUNT(v.visit), MAX(p.size) AS m FROM places p LEFT JOIN visits v ON v.place = p.place GROUP BY town QUALIFY m > 1",
+        "SELECT COUNT(v.visit), MAX(p.size) FROM places p LEFT JOIN visits v ON v.place = p.place "
+        "WHERE EXISTS (SELECT 1 FROM places q WHERE q.size < p.size)",
     ],
 )
 def test_what_single_people_decide_stays_refused(tmp_path: Path, asked: str) -> None:

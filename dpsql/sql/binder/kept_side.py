@@ -20,13 +20,14 @@ _ALIAS = f"{HIDDEN}kept"
 
 def with_kept_rows(node: exp.Select, bound: Sequence[tuple[str, Bound]]) -> exp.Select:
     """Return a SELECT with the aggregates that the rows of its kept public side decide as subqueries over this side.
-    Unchanged if WHERE or GROUP BY name another side, GROUP BY has anything but columns, or no other aggregate is left."""
+    Unchanged if WHERE or GROUP BY name another side, a subquery in WHERE names this one, GROUP BY has anything but columns,
+    QUALIFY is there, or no other aggregate is left."""
     number = _kept_source(node.args["joins"], bound)
-    if number is None:
+    if number is None or node.args.get("qualify"):
         return node
     side = _Side(node, bound, number)
-    keys = side.keys()
-    if keys is None or not all(map(side.owns, _named(condition_of(node, "where")))):
+    keys, where = side.keys(), condition_of(node, "where")
+    if keys is None or not all(map(side.owns, _named(where))) or side.is_named_below(where):
         return node
     copy: exp.Select = node.copy()
     clauses = [copy.args[name] for name in ("having", "order") if copy.args.get(name) is not None]
@@ -88,6 +89,11 @@ class _Side:
             return column.table.lower() == self.alias.lower()
         return column.name.lower() in self.alone
 
+    def is_named_below(self, where: exp.Expr | None) -> bool:
+        """Return whether a subquery in WHERE names this side by its alias, which is another one for its rows alone."""
+        below = [] if where is None else where.find_all(exp.Query)
+        return any(c.table.lower() == self.alias.lower() for query in below for c in query.find_all(exp.Column))
+
     def keys(self) -> list[exp.Column] | None:
         """Return the columns that form the groups; None if some are not this side's."""
         group = self.node.args.get("group")
@@ -124,7 +130,10 @@ class _Side:
         for key in keys:
             outer = exp.column(key.name, table=self.alias, quoted=True)
             parts.append(exp.NullSafeEQ(this=self._over(key), expression=outer))
-        select = exp.Select(expressions=[self._over(call)], from_=exp.From(this=aliased(self.item, _ALIAS)))
+        rows = exp.Select(
+            expressions=[exp.Star()], from_=exp.From(this=self.item.copy())
+        )  # named as its alias has them
+        select = exp.Select(expressions=[self._over(call)], from_=exp.From(this=aliased(rows, _ALIAS)))
         if parts:
             select.set("where", exp.Where(this=exp.and_(*parts, copy=False)))
         return exp.Subquery(this=select)
