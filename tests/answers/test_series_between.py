@@ -117,3 +117,18 @@ def test_a_series_that_may_begin_between_steps_is_refused(world: World, start: s
     with pytest.raises(Refusal) as refusal:
         world[1].execute(f"SELECT unnest(generate_series({start}, MAX(day), INTERVAL '{step}')) AS s FROM t")
     assert (refusal.value.slug, refusal.value.charged) == ("unknown_function", False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "slug"),
+    [
+        ("SELECT {} + unnest([100, 200]) AS s FROM t", "unknown_function"),
+        ("SELECT {} * COUNT(*) AS s FROM t", "unknown_function"),
+        ("SELECT {} + first AS s FROM t", "unknown_function"),
+        ("SELECT {} AS s FROM t ORDER BY first", "unknown_column"),
+    ],
+)
+def test_a_series_has_nothing_else_beside_it(world: World, asked: str, slug: str) -> None:
+    with pytest.raises(Refusal) as refusal:
+        world[1].execute(asked.format("unnest(generate_series(MIN(n), MAX(n)))"))
+    assert (refusal.value.slug, refusal.value.charged) == (slug, False)

@@ -30,7 +30,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import literal
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.scalars import Scalars, literal_interval, literal_value, temporal
-from dpsql.sql.binder.scope import BindingContext, Environment, Released, Scope, only
+from dpsql.sql.binder.scope import HIDDEN, BindingContext, Environment, Released, Scope, only
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.lexer import place
 
@@ -83,12 +83,14 @@ def in_from(node: exp.Select) -> exp.Select:
 
 
 _UNNESTED = "unnest"
+_FIRST, _LAST = f"{HIDDEN}first", f"{HIDDEN}last"
 
 
 def between_aggregates(context: BindingContext, node: exp.Select, environment: Environment) -> exp.Select:
     """Return `SELECT unnest(generate_series(date_trunc('month', MIN(day)), MAX(day), INTERVAL '1 month')) FROM visits` as those
     rows of a series between the bounds of the policy that lie between the released ends. Other SELECTs unchanged, also those
-    whose series could begin between two rows of that one: its start is cut to the step, a day, or a whole number."""
+    whose series could begin between two rows of that one (its start is cut to the step, a day, or a whole number), and those
+    with more of people's rows than the ends."""
     item = node.expressions[0]
     series = item.find(exp.GenerateSeries)
     if series is None or not isinstance(series.parent, exp.Explode) or not has_aggregate(series):
@@ -97,9 +99,16 @@ def between_aggregates(context: BindingContext, node: exp.Select, environment: E
     clauses = ("expressions", "from_", "joins", "where", "with_", *shaped)
     if any(value for name, value in node.args.items() if name not in clauses):
         return node
+    label, listed = output_name(item), exp.Select(expressions=[item.copy()])
+    value = exp.column(_UNNESTED, table="series", quoted=True)
+    unnested, *further = listed.find_all(exp.Explode)
+    unnested.replace(value)
+    read = any(column != value for column in listed.find_all(exp.Column))
+    if further or read or has_aggregate(listed.expressions[0]):
+        return node
     start, end, step = series.args["start"], series.args["end"], series.args.get("step")
     ends = exp.Select(**{name: node.args.get(name) for name in ("from_", "joins", "where")}).copy()
-    ends.set("expressions", [exp.alias_(start.copy(), "first"), exp.alias_(end.copy(), "last")])
+    ends.set("expressions", [exp.alias_(start.copy(), _FIRST, quoted=True), exp.alias_(end.copy(), _LAST, quoted=True)])
     bound = context.source(exp.Subquery(this=ends), environment)[1]
     first, last = bound.column_facts if isinstance(bound, Released) else (None, None)
     if first is None or last is None or not (first.bounded and last.bounded):
@@ -109,15 +118,11 @@ def between_aggregates(context: BindingContext, node: exp.Select, environment: E
         return node
     alias = exp.TableAlias(this=exp.to_identifier("series"), columns=[exp.to_identifier(_UNNESTED)])
     rows = exp.GenerateSeries(start=lowest, end=_constant(last.upper), step=step and step.copy())
-    value = exp.column(_UNNESTED, table="series", quoted=True)
     before = exp.LT if series.args.get("is_end_exclusive") else exp.LTE
     inside = (
-        exp.GTE(this=value.copy(), expression=exp.column("first", table="ends")),
-        before(this=value.copy(), expression=exp.column("last", table="ends")),
+        exp.GTE(this=value.copy(), expression=exp.column(_FIRST, table="ends", quoted=True)),
+        before(this=value.copy(), expression=exp.column(_LAST, table="ends", quoted=True)),
     )
-    label, listed = output_name(item), exp.Select(expressions=[item.copy()])
-    for unnested in list(listed.find_all(exp.Explode)):
-        unnested.replace(value)
     copy = exp.Select(
         expressions=[exp.alias_(listed.expressions[0].unalias(), label, quoted=True)],
         from_=exp.From(this=exp.Subquery(this=ends, alias=exp.TableAlias(this=exp.to_identifier("ends")))),

@@ -292,3 +292,8 @@ SELECT COUNT(*) FROM visits WHERE cost & 1 = 1
 -- sqlstate: 42883
 -- at: nights
 SELECT COUNT(*) FROM visits WHERE nights & code = 1
+
+-- query: bits_beyond_those_of_a_shift
+-- sqlstate: 42883
+-- at: nights
+SELECT COUNT(*) FROM visits WHERE nights & 9223372036854775807 = 1
