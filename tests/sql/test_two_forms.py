@@ -120,6 +120,14 @@ def _values(rng: random.Random) -> list[str]:
     return [f"SELECT {rng.choice(keys)} AS k, {form} AS m FROM visits GROUP BY k" for form in forms for _ in range(2)]
 
 
+def test_tests_within_tests_are_in_one_form_too() -> None:
+    listed = "patient_id IN (SELECT patient_id FROM visits WHERE {})"
+    both = (listed.format("nights > 3 OR code = 2"), f"({listed.format('nights > 3')} OR {listed.format('code = 2')})")
+    rows = f"SELECT COUNT(*) FROM patients WHERE {listed.format('code = 1 AND {}')} OR {listed.format('FALSE')}"
+    first, second = (named(rows.format(within)) for within in both)
+    assert first == second and first[0]
+
+
 KINDS = (_units, _visitors, _three, _either, _joined_keys, _values)
 
 

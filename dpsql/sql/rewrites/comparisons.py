@@ -365,7 +365,7 @@ def with_merged_tests(tree: exp.Query) -> exp.Query:
             rows = _merged(union.this.unnest(), union.expression.unnest(), listed=True)
             if rows is not None:
                 union.replace(rows)
-    for either in list(tree.find_all(exp.Or)):
+    for either in reversed(list(tree.find_all(exp.Or))):  # inner ones first, before those around them are copied
         parts = [] if isinstance(either.parent, exp.Or) else list(either.flatten())
         tests = [part for part in parts if _test(part) is not None]
         if not 1 < len(tests) <= MOST_MERGED:
