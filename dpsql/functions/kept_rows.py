@@ -312,7 +312,8 @@ def _of_spans(condition: Expr) -> Expr | None:
         return any(low <= number < high for low, high in within.spans)
 
     read, *constants = value.arguments
-    if value.function == "coalesce" and len(constants) == 1 and isinstance(constants[0], Literal) and _alike(value):
+    is_pair = value.function == "coalesce" and len(constants) == 1
+    if is_pair and isinstance(constants[0], Literal) and is_present(constants[0]) and _alike(value):
         compared = _written(_Within(read, within.spans))
         return call("or", compared, call("is_null", read)) if has(_number(constants[0].value)) else compared
     if value.function == "to_integer" and read.facts.type is Type.BOOLEAN and has(0) is not has(1):
@@ -564,10 +565,9 @@ def _of_steps(test: Call, negated: bool) -> _Within | None:
 
 def _truncated(value: Call) -> Expr | None:
     """Return x of trunc(x), as it is bound; None for others."""
-    inner = (
-        value.arguments[1].arguments[0] if value.function == "case" and isinstance(value.arguments[1], Call) else None
-    )
-    if inner is None or value.arguments[1:] != (call("ceil", inner), call("floor", inner)):
+    upper = value.arguments[1] if value.function == "case" else None
+    inner = upper.arguments[0] if isinstance(upper, Call) and upper.function == "ceil" else None
+    if inner is None or value.arguments[1:] != (upper, call("floor", inner)):
         return None
     negative = canonical_condition(call("lt", inner, literal(0)))
     return inner if value.arguments[0] in (negative, row_condition(negative)) else None

@@ -96,7 +96,7 @@ def random_rows(rng: random.Random, count: int) -> list[dict[str, Any]]:
     ]
 
 
-def _literal_of(type_: Type) -> Maker:
+def literal_of(type_: Type) -> Maker:
     """Return a generator of literals that SQL text can express: neither NaN nor infinity; reals are exact decimals."""
 
     def make(rng: random.Random) -> Expr:
@@ -160,16 +160,16 @@ def _specs() -> list[Spec]:
             (name, B, (S, D)),
         ]
     specs += [
-        (word, result, (a, _literal_of(a), _literal_of(a)))
+        (word, result, (a, literal_of(a), literal_of(a)))
         for word, result in (("in", B), ("place_in", I))
         for a in (I, R, T, B, D, S)
     ]
     specs += [
-        ("in", B, (I, _literal_of(R), _literal_of(I))),
-        ("in", B, (R, _literal_of(I))),
-        ("in", B, (D, _literal_of(S))),
+        ("in", B, (I, literal_of(R), literal_of(I))),
+        ("in", B, (R, literal_of(I))),
+        ("in", B, (D, literal_of(S))),
     ]
-    specs += [("in", B, (I, one_of(None), _literal_of(I)))]
+    specs += [("in", B, (I, one_of(None), literal_of(I)))]
     specs += [(name, B, (B, B)) for name in ("and", "or")] + [("and", B, (B, B, B)), ("not", B, (B,))]
     specs += [("is_null", B, (a,)) for a in (I, R, T, B, D, S)] + [("is_true", B, (B,)), ("is_false", B, (B,))]
     specs += [(name, B, (T, one_of(*PATTERNS))) for name in ("like", "ilike")]
@@ -228,7 +228,7 @@ def grow(rng: random.Random, type_: Type, depth: int, columns: dict[str, Column]
     """Return a random expression of `type_`, at most `depth` calls deep."""
     if depth <= 0 or rng.random() < 0.1:
         if rng.random() < 0.25:
-            return literal(None) if rng.random() < 0.15 else _literal_of(type_)(rng)
+            return literal(None) if rng.random() < 0.15 else literal_of(type_)(rng)
         return rng.choice([column for column in columns.values() if column.facts.type is type_])
     specs = [spec for spec in BY_TYPE[type_] if spec[0] not in LIBM]
     return apply(rng, rng.choice(specs), depth, columns)

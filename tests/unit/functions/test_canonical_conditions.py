@@ -7,11 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from support.random_expressions import SPECS, apply, random_rows, same
+from support.random_expressions import SPECS, apply, literal_of, random_rows, same
 from support.seeds import seeds
 
 from dpsql.functions.canonical_conditions import canonical_condition, filter_condition
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.kept_rows import row_condition
 from dpsql.functions.public_domains import as_key
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
@@ -104,6 +105,22 @@ def test_expressions_of_all_functions_keep_their_values(seed: int) -> None:
             assert same(evaluate(after, row), evaluate(before, row)), (shown(before), shown(after), row)
         assert canonical_condition(after) == after, shown(before)
     assert changed > 200
+
+
+@pytest.mark.parametrize("seed", seeds(20, 1))
+def test_compared_expressions_of_all_functions_keep_their_rows(seed: int) -> None:
+    """`row_condition` reads through functions: `floor(x / 10) = 2` is a range of x, and a CASE of texts is none."""
+    chance = random.Random(f"compared {seed}")
+    sample = random_rows(chance, 60)
+    for number in range(1200):
+        value = apply(chance, SPECS[number % len(SPECS)], 2)
+        items = [literal_of(value.facts.type)(chance) for _ in range(chance.randrange(1, 3))]
+        before = (
+            call("in", value, *items) if len(items) > 1 else call(chance.choice([*ORDERS, "eq", "ne"]), value, *items)
+        )
+        kept = row_condition(before)
+        for row in sample:
+            assert (evaluate(kept, row) is True) is (evaluate(before, row) is True), (shown(before), shown(kept), row)
 
 
 def _rewritten(part: Expr, chance: random.Random) -> Expr:
