@@ -656,6 +656,8 @@ def _pi(self: Scalars, node: exp.Pi) -> Expr:
 
 
 _SPELLED = {spelling: entry.name for entry in REGISTRY.values() for spelling in entry.spellings}
+CALLED = {*_SPELLED, "date_part", "date_trunc", "now", "today"}
+"""Functions of one row that sqlglot does not know by these names."""
 
 
 @handles(exp.Anonymous)

@@ -16,7 +16,8 @@ from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin, bas
 from dpsql.plan.stability import rows_per_unit
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.equal_keys import UNITS_WAY, along_key, base_table, project
-from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.function_calls import CALLED
+from dpsql.sql.binder.scalars import HANDLERS, Scalars, not_allowed
 from dpsql.sql.binder.scope import (
     HIDDEN,
     BindingContext,
@@ -67,10 +68,21 @@ def plain_select(query: exp.Expr, context: BindingContext, environment: Environm
         return None
     if any(has_aggregate(item) or item.find(exp.Window) for item in select.expressions):
         return None
+    if isinstance(query.parent, exp.Exists):
+        _check_listed(select)
     if not ignored & {name for name, value in select.args.items() if value} and not select.args.get("joins"):
         return select
     plain = exp.Select(**{name: value for name, value in select.copy().args.items() if name not in ignored})
     return _with_one_source(plain, context, environment) if plain.args.get("joins") else plain
+
+
+def _check_listed(select: exp.Select) -> None:
+    """Refuse in the list of EXISTS, of which nothing is read, functions that may be of several rows, or give several."""
+    for item in select.expressions:
+        for part in item.walk(prune=lambda node: isinstance(node, exp.Query)):
+            unknown = isinstance(part, exp.Anonymous) and str(part.this).lower() not in CALLED
+            if unknown or (isinstance(part, (exp.Func, exp.UDTF)) and type(part) not in HANDLERS):
+                raise not_allowed(part)
 
 
 def _with_one_source(select: exp.Select, context: BindingContext, environment: Environment) -> exp.Select:

@@ -32,3 +32,13 @@ SELECT COUNT(*) FROM visits WHERE hash(cost) % 2 = 0
 -- sqlstate: 42883
 -- at: ts_or_ds_to_date_str
 SELECT COUNT(*) FROM visits WHERE ts_or_ds_to_date_str() > 1
+
+-- query: not read, but of all rows: as an aggregate it always gives one
+-- sqlstate: 42883
+-- at: product
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT product(v.nights) FROM visits v WHERE v.patient_id = p.patient_id)
+
+-- query: not read, but no row where there is no element
+-- sqlstate: 42883
+-- at: unnest
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT unnest([1]) FROM visits v WHERE v.patient_id = p.patient_id AND nights > 3) OR EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND nights > 7)
