@@ -10,6 +10,7 @@ from support.places import policy
 from support.recording_session import World
 from support.seeds import seeds
 
+from dpsql.plan.plan import Promise
 from dpsql.policy import Policy
 from sql.test_same_question import named
 
@@ -168,3 +169,37 @@ def test_rows_that_are_tested_agree_on_their_key_at_most_once(join: str, measure
     claims = [_claims(policy("hospital"), measure, source) for source in sources]
     assert all(claim == claims[0] for claim in claims)
     assert measure != "COUNT(*)" or claims[0] == _claims(policy("hospital"), measure, "labs")
+
+
+_OF_RESULTS = "(v.patient_id, v.code) IN (SELECT patient_id, MAX(code) FROM visits GROUP BY patient_id)"
+_OF_NIGHTS = "(v.patient_id, v.nights) IN (SELECT patient_id, MAX(nights) FROM visits GROUP BY patient_id)"
+_OF_PATIENT = "EXISTS (SELECT 1 FROM patients p WHERE p.patient_id = v.patient_id AND p.{} = v.code)"
+
+
+@pytest.mark.parametrize(
+    ("tested", "rows", "columns"),
+    [
+        (_OF_RESULTS, 1, ("code", "patient_id")),
+        (_OF_NIGHTS, 3, ("nights", "patient_id")),
+        (_OF_PATIENT.format("age"), 1, ("code", "patient_id")),
+        (f"NOT {_OF_PATIENT.format('age')}", 20, None),
+        (_OF_PATIENT.format("weight"), 20, None),  # as reals, 2**53 and 2**53 + 1 are one number
+        ("v.patient_id IN (SELECT patient_id FROM visits WHERE code = 7)", 20, None),
+    ],
+)
+def test_rows_kept_by_several_columns_are_those_that_a_promise_allows(
+    tested: str, rows: int, columns: tuple[str, ...] | None
+) -> None:
+    """Each row on the right keeps as many rows of its unit as agree on the columns, which is checked in the data."""
+    visits = replace(
+        policy("hospital").tables["visits"],
+        unique=(("patient_id", "code"),),
+        max_multiplicity={("patient_id", "nights"): 3},
+    )
+    known = replace(policy("hospital"), tables={**policy("hospital").tables, "visits": visits})
+    session = World(known).session
+    sql = f"SELECT COUNT(*) FROM visits v WHERE {tested}"
+    (block,) = session.plan(session.planner.parse(sql, None)).price.blocks
+    assert block.noise.terms[0].noise.sensitivity.l1 == rows
+    of_several = {promise for promise in block.block.promises if len(promise.columns) > 1}
+    assert of_several == ({Promise("visits", columns, rows)} if columns else set())

@@ -153,18 +153,26 @@ def test_two_forms_are_one_question_and_two_questions_are_not(seed: int) -> None
         # the groups are those of the column's own list
         ("SELECT v.ward, COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND v.ward = p.sex GROUP BY v.ward",
          "SELECT p.sex, COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND v.ward = p.sex GROUP BY p.sex"),
+        ("SELECT p.region, COUNT(*) FROM labs l JOIN visits v ON l.visit_id = v.visit_id JOIN patients p "
+         "ON p.patient_id = v.patient_id AND p.region = l.test GROUP BY p.region",
+         "SELECT l.test, COUNT(*) FROM labs l JOIN visits v ON l.visit_id = v.visit_id JOIN patients p "
+         "ON p.patient_id = v.patient_id AND p.region = l.test GROUP BY l.test"),
         # bounds of a sum are its column's own
         ("SELECT SUM(v.nights) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND v.nights = p.age",
          "SELECT SUM(p.age) FROM visits v JOIN patients p ON v.patient_id = p.patient_id AND v.nights = p.age"),
         # a row without a partner has no region
         ("SELECT p.region, COUNT(*) FROM patients p LEFT JOIN regions r ON p.region = r.region AND zone = 'cold' GROUP BY p.region",
          "SELECT r.region, COUNT(*) FROM patients p LEFT JOIN regions r ON p.region = r.region AND zone = 'cold' GROUP BY r.region"),
+        ("SELECT COUNT(*) FILTER (WHERE p.region = 'north') FROM patients p LEFT JOIN regions r ON p.region = r.region AND zone = 'warm'",
+         "SELECT COUNT(*) FILTER (WHERE r.region = 'north') FROM patients p LEFT JOIN regions r ON p.region = r.region AND zone = 'warm'"),
         # NULL is 5 in the one, and NULL in the other
         ("SELECT SUM(greatest(code % 9, 5)) FROM visits", "SELECT SUM(CASE WHEN code % 9 < 5 THEN 5 ELSE code % 9 END) FROM visits"),
         ("SELECT COUNT(*) FROM visits WHERE nights > 3 AND patient_id IN (SELECT patient_id FROM visits WHERE ward = 'er')",
          "SELECT COUNT(*) FROM visits WHERE ward = 'er' AND patient_id IN (SELECT patient_id FROM visits WHERE nights > 3)"),
         ("SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE nights > 3 EXCEPT SELECT patient_id FROM visits WHERE ward = 'er')",
          "SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE ward = 'er' EXCEPT SELECT patient_id FROM visits WHERE nights > 3)"),
+        # 5 is 4 in the one, and 5 in the other
+        ("SELECT SUM(greatest(nights, 4)) FROM visits", "SELECT SUM(CASE WHEN nights > 5 THEN nights ELSE 4 END) FROM visits"),
         ("SELECT COUNT(*) FROM visits WHERE trunc((nights - 9) / 10) = 0", "SELECT COUNT(*) FROM visits WHERE floor((nights - 9) / 10) = 0"),
     ],
 )  # fmt: skip
