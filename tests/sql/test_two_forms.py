@@ -173,6 +173,10 @@ def test_two_forms_are_one_question_and_two_questions_are_not(seed: int) -> None
          "SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE ward = 'er' EXCEPT SELECT patient_id FROM visits WHERE nights > 3)"),
         # 5 is 4 in the one, and 5 in the other
         ("SELECT SUM(greatest(nights, 4)) FROM visits", "SELECT SUM(CASE WHEN nights > 5 THEN nights ELSE 4 END) FROM visits"),
+        # the same rows must be there, and must not
+        tuple(f"SELECT COUNT(DISTINCT p.patient_id) FROM patients p JOIN visits v USING (patient_id) JOIN visits w USING (patient_id) "
+              f"WHERE v.ward = 'er' AND w.nights > 3 AND p.patient_id {word} (SELECT patient_id FROM visits WHERE nights {test})"
+              for word, test in (("IN", ">= 4"), ("NOT IN", "> 3"))),
         ("SELECT COUNT(*) FROM visits WHERE trunc((nights - 9) / 10) = 0", "SELECT COUNT(*) FROM visits WHERE floor((nights - 9) / 10) = 0"),
     ],
 )  # fmt: skip

@@ -98,9 +98,10 @@ def _set_of_units(block: Block, counts_units: bool, policy: Policy) -> Relation 
     first, *further = sorted(dict.fromkeys(met), key=lambda rows: (rows_per_unit(rows, policy) > 1, _text(rows)))
     rows, conditions = _rows_and_conditions(first)
     (unit,) = _units_of(first, policy)
-    for other in [*further, *sorted(dict.fromkeys(missing), key=_text)]:
+    absent = sorted(dict.fromkeys(missing), key=_text)
+    for other, negated in [*((rows, False) for rows in further), *((rows, True) for rows in absent)]:
         (partner,) = _units_of(other, policy)
-        rows = SemiJoin(rows, other, ((unit, partner),), True, other not in further, True)
+        rows = SemiJoin(rows, other, ((unit, partner),), True, negated, True)
     return filtered(rows, conditions)
 
 
