@@ -34,7 +34,7 @@ _ENDING = frozenset({
 """What stands behind a whole expression, and begins none."""
 _NEVER_TOGETHER = {
     *product(_OPENING, _ENDING), *product((TokenType.COMMA, *_CLOSED_BY), (TokenType.COMMA,)),
-    *product((TokenType.ALIAS, TokenType.DISTINCT), (TokenType.COMMA, TokenType.R_PAREN)),
+    *product((TokenType.ALIAS, TokenType.DISTINCT), (TokenType.COMMA, TokenType.R_PAREN)), (TokenType.FROM, TokenType.FOR),
 }  # fmt: skip
 _LITERALS = (TokenType.STRING, TokenType.NUMBER)
 _TWICE = (TokenType.GROUP_BY, TokenType.ORDER_BY)

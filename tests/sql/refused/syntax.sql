@@ -191,3 +191,8 @@ SELECT ward, SUM(COUNT(*)) OVER w FROM visits GROUP BY ward
 -- sqlstate: 42601
 -- at: WHEN code
 SELECT COUNT(CASE WHEN code IS NULL 1 END) FROM visits
+
+-- query: substring_from_nowhere
+-- sqlstate: 42601
+-- at: FROM FOR
+SELECT COUNT(*) FROM visits WHERE substring(ward FROM FOR 2) = 'er'
