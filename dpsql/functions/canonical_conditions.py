@@ -18,7 +18,7 @@ from typing import Any
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.public_domains import labelled_column
-from dpsql.functions.signatures import REGISTRY, call
+from dpsql.functions.signatures import REGISTRY, call, formed_once
 from dpsql.functions.text import MOST_PARTS
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
@@ -107,6 +107,7 @@ def leave_no_value(source: Relation, keys: Iterable[Key]) -> bool:
     return False
 
 
+@formed_once
 def canonical_condition(condition: Expr) -> Expr:
     """Return the canonical form of a condition; its value (true, false or NULL) is the same on every row.
 

@@ -131,11 +131,11 @@ def _in_cases(value: Expr) -> Expr:
     text (`t ~ '^ab'`, `left(t, 2) = 'ab'`) in the one that is NULL for the same rows, too."""
     if not isinstance(value, Call):
         return value
-    arguments = list(map(_in_cases, value.arguments))
-    if value.function in ("case", "is_true"):
-        conditions = range(0, len(arguments) - (value.function == "case"), 2)
-        for number in conditions:
-            arguments[number] = row_condition(arguments[number])
+    tested = len(value.arguments) - (value.function == "case") if value.function in ("case", "is_true") else 0
+    arguments = [
+        row_condition(part) if number < tested and number % 2 == 0 else _in_cases(part)
+        for number, part in enumerate(value.arguments)
+    ]
     same = all(map(is_, arguments, value.arguments))
     return _of_start(value if same else replace(value, arguments=tuple(arguments)))
 

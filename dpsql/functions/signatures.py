@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from threading import local
 from typing import Any
 
 from dpsql.plan.intervals import Facts, Interval, Type
@@ -128,3 +130,27 @@ def common_type(arguments: tuple[Expr, ...]) -> Type:
 
 def comparable(arguments: tuple[Expr, ...]) -> None:
     common_type(arguments)
+
+
+def formed_once(form: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    """Return `form` so that its outermost call in a thread judges no expression twice, nor a form that it has made: where a form
+    asks for those of its parts three times, 20 CASE in one another would take 3**20 steps."""
+    begun = local()
+
+    @wraps(form)
+    def formed(expression: Expr) -> Expr:
+        if not isinstance(expression, Call):
+            return expression
+        forms: dict[int, tuple[Expr, Expr]] | None = vars(begun).get("forms")
+        if forms is None:
+            begun.forms = {}
+            try:
+                return formed(expression)
+            finally:
+                del begun.forms
+        if id(expression) not in forms:
+            after = form(expression)
+            forms |= {id(expression): (expression, after), id(after): (after, after)}  # both are kept, and so their ids
+        return forms[id(expression)][1]
+
+    return formed

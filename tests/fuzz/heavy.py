@@ -72,6 +72,7 @@ def texts() -> dict[str, str]:
         "comma joins": "SELECT COUNT(*) FROM visits v0, " + ", ".join(f"patients p{n}" for n in range(2_000)),
         "cross joins": f"SELECT COUNT(*) FROM {', '.join(f'regions r{n}' for n in range(6))}",
         **{f"nested {name}": f"SELECT COUNT(*) FROM {_nested([step] * 18, 'visits', '{}')} t" for name, step in NESTED.items()},
+        "cases in conditions": _nested(["CASE WHEN {} > 1 THEN cost ELSE nights END"] * 40, "cost", "SELECT COUNT(*) FILTER (WHERE {} > 1) FROM visits"),
         "nested presence": _nested(["(SELECT 1 WHERE EXISTS {})"] * 25, "(SELECT 1)", "SELECT {}"),
         "doubling outputs": "SELECT COUNT(*) AS a0, " + ", ".join(f"a{n - 1} + a{n - 1} AS a{n}" for n in times) + " FROM visits",
         "doubling rows": _nested([f"SELECT x + x AS x FROM ({{}}) t{n}" for n in times], "SELECT nights AS x FROM visits", "SELECT SUM(clamp(x, 0, 9)) FROM ({}) t"),
