@@ -30,6 +30,9 @@ from guarantee.mutants import MUTANTS, Mutant
 BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~5")
 EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
 TABLE = "guarantee/mutants.py"
+NAMED = {mutant.path for mutant in MUTANTS} | {
+    f"tests/{test.split('::')[0]}" for mutant in MUTANTS for test in mutant.tests.split()
+}
 SHARES = 80
 """Of the mutants that no change touched, one in so many runs."""
 
@@ -60,14 +63,12 @@ def moved(folder: str) -> dict[str, str]:
 
 
 def changed_modules(folder: str) -> tuple[dict[str, Code | None], dict[str, Code]] | None:
-    """Return the changed modules of a folder, before and now, or None if git cannot tell. A renamed file is compared with its
-    former version."""
+    """Return the changed modules of a folder that a mutant names, before and now, or None if git cannot tell. A renamed file is
+    compared with its former version."""
     listed = git("diff", "--name-only", "--find-renames", f"--relative={folder}", BASE, "--", folder)
     if listed is None:
         return None
-    names = [
-        name for name in listed.split() if name.endswith(".py") and (ROOT / folder / name).exists() and name != TABLE
-    ]
+    names = [name for name in listed.split() if f"{folder}/{name}" in NAMED and (ROOT / folder / name).exists()]
     former = moved(folder)
     before = {name: git("show", f"{BASE}:{folder}/{former.get(name, name)}") for name in names}
     old = {name: None if source is None else Code(source) for name, source in before.items()}

@@ -107,10 +107,10 @@ DRAIN_SECONDS = 1.0
 """How long new queries wait for running ones, after twice as many queries without a moment when none ran."""
 
 _TABLES = (
-    "SELECT lower(database_name), lower(schema_name), sql ILIKE '%GENERATED ALWAYS AS%', lower(current_database()), "
-    "lower(current_schema()) FROM duckdb_tables() WHERE lower(table_name) = $1"
+    "SELECT table_name, database_name, schema_name, current_database(), current_schema(), sql FROM duckdb_tables()"
 )
-_KINDS_OF_DATABASES = "SELECT lower(database_name), type FROM duckdb_databases()"
+"""Of all tables, which DuckDB lists anyway: a condition takes longer to plan than the rows to read."""
+_KINDS_OF_DATABASES = "SELECT database_name, type FROM duckdb_databases()"
 _statements: dict[str, duckdb.Statement] = {}
 
 
@@ -543,27 +543,41 @@ class Sources:
         base_tables = self._base_tables  # those of one file, even if it is replaced meanwhile
         if table not in base_tables or self._file is None:
             with self._reading() as cursor:
-                base_tables[table] = self._stored_now(cursor, table)
+                (base_tables[table],) = self._stored_now(cursor, [table])
         return base_tables[table]
 
-    def _stored_now(self, cursor: duckdb.DuckDBPyConnection, table: str) -> TableStorage | None:
-        stored, (*path, bare) = [], map(str.lower, self._parts(table))
+    def _stored_now(self, cursor: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> Iterator[TableStorage | None]:
+        """Yield how each table is stored, all of them as the databases of `cursor` are listed once."""
         kinds = dict(cursor.execute(_parsed(cursor, _KINDS_OF_DATABASES)).fetchall())
-        cursor.execute(_parsed(cursor, _TABLES), [bare])
-        for database, schema, is_computed, own_database, own_schema in cursor.fetchall():
-            spelled = ([database, schema], [schema] * (database == own_database), [database] * (schema == "main"))
-            if path in spelled or (not path and [database, schema] == [own_database, own_schema]):
-                in_duckdb = TableStorage.COMPUTED if is_computed else TableStorage.SNAPSHOT
-                stored.append(in_duckdb if kinds[database] == "duckdb" else TableStorage.ELSEWHERE)
-        return stored[0] if len(stored) == 1 else None
+        listed = cursor.execute(_parsed(cursor, _TABLES)).fetchall()
+        for table in tables:
+            stored, (*path, bare) = [], map(_folded, self._parts(table))
+            for table_name, *names, sql in listed:
+                if _folded(table_name) != bare:
+                    continue
+                database, schema, own_database, own_schema = map(_folded, names)
+                spelled = ([database, schema], [schema] * (database == own_database), [database] * (schema == "main"))
+                if path in spelled or (not path and [database, schema] == [own_database, own_schema]):
+                    is_computed = "GENERATED ALWAYS AS" in (sql or "").upper()
+                    in_duckdb = TableStorage.COMPUTED if is_computed else TableStorage.SNAPSHOT
+                    stored.append(in_duckdb if kinds[names[0]] == "duckdb" else TableStorage.ELSEWHERE)
+            yield stored[0] if len(stored) == 1 else None
+
+    def _read(self, tables: Sequence[str]) -> dict[str, None]:
+        """Return these tables and those on their paths to the unit, each once."""
+        read = dict.fromkeys(tables)
+        for table in tables:
+            for _, _, parent, _ in self._policy.unit_joins(table):
+                read[parent] = None
+        return read
 
     def require_snapshots(self, cursor: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
         """Begin a transaction in which all readings of these tables see the same rows. Raises RuntimeError for a view."""
         cursor.execute("BEGIN")
-        for table in tables:
-            for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
-                if read not in self._objects and self._stored_now(cursor, read) is not TableStorage.SNAPSHOT:
-                    raise RuntimeError(f"{read} is a table no more whose rows are read as of one moment")
+        stored = [table for table in self._read(tables) if table not in self._objects]
+        for table, now in zip(stored, self._stored_now(cursor, stored), strict=True):
+            if now is not TableStorage.SNAPSHOT:
+                raise RuntimeError(f"{table} is a table no more whose rows are read as of one moment")
 
     # --- which rows ---------------------------------------------------------------------------------------------------
 
@@ -586,7 +600,7 @@ class Sources:
         """
         paths: list[Path] = []
         places = ["" if self._file is None else str(self._file)]
-        for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
+        for read in self._read([table]):
             source = self._policy.table_source(read)
             places.append(source)
             if is_file(source):
@@ -617,9 +631,8 @@ class Sources:
             raise refuse("source_unreadable", source=self._policy.source or "") from None
         if self._file is not None and self._opened is None:
             raise refuse("source_missing", source=self._policy.source or "")
-        for table in tables:
-            for read in [table, *(parent for _, _, parent, _ in self._policy.unit_joins(table))]:
-                self._check_table(read)
+        for table in self._read(tables):
+            self._check_table(table)
 
     def _check_table(self, table: str) -> None:
         if table in self._csv:
@@ -670,6 +683,11 @@ class Sources:
             self.connection, self._settings, self.views = connection, settings, views.follow(self.cursor, connection)
             self._version, self._opened = version, opened
             self._base_tables, self._sources, self._looked = {}, {}, {}
+
+
+def _folded(name: str) -> str:
+    """Return a name as DuckDB compares it: of letters beyond ASCII, upper and lower case differ."""
+    return name.encode().lower().decode()
 
 
 def _scan_name(table: str) -> str:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from dpsql.engine.dialect import Dialect, Template, constant_of, in_calendar, time_constant
@@ -399,11 +400,15 @@ def _to_boolean(node: Call, texts: list[str]) -> str:
 
 # --- texts ----------------------------------------------------------------------------------------------------------
 
-_BLANKS = "".join(c for c in map(chr, range(0x10000)) if trimmed(c) == "" and c)
+
+@cache
+def _blanks() -> str:
+    """Return the text of all characters that are trimmed."""
+    return quoted("".join(c for c in map(chr, range(0x10000)) if trimmed(c) == ""))
 
 
-def _trimmed(side: str, text: str, removed: str = quoted(_BLANKS)) -> str:
-    return f"trim({side} {removed} FROM {text})"
+def _trimmed(side: str, text: str) -> str:
+    return f"trim({side} {_blanks()} FROM {text})"
 
 
 def _trim(side: str) -> Template:

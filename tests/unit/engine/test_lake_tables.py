@@ -16,10 +16,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table import StaticTable
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType
 from pyroaring import BitMap
 from support.effort import slow
 from support.exact_session import exact_session
@@ -159,10 +155,21 @@ def test_numbers_of_partitions_may_be_nan_or_without_end(tmp_path: Path) -> None
     assert set(map(str, rows_read("delta:costs", tmp_path))) == set(map(str, rows_of(table)))
 
 
+def iceberg_catalog(file: Path, folder: Path) -> Any:
+    """Return a catalog. Its library takes a second to import, so no other tests wait for it."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("c", uri=f"sqlite:///{file}", warehouse=f"file://{folder}")
+    catalog.create_namespace("n")
+    return catalog
+
+
 def iceberg_table(folder: Path, chance: random.Random, *, with_parts: bool = False) -> Any:
     """Return an Iceberg table in `folder`/n/visits with some rows, written before the column `days` was added."""
-    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
-    catalog.create_namespace("n")
+    from pyiceberg.transforms import IdentityTransform
+    from pyiceberg.types import LongType
+
+    catalog = iceberg_catalog(folder / "catalog.db", folder)
     first = some_rows(chance, with_days=False)
     table = catalog.create_table("n.visits", schema=first.schema)
     if with_parts:
@@ -280,6 +287,8 @@ def renamed(table: Any) -> None:
 
 
 def replaced(table: Any) -> None:
+    from pyiceberg.types import LongType
+
     with table.update_schema() as schema:
         schema.delete_column("cost")
     with table.update_schema() as schema:
@@ -316,6 +325,8 @@ def test_an_iceberg_table_whose_rows_are_not_those_of_its_files_is_refused(
 
 def test_files_of_deletions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No library here writes them: those of the plan are replaced."""
+    from pyiceberg.table import StaticTable
+
     iceberg_table(tmp_path, random.Random(1))
     plan = StaticTable.scan
 
@@ -335,8 +346,7 @@ def test_a_column_that_a_table_no_longer_has_numbers_no_rows(tmp_path: Path) -> 
     """The files still have it, and its values would be taken for the engine's numbers of rows."""
     rows = {"person": [1] * 9, "region": ["north"] * 9, "cost": [1.0] * 9, "DAYS": [*range(9)]}
     for column in ("file_row_number", "further"):
-        catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/{column}.db", warehouse=f"file://{tmp_path}/{column}")
-        catalog.create_namespace("n")
+        catalog = iceberg_catalog(tmp_path / f"{column}.db", tmp_path / column)
         written = pa.table(rows | {column: pa.nulls(9, pa.int64())})
         table = catalog.create_table("n.visits", schema=written.schema)
         table.append(written)
