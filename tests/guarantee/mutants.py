@@ -643,7 +643,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options, fingerprint(tupl
     Mutant("a count without partners is NULL", "sql/binder/aggregates.py", "counts_rows", "entry[0].counts", "False", 'answers/test_suite.py', ''),
     Mutant("a value without partners is NULL before its function", "sql/binder/correlated_subqueries.py", "CorrelatedSubquery.value", "call.replace(column)", "value = exp.Paren(this=column)", 'answers/test_suite.py', ''),
     Mutant("a join meets one row of a unit's result whatever its keys", "plan/stability.py", "_most_with_equal_keys", "rows_in_group(source, tuple(_keys_of_side(relation, side)), policy, rows)", "1", REPLAY, 'test_one_entity_moves_sums_within_the_claim and cte_over_rows_twice'),
-    Mutant("names of a subquery over a subquery stand for its names", "plan/origins.py", "_unnamed", "_over(expression, below)", "expression", 'unit/plan/test_projections.py', ''),
+    Mutant("names of a subquery over a subquery stand for its names", "plan/origins.py", "_unnamed_anew", "_over(expression, below)", "expression", 'unit/plan/test_projections.py', ''),
     Mutant("any function of the key is a private key", "sql/binder/equal_keys.py", "_kind", "Kind.OTHER if REGISTRY[node.function].coarse else Kind.MIXED", "Kind.OTHER", REFUSALS, 'unit_expression'),
     Mutant("grouping sets of units read as one", "sql/binder/private_block.py", "_by_unit", "(not names <= chosen for chosen in work.sets)", "(not names <= chosen for chosen in work.sets[:1])", REFUSALS, 'unit_sets'),
     # time
