@@ -333,6 +333,20 @@ SELECT A FROM (SELECT 1 AS "A") t
 SELECT 1 AS "x", 2 AS X, 3 "Y"
 SELECT 1 a, 2 value, 3 name, 4 type, 5 user
 SELECT 1 order
+SELECT -('-32768'::int2)
+SELECT @ '-32768'::int2, 1
+SELECT abs(-2147483648), 1
+SELECT int8abs('-9223372036854775808'), 1
+SELECT int4um(-2147483648)
+SELECT (-32768)::int2::oid, (-1)::int4::oid, '-1'::oid, oid '-1'
+SELECT (-1)::int8::oid
+SELECT 4294967296::oid
+SELECT 4294967295::oid::int4, 4294967295::oid::int8, '-1'::oid::int4
+SELECT ARRAY[(-3)::int2]::oid[]
+SELECT (-2)::int2::regclass
+SELECT pg_options_to_table(ARRAY['a=b', NULL])
+SELECT pg_options_to_table(ARRAY['a=b', '', 'c'])
+SELECT '( 1 , 2 ) , (3,4)'::box, '(1.,.5)'::point, ' ( $ 1,234.5 ) '::money, '- $ 7'::money, '7 - $'::money
 END; ABORT
 -- libpqxx
 BEGIN; DECLARE cur NO SCROLL CURSOR FOR SELECT relname FROM pg_class WHERE relname = 'orders' FOR READ ONLY; FETCH 3 FROM cur; COMMIT

@@ -36,7 +36,7 @@ from dpsql.storage.records import dataclass
 
 __all__ = ["REGISTER", "Answerable", "answerable", "parsed"]
 
-_GAPS = (ArithmeticError, LookupError, ValueError, TypeError, RecursionError)
+_GAPS = (ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError)
 """What Python raises where a value is beyond what is computed here: a year after 9999, a number of too many digits."""
 MOST_TEXT = 100_000
 """Limit on the length of a question that is read here."""

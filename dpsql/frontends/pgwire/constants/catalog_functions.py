@@ -510,8 +510,15 @@ for _listing, _called in (("statements", "pg_prepared_statement"), ("cursors", "
 function("pg_listening_channels() *text", context=True)(
     lambda context: [name for (name,) in context.catalog.connection_rows("channels")]
 )
-_rows_of("pg_options_to_table(_text)", (("option_name", "text"), ("option_value", "text")),
-         lambda options: [(o.partition("=")[0], o.partition("=")[2] if "=" in o else None) for o in options])  # fmt: skip
+
+
+def _options(options: list[str | None]) -> list[tuple[Any, ...]]:
+    if None in options:
+        raise said("22004", "null array element not allowed in this context")
+    return [(o.partition("=")[0], o.partition("=")[2] if "=" in o else None) for o in map(str, options)]
+
+
+_rows_of("pg_options_to_table(_text)", (("option_name", "text"), ("option_value", "text")), _options)
 function("pg_partition_ancestors(regclass) *regclass")(lambda oid: [])
 _LETTERS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "D": "TRUNCATE", "x": "REFERENCES", "t": "TRIGGER",
             "X": "EXECUTE", "U": "USAGE", "C": "CREATE", "T": "TEMPORARY", "c": "CONNECT"}  # fmt: skip

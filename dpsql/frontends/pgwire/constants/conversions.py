@@ -57,11 +57,22 @@ def converter(source: str, target: str, context: Context, explicit: bool = True)
         return lambda value: named(value, context)
     if target in NAMED or source in NAMED or "oid" in (source, target):
         return lambda value: (
-            context.number_of(target, value, None) if isinstance(value, str) and target in NAMED else value
+            context.number_of(target, value, None)
+            if isinstance(value, str) and target in NAMED
+            else _object_number(value, source, target)
         )
     if category(source) == "S":
         return lambda value: read(value, target, context)
     raise Elsewhere
+
+
+def _object_number(value: Any, source: str, target: str) -> Any:
+    """Return a number of an object, which has no sign, as another type; int4 has the same bits. Raises 22003."""
+    if not isinstance(value, int) or target == "int8":
+        return value
+    if source == "int8" and not 0 <= value < 1 << 32:
+        raise said("22003", "OID out of range")
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31) if target == "int4" else value % (1 << 32)
 
 
 def _each(function: Callable[[Any], Any], value: Any) -> Any:

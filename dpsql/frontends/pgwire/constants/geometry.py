@@ -50,7 +50,9 @@ def _rounded(value: Any) -> Money:
     return _money(int(Decimal(value).to_integral_value("ROUND_HALF_UP")))
 
 
-_MONEY = re.compile(r"\s*(?:(\()|([+-]))?\s*\$?\s*([+-])?\s*([\d,]*)(?:\.(\d*))?\s*(\))?\s*([+-])?\s*\$?\s*")
+_MONEY = re.compile(
+    r"\s*(?:(\()\s*|([+-])\s*)?(?:\$\s*)?(?:([+-])\s*)?([\d,]*)(?:\.(\d*))?\s*(?:(\))\s*)?(?:([+-])\s*)?(?:\$\s*)?"
+)
 
 
 def _read_money(text: str) -> Money:
@@ -125,8 +127,8 @@ class Shape:
         return f"({','.join(listed)})" if self.type in ("path", "polygon") else ",".join(listed)
 
 
-_NUMBER = r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf(?:inity)?|nan))\s*"
-_PAIR = re.compile(rf"\s*\(?{_NUMBER},{_NUMBER}\)?\s*", re.IGNORECASE)
+_NUMBER = r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf(?:inity)?|nan))\s*"
+_PAIR = re.compile(rf"\s*(?:\(\s*)?{_NUMBER},\s*{_NUMBER}(?:\)\s*)?", re.IGNORECASE)
 _MOST_POINTS = 10_000
 _COUNTS = {"point": 1, "lseg": 2, "box": 2}
 

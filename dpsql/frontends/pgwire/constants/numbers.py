@@ -142,10 +142,12 @@ def _div(a: Decimal, b: Decimal) -> Decimal:
         return bounded((a // b).quantize(Decimal(1)))
 
 
-each("-", t.NUMBERS, "({}) {}", lambda v: -v)
+each("-", ("numeric", *_FLOATS), "({}) {}", lambda v: -v)
 each("+", t.NUMBERS, "({}) {}", lambda v: v)
-each("abs @", _INTEGERS, "({}) {}", abs)
 each("abs @", ("numeric", *_FLOATS), "({}) {}", abs)
+for _type in _INTEGERS:
+    each("abs @", (_type,), "({}) {}", lambda v, type_=_type: conversions.in_range(abs(v), type_))
+    each("-", (_type,), "({}) {}", lambda v, type_=_type: conversions.in_range(-v, type_))
 each("~", _INTEGERS, "({}) {}", lambda v: ~v)
 each("&", _INTEGERS, "({}, {}) {}", lambda a, b: a & b)
 each("|", _INTEGERS, "({}, {}) {}", lambda a, b: a | b)

@@ -224,7 +224,8 @@ def _read_snapshot(text: str) -> str:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "int2": _whole(16), "int4": _whole(32), "int8": _whole(64), "oid": _whole(32, -(1 << 31)), "xid": _whole(32, 0),
+    "int2": _whole(16), "int4": _whole(32), "int8": _whole(64),
+    "oid": lambda text: _whole(32, -(1 << 31))(text) % (1 << 32), "xid": _whole(32, 0),
     "float8": _read_float,
     "float4": lambda text: single(_read_float(text)), "numeric": read_numeric, "bool": _read_bool, "bytea": read_bytes,
     "json": _read_json_text, "jsonb": lambda text: Json(read_json(text)), "uuid": _read_uuid, "inet": _read_inet,

@@ -40,6 +40,9 @@ WIDE = ", ".join(f"1 AS c{n}" for n in range(1_000))
 CONSTANTS = (
     "SELECT " + "+" * 3_000 + "1",
     "SELECT '[" + '""' * 26 + "x'::int4range",
+    "SELECT '" + "9" * 20_000 + "'::point",
+    "SELECT '(1,2)," + " " * 20_000 + "x'::polygon",
+    "SELECT '" + " " * 100 + "x'::money",
     "SELECT sqrt(x::numeric / 3) FROM generate_series(1, 100000) x",
     "SELECT regexp_count(repeat('a', 1000), 'a') FROM generate_series(1, 1000)",
     "SELECT rank() OVER (ORDER BY x), dense_rank() OVER (ORDER BY x), last_value(x) OVER (ORDER BY x) FROM generate_series(1, 50000) x",
