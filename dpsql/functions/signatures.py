@@ -133,13 +133,14 @@ def comparable(arguments: tuple[Expr, ...]) -> None:
 
 
 def formed_once(form: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    """Return `form` so that its outermost call in a thread judges no expression twice, nor a form that it has made: where a form
-    asks for those of its parts three times, 20 CASE in one another would take 3**20 steps."""
-    begun = local()
+    """Return `form` so that its outermost call in a thread judges no expression twice, and no call a form that an earlier one has
+    made: where a form asks for those of its parts three times, 20 CASE in one another would take 3**20 steps, and an expression
+    that is bound from its parts would be judged once for each level. What is a form bears a mark beside its fields."""
+    begun, mark = local(), f"_is_{form.__name__}"
 
     @wraps(form)
     def formed(expression: Expr) -> Expr:
-        if not isinstance(expression, Call):
+        if not isinstance(expression, Call) or mark in vars(expression):
             return expression
         forms: dict[int, tuple[Expr, Expr]] | None = vars(begun).get("forms")
         if forms is None:
@@ -150,7 +151,9 @@ def formed_once(form: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
                 del begun.forms
         if id(expression) not in forms:
             after = form(expression)
-            forms |= {id(expression): (expression, after), id(after): (after, after)}  # both are kept, and so their ids
+            if isinstance(after, Call):
+                vars(after)[mark] = True
+            forms[id(expression)] = expression, after  # the first is kept, and so its id
         return forms[id(expression)][1]
 
     return formed
