@@ -28,6 +28,8 @@ _NAME = re.compile(r'\s*("([^"]|"")+"|[^".\s]+)\s*(\.\s*("([^"]|"")+"|[^".\s]+)\
 """A name, with what it is in before it."""
 _SIZES = re.compile(r"\s*\([\d\s,]*\)")
 """The sizes behind a type, which its name does not have."""
+_LONGEST_TYPE = 1_000
+"""Characters of a text that may name a type: it is searched for sizes and brackets from each of its places."""
 _SEVERAL = 0
 """Stands for the OID of a name that several functions or operators have."""
 _OTHERS = {
@@ -172,6 +174,8 @@ class ObjectNames:
 
     def _type(self, text: str, path: Sequence[str]) -> int | None:
         """Return the OID of a type, which may have sizes or be an array."""
+        if len(text := text.strip()) > _LONGEST_TYPE:
+            return None
         bare = _spelling(_SIZES.sub("", text))
         element, array = re.subn(r"(?:\s*\[\d*\])+$", "", bare)
         plain = element.removeprefix(f"{PG_CATALOG}.").replace('"', "")

@@ -56,8 +56,9 @@ _MONEY = re.compile(
 
 
 def _read_money(text: str) -> Money:
-    match = _MONEY.fullmatch(text)
-    if match is None or not (match[4] or match[5]) or len(text) > 60:
+    text = text.strip()  # the pattern may try each of two neighbouring blanks, so it reads short texts alone
+    match = None if len(text) > 60 else _MONEY.fullmatch(text)
+    if match is None or not (match[4] or match[5]):
         raise ValueError(text)
     negative = bool(match[1]) or "-" in (match[2], match[3], match[7])
     number = Decimal(f"{match[4].replace(',', '') or 0}.{match[5] or 0}") * 100

@@ -505,7 +505,7 @@ def _write_composed(value: Any, type_: str, context: Context) -> str:
         return (
             "("
             + ",".join(
-                "" if v is None else _record_item(write(v, t, context))
+                "" if v is None else _record_item(write(v, t, context), context)
                 for v, t in zip(value.values, value.types, strict=True)
             )
             + ")"
@@ -555,19 +555,21 @@ def _write_array(values: list[Any], element: str, context: Context) -> str:
         else:
             text = write(value, element, context)
             plain = text and text.lower() != "null" and not re.search(r'[{},"\\\s]', text)
-            items.append(text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
+            items.append(text if plain else context.spent('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'))
     return "{" + ",".join(items) + "}"
 
 
-def _record_item(text: str) -> str:
+def _record_item(text: str, context: Context) -> str:
+    """Return the text of a value as it stands in a row. It is counted: rows within rows double their quotes at each level."""
     plain = text and not re.search(r'[(),"\\\s]', text)
-    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+    return text if plain else context.spent('"' + text.replace("\\", "\\\\").replace('"', '""') + '"')
 
 
 def _write_range(value: Range, type_: str, context: Context) -> str:
     if value.empty:
         return "empty"
     bounds = [
-        "" if bound is None else _record_item(write(bound, RANGES[type_], context)) for bound in (value.low, value.high)
+        "" if bound is None else _record_item(write(bound, RANGES[type_], context), context)
+        for bound in (value.low, value.high)
     ]
     return ("[" if value.low_in else "(") + ",".join(bounds) + ("]" if value.high_in else ")")

@@ -42,7 +42,10 @@ CONSTANTS = (
     "SELECT '[" + '""' * 26 + "x'::int4range",
     "SELECT '" + "9" * 20_000 + "'::point",
     "SELECT '(1,2)," + " " * 20_000 + "x'::polygon",
-    "SELECT '" + " " * 100 + "x'::money",
+    *(f"SELECT '{first}{' ' * 40_000}x'::{kind}" for first in ("", "1") for kind in ("money", "regtype")),
+    "SELECT '" + "[1]" * 30_000 + "x'::regtype",
+    # Rows within rows double their quotes at each level.
+    *("SELECT " + form.replace("#", "(" * 40 + "1" + ", 1)" * 40) for form in ("#", "ARRAY[#]", "ROW(ARRAY[#])")),
     "SELECT sqrt(x::numeric / 3) FROM generate_series(1, 100000) x",
     "SELECT regexp_count(repeat('a', 1000), 'a') FROM generate_series(1, 1000)",
     "SELECT rank() OVER (ORDER BY x), dense_rank() OVER (ORDER BY x), last_value(x) OVER (ORDER BY x) FROM generate_series(1, 50000) x",
