@@ -30,9 +30,6 @@ from guarantee.mutants import MUTANTS, Mutant
 BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~5")
 EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
 TABLE = "guarantee/mutants.py"
-NAMED = {mutant.path for mutant in MUTANTS} | {
-    f"tests/{test.split('::')[0]}" for mutant in MUTANTS for test in mutant.tests.split()
-}
 SHARES = 80
 """Of the mutants that no change touched, one in so many runs."""
 
@@ -68,7 +65,10 @@ def changed_modules(folder: str) -> tuple[dict[str, Code | None], dict[str, Code
     listed = git("diff", "--name-only", "--find-renames", f"--relative={folder}", BASE, "--", folder)
     if listed is None:
         return None
-    names = [name for name in listed.split() if f"{folder}/{name}" in NAMED and (ROOT / folder / name).exists()]
+    named = {mutant.path for mutant in MUTANTS} | {
+        f"tests/{test.split('::')[0]}" for mutant in MUTANTS for test in mutant.tests.split()
+    }
+    names = [name for name in listed.split() if f"{folder}/{name}" in named and (ROOT / folder / name).exists()]
     former = moved(folder)
     before = {name: git("show", f"{BASE}:{folder}/{former.get(name, name)}") for name in names}
     old = {name: None if source is None else Code(source) for name, source in before.items()}

@@ -407,8 +407,8 @@ def _blanks() -> str:
     return quoted("".join(c for c in map(chr, range(0x10000)) if trimmed(c) == ""))
 
 
-def _trimmed(side: str, text: str) -> str:
-    return f"trim({side} {_blanks()} FROM {text})"
+def _trimmed(side: str, text: str, removed: str | None = None) -> str:
+    return f"trim({side} {removed or _blanks()} FROM {text})"
 
 
 def _trim(side: str) -> Template:
