@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from sqlglot import exp
 
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin, base_scan
 from dpsql.plan.stability import rows_per_unit
 from dpsql.sql.binder.aggregates import has_aggregate
@@ -29,6 +29,7 @@ from dpsql.sql.binder.scope import (
     labels_of,
     only,
     same_unit,
+    shown_names,
     using,
 )
 from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit, output_name, own_columns
@@ -83,6 +84,15 @@ def _check_listed(select: exp.Select) -> None:
             unknown = isinstance(part, exp.Anonymous) and str(part.this).lower() not in CALLED
             if unknown or (isinstance(part, (exp.Func, exp.UDTF)) and type(part) not in HANDLERS):
                 raise not_allowed(part)
+
+
+def _check_names(select: exp.Select, sources: Sources) -> None:
+    """Refuse in the list of EXISTS what names no column of the rows there or of the row around (`sources`)."""
+    for column in (column for item in select.expressions for column in own_columns(item)):
+        if not columns_of(column, sources):
+            labels = [label for _, source in sources for label in labels_of(source)]
+            hint = suggestion(column.name, shown_names(labels))
+            raise refuse("unknown_column", name=column.sql(), position=place(column), hint=hint)
 
 
 def _with_one_source(select: exp.Select, context: BindingContext, environment: Environment) -> exp.Select:
@@ -175,6 +185,8 @@ def _counted(
         select = _with_own_alias(select, {alias.lower() for alias, _ in bound})
     alias, rows = context.source(select.args["from_"].this, environment)
     inner = [(alias, rows)]
+    if isinstance(test, exp.Exists):
+        _check_names(select, [*inner, *bound])
     counted = exp.Select(expressions=[exp.Count(this=exp.Star(), big_int=True)], from_=select.args["from_"].copy())
     conditions = [part.copy() for part in conjuncts(condition_of(select, "where"))]
     if isinstance(test, exp.In):
@@ -388,6 +400,7 @@ def _exists(
     right = _rows(context, inner, environment, scope)
     outer, inner_scalars = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
     both = Scalars(_Correlated((source.alias_or_name, right), scope))
+    _check_names(select, [(source.alias_or_name, right), *scope.sources])
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
     mixed: list[Expr] = []

@@ -419,7 +419,8 @@ def _merged(first: exp.Expr, second: exp.Expr, listed: bool) -> exp.Select | Non
     parts = [list(part.flatten()) if isinstance(part, exp.And) else [part] for part in conditions]
     common = [part for part in parts[0] if part in parts[1]]
     rests = [[part for part in each if part not in common] for each in parts]
-    merged = exp.Select(expressions=[item.copy() for item in first.expressions], from_=first.args["from_"].copy())
+    items = first.expressions if listed else [*first.expressions, *second.expressions]  # each of which is checked
+    merged = exp.Select(expressions=[item.copy() for item in items], from_=first.args["from_"].copy())
     either = [exp.Paren(this=joined(exp.And, [part.copy() for part in rest])) for rest in rests if rest]
     tested = [part.copy() for part in common]
     if len(either) == 2:

@@ -47,3 +47,19 @@ SELECT n FROM (SELECT COUNT(*) AS n FROM visits) WINDOW w AS (PARTITION BY nope)
 -- sqlstate: 42703
 -- at: nope
 WITH u AS (SELECT nope FROM visits) SELECT COUNT(*) FROM visits
+
+-- query: listed_by_exists
+-- sqlstate: 42703
+-- at: nosuch
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT nosuch FROM visits v WHERE v.patient_id = p.patient_id)
+
+-- query: listed_by_exists_under_or
+-- sqlstate: 42703
+-- at: v.nosuch
+SELECT COUNT(*) FROM patients p WHERE age > 40 OR EXISTS (SELECT v.nosuch FROM visits v WHERE v.patient_id = p.patient_id)
+
+-- query: listed_by_the_second_of_two_exists
+-- sqlstate: 42703
+-- at: nosuch
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND nights > 3)
+  OR EXISTS (SELECT nosuch FROM visits v WHERE v.patient_id = p.patient_id AND nights < 2)

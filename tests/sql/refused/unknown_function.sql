@@ -42,3 +42,9 @@ SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT product(v.nights) FROM visi
 -- sqlstate: 42883
 -- at: unnest
 SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT unnest([1]) FROM visits v WHERE v.patient_id = p.patient_id AND nights > 3) OR EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND nights > 7)
+
+-- query: aggregate_listed_by_the_second_of_two_exists
+-- sqlstate: 42883
+-- at: product
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND nights > 3)
+  OR EXISTS (SELECT product(nights) FROM visits v WHERE v.patient_id = p.patient_id AND nights < 2)
