@@ -228,8 +228,8 @@ class _Select:
         self.named: dict[str, list[ColumnFacts]] = {}
         """Facts of outputs that have been looked up by alias; an output that is being computed has none."""
         self.forms: dict[int, Form] = {}
-        self.within: dict[int, tuple[Sources | None, RelationFacts]] = {}
-        """Facts of subqueries, and the sources from which they follow: several rules ask about each of them."""
+        self.within: dict[int, tuple[exp.Query, Sources, RelationFacts]] = {}
+        """Subqueries by identity (kept, and so their ids), the sources from which their facts follow, and these."""
         self.mixed = False
         """True if rows depend on groups of several relations or on a condition about groups: then no column identifies them."""
         self.selected = False  # whether noise may decide which rows windows read
@@ -438,11 +438,11 @@ class _Select:
         return max(level, self._any(parts))
 
     def _subquery(self, node: exp.Query) -> RelationFacts:
-        read, facts = self.within.get(id(node), (None, _UNKNOWN))
-        if read != self.sources:
+        entry = self.within.get(id(node))
+        if entry is None or entry[1] != self.sources:
             facts = _query(node, self.tables, [*self.outer, self.sources])
-            self.within[id(node)] = dict(self.sources), facts
-        return facts
+            entry = self.within[id(node)] = node, dict(self.sources), facts
+        return entry[2]
 
     def _over_rows(self, node: exp.Expr) -> Level:
         """Return the level that an aggregate or window inherits from its set of rows."""

@@ -130,6 +130,13 @@ def test_a_count_under_a_chosen_bound_is_the_sum_of_ones(opener: Opener, rows_of
     assert len(session.plan(session.planner.parse("SELECT COUNT(*) FROM patients", None)).keys) == 1
 
 
+def test_no_count_is_chosen_above_the_bound_of_the_policy(opener: Opener) -> None:
+    session, _ = opener(change=lambda policy: policy.replace("  visits:\n", "  visits:\n    max_count: 3\n"))
+    session.execute("SET dp.max_count = auto")
+    (cut,) = session.plan(session.planner.parse("SELECT COUNT(*) FROM visits", None)).plan.cuts
+    assert (cut.option, cut.most) == ("max_count", 3)
+
+
 # --- the choice -------------------------------------------------------------------------------------------------------
 
 
