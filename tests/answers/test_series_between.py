@@ -132,3 +132,17 @@ def test_a_series_has_nothing_else_beside_it(world: World, asked: str, slug: str
     with pytest.raises(Refusal) as refusal:
         world[1].execute(asked.format("unnest(generate_series(MIN(n), MAX(n)))"))
     assert (refusal.value.slug, refusal.value.charged) == (slug, False)
+
+
+@pytest.mark.parametrize(
+    ("sql", "chosen"),
+    [
+        ("SELECT unnest(generate_series(MIN(n), MAX(n))) AS k FROM t", True),
+        ("SELECT n // 30 AS k FROM t GROUP BY k HAVING COUNT(*) > 20", True),
+        ("SELECT n // 30 AS k FROM t GROUP BY k ORDER BY COUNT(*) DESC LIMIT 1", True),
+        ("SELECT n // 30 AS k FROM t GROUP BY k ORDER BY k LIMIT 2", False),
+        ("SELECT n // 30 AS k, COUNT(*) AS rows FROM t GROUP BY k", False),
+    ],
+)
+def test_rows_without_a_noisy_number_are_said_to_be_chosen_by_noise(world: World, sql: str, chosen: bool) -> None:
+    assert ("noise decides which rows are shown" in world[1].execute(sql).remarks) is chosen

@@ -125,6 +125,8 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
             notes.append(f"no error bar for {table.field(position).name}: it is no number")
     if answered.simultaneous and barred:
         notes += run.widen(len(table))
+    elif len(table) and not any(answered.noisy) and not run.shape.settled:
+        notes.append("noise decides which rows are shown")
     by_position = run.rowwise(barred, answered.place) if len(table) else {}
     rest = [position for position in barred if position not in by_position]
     if rest and len(table):
@@ -225,8 +227,8 @@ class _Shape:
         width = len(remainder.names)
         facts = column_facts(remainder)
         if len(facts.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
-            facts = RelationFacts((ColumnFacts("", max(facts.worst, Level.NOISE)),) * width, facts.rows)
-        self.noisy = facts.noisy
+            facts = RelationFacts((ColumnFacts("", max(facts.worst, Level.NOISE)),) * width, facts.rows, facts.settled)
+        self.noisy, self.settled = facts.noisy, facts.settled
         self.traced: Traced | None = rowwise.trace(remainder)
         self.branches: Branches | None = rowwise.trace_branches(remainder) if self.traced is None else None
         self.tree = self.traced.tree if self.traced is not None else rowwise.numbered(remainder.tree)
