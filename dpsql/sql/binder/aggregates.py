@@ -19,9 +19,17 @@ from dpsql.plan.stability import owned, parts, rows_per_unit
 from dpsql.policy import Policy
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.equal_keys import kind
-from dpsql.sql.binder.quantiles import bind_end_row, bind_mode, bind_quantile, bind_sample_aggregate
+from dpsql.sql.binder.quantiles import (
+    bind_end_row,
+    bind_mode,
+    bind_quantile,
+    bind_sample_aggregate,
+    check_bounded,
+    operands_of,
+    spelling,
+)
 from dpsql.sql.binder.scalars import MissingArgument, Scalars, moments_of
-from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit, sql_text, sql_word
+from dpsql.sql.binder.scope import Kind, lacks_argument, only, sql_text, sql_word, wrong_call
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
 from dpsql.storage.records import dataclass, replace
@@ -169,11 +177,6 @@ _LISTS = (exp.ArrayAgg, exp.GroupConcat, exp.JSONObjectAgg)
 LEAKING = (*_LISTS, exp.AnyValue, exp.First, exp.Last)
 
 
-def spelling(node: exp.Expr) -> str:
-    """Return the registry's name of a call: the node's type, or the name of a function unknown to the parser."""
-    return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
-
-
 def function_name(spelling: str) -> str:
     """Return the SQL name of the aggregate registered under `spelling`."""
     if spelling[0].islower():
@@ -306,7 +309,7 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
         inner, conditions = _without_case(inner)
         for chosen in map(scalars.boolean, conditions):
             condition = chosen if condition is None else scalars.call("and", node, condition, chosen)
-    call = _Call(name, inner, _operands(inner), aggregate, scalars, condition, per_unit)
+    call = _Call(name, inner, operands_of(inner), aggregate, scalars, condition, per_unit)
     measure = RULES[arguments](call)
     return measure if bounds is None else within_group_bounds(measure, node, bounds, per_unit)
 
@@ -385,13 +388,6 @@ def _unknown(node: exp.Expr, where: str = "") -> Exception:
             "bounds that you give; `dpsql help sql` has more"
         )
     return refuse("unknown_aggregate", function=f"{sql_word(node)}{where}", position=place(node), hint=hint)
-
-
-def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
-    """Return the arguments of a call, whether sqlglot has a node type for its function or not."""
-    if isinstance(node, exp.Anonymous):
-        return tuple(node.expressions)
-    return tuple(part for part in (node.this, node.args.get("expression")) if part is not None)
 
 
 # --- a rule for each way of reading arguments -----------------------------------------------------------------------
@@ -474,10 +470,11 @@ def _numbers(call: _Call, count: int) -> Measure:
         raise MissingArgument
     arguments = tuple(_as_number(call, part) for part in operands[:count])
     if len(operands) != count:
-        reason = f"takes {count} argument{'s' if count > 1 else ''}"
-        raise refuse("wrong_arguments", function=word, reason=reason, position=place(node))
+        raise wrong_call(word, f"takes {count} argument{'s' if count > 1 else ''}", node)
     for argument, part in zip(arguments, operands, strict=True):
-        _check_bounded(word, argument, part, call.scalars)
+        if not argument.facts.type.numeric:
+            raise wrong_call(word, f"takes numbers, not {argument.facts.type.value}", part)
+        check_bounded(word, argument, part, call.scalars)
     return Measure(call.name, call.aggregate.word, arguments, distinct, call.condition)
 
 
@@ -488,22 +485,8 @@ def _as_number(call: _Call, part: exp.Expr) -> Expr:
         return argument
     if word != "SUM":
         reason, hint = "takes numbers, not boolean", f"write {word}(CAST({sql_text(part)} AS INTEGER))"
-        raise refuse("wrong_arguments", function=word, reason=reason, position=place(part), hint=hint)
+        raise wrong_call(word, reason, part, hint=hint)
     return call.scalars.call("to_integer", part, argument)
-
-
-def _check_bounded(word: str, argument: Expr, part: exp.Expr, scalars: Scalars) -> None:
-    """Refuse arguments that are not numbers, and numbers without bounds."""
-    if not argument.facts.type.numeric:
-        reason = f"takes numbers, not {argument.facts.type.value}"
-        raise refuse("wrong_arguments", function=word, reason=reason, position=place(part))
-    if not argument.facts.bounded:
-        text = sql_text(part)
-        clamped = f"{word}(clamp({text}, 0, 100))"
-        # A unit's key is a name even if it is a number: with bounds its sum could be answered, but would mean nothing.
-        of_unit = same_unit(argument, scalars.scope.unit_names())
-        hint = f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
-        raise refuse("unbounded", position=place(part), hint=hint, function=word, text=text, clamped=clamped)
 
 
 RULES: dict[Arguments, Callable[[_Call], Measure]] = {

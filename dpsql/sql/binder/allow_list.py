@@ -15,7 +15,7 @@ from sqlglot import exp
 from dpsql.aggregates.contract import spelled
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.function_hints import expression_hint, unknown_function
-from dpsql.sql.binder.scope import lacks_argument, sql_word
+from dpsql.sql.binder.scope import lacks_argument, sql_word, wrong_call
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
 
@@ -67,9 +67,7 @@ DISTANCE = {"dp_interval_low", "dp_interval_high", "dp_error"}
 def only_utc(zone: exp.Expr) -> Error:
     """Return the refusal of AT TIME ZONE with another zone."""
     hint = "the owner states the clock of a column (timezone: Europe/Berlin in the policy); hours and days are then of that clock"
-    return refuse(
-        "wrong_arguments", function="AT TIME ZONE", reason="takes 'UTC' alone", hint=hint, position=place(zone)
-    )
+    return wrong_call("AT TIME ZONE", "takes 'UTC' alone", zone, hint=hint)
 
 
 def _check_number(node: exp.Literal) -> None:
@@ -105,8 +103,7 @@ def check_node(node: exp.Expr) -> None:
         if name not in NAMES and not _aggregates_results(name):
             raise unknown_function(node)
         if name in DISTANCE and len(node.expressions) != 1:
-            reason = "takes one output expression"
-            raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(node))
+            raise wrong_call(name.upper(), "takes one output expression", node)
         return
     if type(node) not in NODES and not _aggregates_results(type(node).__name__):
         if isinstance(node, exp.Func):
@@ -118,7 +115,7 @@ def check_node(node: exp.Expr) -> None:
     if isinstance(node, exp.Literal) and not node.is_string:
         _check_number(node)
     if isinstance(node, (exp.Mod, exp.IntDiv, exp.Div)) and _is_zero(node.expression):
-        raise refuse("wrong_arguments", function=sql_word(node), reason="divides by zero here", position=place(node))
+        raise wrong_call(node, "divides by zero here")
     if isinstance(node, exp.Func):
         _check_slots(node)
     if type(node) in _CHECKS:
@@ -127,9 +124,7 @@ def check_node(node: exp.Expr) -> None:
         foreign = slot in OTHER_DIALECTS and not isinstance(node, (exp.Cast, exp.Translate))
         foreign |= slot == _MORE_SLOTS.get(type(node))
         if foreign and isinstance(value, exp.Expr):
-            raise refuse(
-                "wrong_arguments", function=sql_word(node), reason="takes fewer arguments", position=place(value)
-            )
+            raise wrong_call(node, "takes fewer arguments", value)
 
 
 def _aggregates_results(spelling: str) -> bool:
@@ -145,8 +140,7 @@ def read_pattern(node: exp.Escape, constant: object = None) -> list[tuple[bool, 
     pattern = exp.Literal.string(constant) if isinstance(constant, str) else like.expression.unnest()
     texts = [part.name for part in (pattern, escape) if isinstance(part, exp.Literal) and part.is_string]
     if len(texts) != 2 or len(texts[1]) != 1:
-        reason = "takes a literal pattern and one literal character"
-        raise refuse("wrong_arguments", function="ESCAPE", reason=reason, position=place(like) or place(node))
+        raise wrong_call("ESCAPE", "takes a literal pattern and one literal character", like, node)
     characters, escaped = list[tuple[bool, str]](), False
     for character in texts[0]:
         if character == texts[1] and not escaped:
@@ -155,8 +149,7 @@ def read_pattern(node: exp.Escape, constant: object = None) -> list[tuple[bool, 
         characters.append((escaped or character not in "%_", character))
         escaped = False
     if escaped:
-        reason = "needs a character behind the escape"
-        raise refuse("wrong_arguments", function="LIKE", reason=reason, position=place(pattern))
+        raise wrong_call("LIKE", "needs a character behind the escape", pattern)
     return characters
 
 
@@ -164,7 +157,7 @@ def check_format(node: exp.Expr) -> None:
     """Refuse an empty date format, which the parser turns into the word None."""
     format_ = node.args.get("format")
     if isinstance(format_, exp.Literal) and format_.name == "None":
-        raise refuse("wrong_arguments", function="STRFTIME", reason="needs a format", position=place(node))
+        raise wrong_call("STRFTIME", "needs a format", node)
 
 
 def _check_window(node: exp.Expr) -> None:
@@ -179,7 +172,7 @@ def _check_window(node: exp.Expr) -> None:
         reason = "takes a number from 1 on"
     for number in numbers:
         if isinstance(number, exp.Neg) or (_is_zero(number) and reason.endswith("1 on")):
-            raise refuse("wrong_arguments", function=word, reason=reason, position=place(number) or place(node))
+            raise wrong_call(word, reason, number, node)
 
 
 def _check_subscript(node: exp.Bracket) -> None:
@@ -187,8 +180,7 @@ def _check_subscript(node: exp.Bracket) -> None:
     index = node.expressions[0]
     named = isinstance(index, exp.Literal) and index.is_int and len(index.name) <= MOST_DIGITS // 4
     if len(node.expressions) != 1 or not named or int(index.name) == 0:
-        reason = "takes one literal number from 1 on; GoogleSQL's OFFSET(n) counts from 0"
-        raise refuse("wrong_arguments", function="[...]", reason=reason, position=place(node))
+        raise wrong_call("[...]", "takes one literal number from 1 on; GoogleSQL's OFFSET(n) counts from 0", node)
 
 
 _CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {

@@ -29,7 +29,7 @@ from dpsql.sql.binder.scalars import (
     now,
     temporal,
 )
-from dpsql.sql.binder.scope import only, sql_word
+from dpsql.sql.binder.scope import only, sql_word, wrong_call
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.spellings import NOT_FINITE
 
@@ -75,8 +75,7 @@ def _log(self: Scalars, node: exp.Log) -> Expr:
         or value == 1
         or value > MOST_BASE
     ):
-        reason = f"takes a literal base above 0, other than 1, at most {MOST_BASE:,}"
-        raise refuse("wrong_arguments", function="LOG", reason=reason, position=place(node.this) or place(node))
+        raise wrong_call("LOG", f"takes a literal base above 0, other than 1, at most {MOST_BASE:,}", node.this, node)
     return self.call("div", node, self.call("ln", node, self.bind(node.expression)), literal(Fraction(log(value))))
 
 
@@ -87,13 +86,6 @@ def _trim(self: Scalars, node: exp.Trim) -> Expr:
     characters = [] if removed is None or (isinstance(removed, exp.Literal) and removed.name == " ") else [removed]
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
     return self.call(name, node, *(self.bind(part) for part in (node.this, *characters)))
-
-
-@handles(exp.Substring)
-def _substring(self: Scalars, node: exp.Substring) -> Expr:
-    only(node, "this", "start", "length")
-    parts = [node.this, node.args.get("start"), node.args.get("length")]
-    return self.call("substr", node, *(self.bind(part) for part in parts if part is not None))
 
 
 @handles(exp.DPipe)
@@ -127,13 +119,6 @@ def _short_truth(self: Scalars, node: exp.Expr, value: Expr) -> Expr:
 _READ_AS_TEXT = (Type.INTEGER, Type.DATE, Type.BOOLEAN)
 
 
-@handles(exp.Replace)
-def _replace(self: Scalars, node: exp.Replace) -> Expr:
-    only(node, "this", "expression", "replacement")
-    parts = (node.this, node.expression, node.args.get("replacement"))
-    return self.call("replace", node, *(self.bind(part) for part in parts))
-
-
 @handles(exp.Pad)
 def _pad(self: Scalars, node: exp.Pad) -> Expr:
     """Bind lpad and rpad, to a literal length and with one literal character, as parts of the text around it."""
@@ -143,10 +128,9 @@ def _pad(self: Scalars, node: exp.Pad) -> Expr:
         isinstance(length, exp.Literal) and length.is_int and isinstance(filling, exp.Literal) and filling.is_string
     )
     if not literals or len(filling.name) != 1 or int(length.name) > MOST_PADDED:
-        reason = f"takes a literal length of at most {MOST_PADDED} and one literal character"
-        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+        raise wrong_call(node, f"takes a literal length of at most {MOST_PADDED} and one literal character")
     if self.bind(node.this).facts.type not in (Type.TEXT, Type.NULL):
-        raise refuse("wrong_arguments", function=sql_word(node), reason="takes a text", position=place(node))
+        raise wrong_call(node, "takes a text")
     filled, text = exp.Literal.string(filling.name * int(length.name)), node.this
     if not node.args.get("is_left"):
         return self.bind(exp.Left(this=exp.DPipe(this=text, expression=filled), expression=length))
@@ -244,18 +228,9 @@ def _date_diff(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "unit", "date_part_boundary")
     written = node.args.get("unit")
     if isinstance(written, exp.Interval) or (isinstance(node, exp.TimestampDiff) and written is None):
-        raise refuse(
-            "wrong_arguments", function=sql_word(node), reason="takes a unit such as DAY", position=place(node)
-        )
+        raise wrong_call(node, "takes a unit such as DAY")
     unit = literal((node.text("unit") or "day").lower())
     return self.call("date_diff", node, unit, self.bind(node.expression), self.bind(node.this))
-
-
-@handles(exp.WidthBucket)
-def _bucket(self: Scalars, node: exp.WidthBucket) -> Expr:
-    only(node, "this", "min_value", "max_value", "num_buckets")
-    parts = (node.this, *(node.args.get(name) for name in ("min_value", "max_value", "num_buckets")))
-    return self.call("width_bucket", node, *(self.bind(part) for part in parts))
 
 
 _TYPES = {
@@ -361,8 +336,7 @@ def _to_timestamp(self: Scalars, node: exp.UnixToTime) -> Expr:
     only(node, "this")
     seconds = self.bind(node.this)
     if seconds.facts.type not in (Type.INTEGER, Type.NULL):
-        reason = "takes whole seconds since 1970; write CAST(x AS BIGINT)"
-        raise refuse("wrong_arguments", function="TO_TIMESTAMP", reason=reason, position=place(node))
+        raise wrong_call("TO_TIMESTAMP", "takes whole seconds since 1970; write CAST(x AS BIGINT)", node)
     return self.call("add_seconds", node, literal(datetime(1970, 1, 1)), seconds)
 
 
@@ -423,8 +397,7 @@ def _to_text(self: Scalars, node: exp.TimeToStr) -> Expr:
     if isinstance(moment, exp.Literal) and not isinstance(form, exp.Literal):  # DuckDB reads both orders
         form, moment = moment, form
     if not (isinstance(form, exp.Literal) and form.is_string):
-        reason = "takes a literal format of words such as %Y"
-        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(form) or place(node))
+        raise wrong_call(node, "takes a literal format of words such as %Y", form, node)
     return self.call("strftime", node, self.bind(moment), literal(form.name))
 
 
@@ -448,7 +421,7 @@ def _similar(self: Scalars, node: exp.SimilarTo) -> Expr:
     only(node, "this", "expression")
     pattern = self.bind(node.expression)
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-        raise refuse("wrong_arguments", function="SIMILAR TO", reason="takes a literal pattern", position=place(node))
+        raise wrong_call("SIMILAR TO", "takes a literal pattern", node)
     signs = re.sub(r"\\.|\[\^?\]?[^\]]*\]", "", pattern.value)  # a backslash at the end stays
     alone = not re.search(r"[|\\]", re.sub(r"\([^()]*\)", "", signs))
     whole = f"^{pattern.value}$" if alone else f"^({pattern.value})$"
@@ -470,8 +443,7 @@ def _options(node: exp.Expr, slot: str, allowed: str) -> str:
     if options is None:
         return ""
     if not (isinstance(options, exp.Literal) and options.is_string and set(options.name) <= set(allowed)):
-        reason = f"takes the options {', '.join(allowed)} as a literal"
-        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(options) or place(node))
+        raise wrong_call(node, f"takes the options {', '.join(allowed)} as a literal", options, node)
     return options.name
 
 
@@ -501,8 +473,7 @@ def _escape(self: Scalars, node: exp.Escape) -> Expr:
         ends = [pattern[:1] == [(False, "%")], pattern[-1:] == [(False, "%")]]
         inside = pattern[ends[0] : len(pattern) - ends[1]]
         if not all(literal_ for literal_, _ in inside):
-            reason = "takes an escaped % or _ with % at the ends alone"
-            raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(like.expression))
+            raise wrong_call(name.upper(), "takes an escaped % or _ with % at the ends alone", like.expression)
         searched = "".join(character for _, character in inside)
         if name == "ilike":
             text, searched = self.call("lower", node, text), lower(searched)
@@ -518,7 +489,11 @@ def _escape(self: Scalars, node: exp.Escape) -> Expr:
 
 _SLOTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.SplitPart: ("split_part", "delimiter", "part_index"), exp.Translate: ("translate", "from_", "to"),
+    exp.Substring: ("substr", "start", "length"), exp.Replace: ("replace", "expression", "replacement"),
+    exp.WidthBucket: ("width_bucket", "min_value", "max_value", "num_buckets"), exp.StrPosition: ("strpos", "substr"),
+    **{getattr(exp, node): (entry.name, "expression") for entry in REGISTRY.values() for node in entry.nodes},
 }  # fmt: skip
+"""Nodes whose operands are the arguments of a registered function: its name, and the operands behind the first."""
 
 
 @handles(*_SLOTS)
@@ -542,13 +517,6 @@ def _regexp_extract(self: Scalars, node: exp.RegexpExtract) -> Expr:
     )
 
 
-@handles(exp.StrPosition)
-def _position(self: Scalars, node: exp.StrPosition) -> Expr:
-    """Bind strpos(t, u), instr(t, u) and position(u IN t)."""
-    only(node, "this", "substr")
-    return self.call("strpos", node, self.bind(node.this), self.bind(node.args["substr"]))
-
-
 @handles(exp.ConcatWs)
 def _concat_ws(self: Scalars, node: exp.ConcatWs) -> Expr:
     only(node, "expressions", "safe", "coalesce")
@@ -561,19 +529,6 @@ def _date(self: Scalars, node: exp.Date) -> Expr:
     return _cast(self, exp.Cast(this=node.this, to=exp.DataType.build("date")))
 
 
-_OF_ENTRIES: dict[type[exp.Expr], str] = {
-    getattr(exp, node): entry.name for entry in REGISTRY.values() for node in entry.nodes
-}
-
-
-@handles(*_OF_ENTRIES)
-def _operands(self: Scalars, node: exp.Expr) -> Expr:
-    """Bind a node whose operands are the arguments of a registered function, in order (`signatures.Function.nodes`)."""
-    only(node, "this", "expression")
-    parts = (node.this, node.args.get("expression"))
-    return self.call(_OF_ENTRIES[type(node)], node, *(self.bind(part) for part in parts if part is not None))
-
-
 MOST_SHIFT = 62
 
 
@@ -583,8 +538,7 @@ def _shifted(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression")
     value, steps = _integer(self, node, node.this), self.bind(node.expression)
     if not isinstance(steps, Literal) or type(steps.value) is not int or not 0 <= steps.value <= MOST_SHIFT:
-        reason = f"takes a literal number of bits from 0 to {MOST_SHIFT}"
-        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+        raise wrong_call(node, f"takes a literal number of bits from 0 to {MOST_SHIFT}")
     factor = 2**steps.value
     if isinstance(node, exp.BitwiseLeftShift):
         return self.call("mul", node, value, literal(factor))
@@ -599,8 +553,7 @@ def _masked(self: Scalars, node: exp.Expr) -> Expr:
     if isinstance(value, Literal):
         value, mask = mask, value
     if not isinstance(mask, Literal) or mask.value is None or mask.value.bit_length() > MOST_SHIFT:
-        reason = f"takes a literal number of at most {MOST_SHIFT} bits"
-        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+        raise wrong_call(node, f"takes a literal number of at most {MOST_SHIFT} bits")
     common = _bits_of(self, node, value, mask.value)
     if isinstance(node, exp.BitwiseAnd):
         return common
@@ -617,7 +570,7 @@ def _inverted(self: Scalars, node: exp.BitwiseNot) -> Expr:
 def _integer(self: Scalars, node: exp.Expr, side: exp.Expr) -> Expr:
     value = self.bind(side)
     if value.facts.type is not Type.INTEGER:
-        raise refuse("wrong_arguments", function=sql_word(node), reason="takes integers", position=place(node))
+        raise wrong_call(node, "takes integers")
     return value
 
 

@@ -38,7 +38,7 @@ from dpsql.policy import Policy
 from dpsql.sql.binder.aggregates import LEAKING, OF_ONE_PERSON, bind_measure, is_aggregate
 from dpsql.sql.binder.equal_keys import kind, project
 from dpsql.sql.binder.scalars import NO_OUTPUTS, KeyScalars, Scalars
-from dpsql.sql.binder.scope import Kind, Protected, Scope, only, same_unit, sql_word
+from dpsql.sql.binder.scope import Kind, Protected, Scope, only, same_unit, sql_word, wrong_call
 from dpsql.sql.binder.trees import output_name, outputs_by_alias
 from dpsql.sql.lexer import place
 
@@ -124,8 +124,7 @@ class WindowScalars(Scalars):
         offset = node.args.get("offset")
         steps = 1 if offset is None else int(offset.name) if _whole(offset) else -1
         if not 0 <= steps <= MOST_OFFSET:
-            reason = f"takes a literal offset from 0 to {MOST_OFFSET}"
-            raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(offset))
+            raise wrong_call(node, f"takes a literal offset from 0 to {MOST_OFFSET}", offset)
         argument = self.bind(node.this)
         facts = replace(argument.facts, nullable=True, max_total=None)  # the value of one row may appear in many rows
         return replace(window, word=_NEIGHBOURS[type(node)], argument=argument, offset=steps, facts=facts)

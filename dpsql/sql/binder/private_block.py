@@ -66,6 +66,7 @@ from dpsql.sql.binder.scope import (
     sql_word,
     with_labels,
     with_unpaired_rows,
+    wrong_call,
 )
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
@@ -665,7 +666,7 @@ class _BlockRewriter:
             for part, index in zip(node.expressions, outputs, strict=True)
         ]
         if not keys or None in keys:
-            raise refuse("wrong_arguments", function="GROUPING", reason="takes keys of GROUP BY", position=place(node))
+            raise wrong_call("GROUPING", "takes keys of GROUP BY", node)
         return [key for key in keys if key is not None]
 
     def _measure(self, node: exp.Expr, listed: bool = False) -> str:

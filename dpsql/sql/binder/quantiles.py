@@ -22,7 +22,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, Literal, Measure, literal
 from dpsql.privacy.mechanisms.exponential import MOST_DENOMINATOR
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
-from dpsql.sql.binder.scope import only, same_unit, sql_text, sql_word
+from dpsql.sql.binder.scope import only, same_unit, sql_text, sql_word, wrong_call
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.spellings import MOST_SHARES, equal_parts
 
@@ -52,22 +52,36 @@ def bind_end_row(name: str, word: str, node: exp.Expr, scalars: Scalars, conditi
 
 def check_ordered(function: str, value: Expr, node: exp.Expr, scalars: Scalars) -> None:
     """Refuse a value whose range is not public: a number, date or timestamp without bounds, any other value without a list."""
-    facts = value.facts
     if isinstance(value, Literal):
-        reason = "takes a value of the rows, not a constant"
-        raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))
-    if not (facts.type.numeric or facts.type.temporal):
-        if listed(value) is None:
-            raise _not_listed(function, value, node, scalars)
-        return
-    if facts.bounded:
+        raise wrong_call(function, "takes a value of the rows, not a constant", node)
+    if value.facts.type.numeric or value.facts.type.temporal:
+        check_bounded(function, value, node, scalars)
+    elif listed(value) is None:
+        raise _not_listed(function, value, node, scalars)
+
+
+def check_bounded(function: str, value: Expr, node: exp.Expr, scalars: Scalars) -> None:
+    """Refuse a number, date or timestamp without bounds."""
+    if value.facts.bounded:
         return
     text = sql_text(node)
     hint = _of_people(text, value, scalars)
-    if facts.type.temporal:
+    if value.facts.type.temporal:
         hint = f"the owner gives {text} bounds in the policy"
     clamped = f"{function}(clamp({text}, 0, 100))"
     raise refuse("unbounded", position=place(node), hint=hint, function=function, text=text, clamped=clamped)
+
+
+def spelling(node: exp.Expr) -> str:
+    """Return the registry's name of a call: the node's type, or the name of a function unknown to the parser."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
+
+
+def operands_of(node: exp.Expr) -> tuple[exp.Expr, ...]:
+    """Return the arguments of a call, whether sqlglot has a node type for its function or not."""
+    if isinstance(node, exp.Anonymous):
+        return tuple(node.expressions)
+    return tuple(part for part in (node.this, node.args.get("expression")) if part is not None)
 
 
 def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
@@ -80,16 +94,10 @@ def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
     if len(arguments) < len(slots):
         raise MissingArgument
     if len(arguments) > len(slots):
-        reason = f"takes {len(slots)} argument{'s' if len(slots) > 1 else ''}"
-        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+        raise wrong_call(node, f"takes {len(slots)} argument{'s' if len(slots) > 1 else ''}")
     for argument in arguments:
         if isinstance(argument, (exp.Distinct, exp.Order)):
-            raise refuse(
-                "wrong_arguments",
-                function=sql_word(node),
-                reason="takes all rows, in no order",
-                position=place(argument),
-            )
+            raise wrong_call(node, "takes all rows, in no order", argument)
     return tuple(arguments)
 
 
@@ -107,7 +115,8 @@ def _not_listed(function: str, value: Expr, node: exp.Expr, scalars: Scalars) ->
 
 
 def _of_people(text: str, value: Expr, scalars: Scalars) -> str | None:
-    """Return a hint if the value is the privacy unit's key, else None."""
+    """Return a hint if the value is the privacy unit's key, else None. It is a name even if it is a number: with bounds its sum
+    could be answered, but would mean nothing."""
     of_unit = same_unit(value, scalars.scope.unit_names())
     return f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
 
@@ -131,7 +140,7 @@ def bind_quantile(name: str, word: str, node: exp.Expr, scalars: Scalars, condit
     facts = value.facts
     if word == _CONTINUOUS and facts.type in (Type.TEXT, Type.BOOLEAN):
         reason = f"lies between values, which {facts.type.value}s have not: write QUANTILE_DISC(x, 0.5)"
-        raise refuse("wrong_arguments", function=function, reason=reason, position=place(value_node))
+        raise wrong_call(function, reason, value_node)
     check_ordered(function, value, value_node, scalars)
     share = _ENDS.get(type(inner), Fraction(1, 2)) if share_node is None else _share(share_node, scalars, function)
     share = 1 - share if descending else share
@@ -144,8 +153,7 @@ def _parts(node: exp.Expr, function: str) -> tuple[exp.Expr, exp.Expr | None, bo
         only(node, "this", "expression")
         order = node.expression
         if not isinstance(node.this, _ORDERED_SETS) or node.this.args.get("expression") or len(order.expressions) != 1:
-            reason = "is written percentile_cont(0.5) WITHIN GROUP (ORDER BY x)"
-            raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))
+            raise wrong_call(function, "is written percentile_cont(0.5) WITHIN GROUP (ORDER BY x)", node)
         only(node.this, "this")
         ordered = order.expressions[0]
         only(ordered, "this", "desc", "nulls_first")
@@ -153,12 +161,9 @@ def _parts(node: exp.Expr, function: str) -> tuple[exp.Expr, exp.Expr | None, bo
     only(node, "this", "expression", "quantile")
     share = node.args.get("expression") or node.args.get("quantile")
     if isinstance(node.this, exp.Distinct):
-        reason = "takes all rows: a quantile of distinct values is not proven here"
-        raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))
+        raise wrong_call(function, "takes all rows: a quantile of distinct values is not proven here", node)
     if share is None and not isinstance(node, (exp.Median, *_ENDS)):
-        raise refuse(
-            "wrong_arguments", function=function, reason="takes a value and a share from 0 to 1", position=place(node)
-        )
+        raise wrong_call(function, "takes a value and a share from 0 to 1", node)
     return node.this, share, False
 
 
@@ -166,13 +171,10 @@ def _share(node: exp.Expr, scalars: Scalars, function: str) -> Fraction:
     """Return the literal share. Refuses lists, which are allowed only as outputs (`single_quantiles`)."""
     if isinstance(node, exp.Array):
         reason = "takes one share here; a list of shares is an output of a SELECT over protected rows"
-        raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))
-    bound = scalars.bind(node)
-    value = bound.value if isinstance(bound, Literal) else None
-    share = Fraction(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else Fraction(-1)
-    if not 0 <= share <= 1 or MOST_DENOMINATOR % share.denominator:
-        reason = "takes a literal share from 0 to 1 with at most six decimals"
-        raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))
+        raise wrong_call(function, reason, node)
+    share = _literal(node, scalars)
+    if share is None or not 0 <= share <= 1 or MOST_DENOMINATOR % share.denominator:
+        raise wrong_call(function, "takes a literal share from 0 to 1 with at most six decimals", node)
     return share
 
 
@@ -196,8 +198,7 @@ def single_quantiles(node: exp.Expr) -> list[exp.Expr] | None:
         return None
     shares = call.args[slot].expressions
     if not 1 <= len(shares) <= MOST_SHARES:
-        reason = f"takes from 1 to {MOST_SHARES} shares in a list"
-        raise refuse("wrong_arguments", function=call.sql_name(), reason=reason, position=place(call.args[slot]))
+        raise wrong_call(call.sql_name(), f"takes from 1 to {MOST_SHARES} shares in a list", call.args[slot])
     calls = [call.copy() for _ in shares]
     for single, share in zip(calls, shares, strict=True):
         single.set(slot, share.copy())
@@ -219,7 +220,7 @@ def _equal_parts(call: exp.ApproxQuantiles) -> list[exp.Expr]:
     if not (quantiles := equal_parts(call)):
         count = call.args.get("expression")
         reason = f"takes a value and a number of parts from 1 to {MOST_SHARES - 1}"
-        raise refuse("wrong_arguments", function=call.sql_name(), reason=reason, position=place(count) or place(call))
+        raise wrong_call(call.sql_name(), reason, count, call)
     return quantiles
 
 
@@ -268,7 +269,7 @@ def _refuse(node: exp.Expr, reason: str) -> NoReturn:
     nearest: exp.Expr | None = node  # NULL has no position in the text
     while nearest is not None and place(nearest) is None:
         nearest = nearest.parent
-    raise refuse("wrong_arguments", function=FUNCTION, reason=reason, position=place(nearest))
+    raise wrong_call(FUNCTION, reason, nearest)
 
 
 def _literal(node: exp.Expr, scalars: Scalars) -> Fraction | None:
@@ -333,7 +334,7 @@ class SampleScalars(Scalars):
             condition = both(condition, self._rows.boolean(node.expression.this))
             aggregate = node.this
         inner = aggregate.this if isinstance(aggregate, exp.WithinGroup) else aggregate
-        statistic = SPELLED.get(_spelling(inner))
+        statistic = SPELLED.get(spelling(inner))
         if statistic is None or (aggregate is not inner and statistic.operands is not Operands.QUANTILE):
             names = ", ".join(sorted(STATISTICS))
             _refuse(inner, f"knows no {sql_word(inner)} of a sample; it knows {names}")
@@ -360,18 +361,13 @@ class SampleScalars(Scalars):
 
     def _arguments(self, statistic: Statistic, node: exp.Expr) -> tuple[Expr, ...]:
         """Return the bound arguments of an aggregate. Refuses numbers without bounds."""
-        if isinstance(node, exp.Anonymous):
-            operands = list(node.expressions)
-        else:
+        if not isinstance(node, exp.Anonymous):
             only(node, "this", "expression")
-            operands = [part for part in (node.this, node.args.get("expression")) if part is not None]
+        operands = operands_of(node)
         if not operands:
             raise MissingArgument
         if len(operands) != statistic.arity:
-            raise refuse(
-                "wrong_arguments",
-                function=statistic.word.upper(), reason=f"takes {statistic.arity} arguments", position=place(node),
-            )  # fmt: skip
+            raise wrong_call(statistic.word.upper(), f"takes {statistic.arity} arguments", node)
         if any(isinstance(operand, (exp.Distinct, exp.Order)) for operand in operands):
             _refuse(node, "takes aggregates of all rows of a sample, not of distinct values or in an order")
         arguments = tuple(self._rows.bind(operand) for operand in operands)
@@ -384,18 +380,13 @@ class SampleScalars(Scalars):
     def _check_number(self, statistic: Statistic, argument: Expr, node: exp.Expr) -> None:
         facts = argument.facts
         if not facts.type.numeric:
-            reason = f"takes numbers here, not {facts.type.value}"
-            raise refuse("wrong_arguments", function=statistic.word.upper(), reason=reason, position=place(node))
+            raise wrong_call(statistic.word.upper(), f"takes numbers here, not {facts.type.value}", node)
         if not all(_usable(Fraction(end)) for end in (facts.lower, facts.upper)):
             reason = "takes numbers here whose bounds are 0 or from 1e-100 to 1e100 in size"
-            raise refuse("wrong_arguments", function=statistic.word.upper(), reason=reason, position=place(node))
-
-
-def _spelling(node: exp.Expr) -> str:
-    return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
+            raise wrong_call(statistic.word.upper(), reason, node)
 
 
 def _is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
-    return isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and _spelling(node) in SPELLED)
+    return isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and spelling(node) in SPELLED)

@@ -20,7 +20,8 @@ from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, hull
 from dpsql.plan.plan import Call, Column, Expr, Key, Literal, Measure, ReleasedRows, literal, names_read
-from dpsql.sql.binder.aggregates import has_aggregate, spelling
+from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.quantiles import spelling
 from dpsql.sql.binder.scalars import WHOLE, Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
 from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, is_constantly_false, literal_limit, rebuild

@@ -26,7 +26,7 @@ from dpsql.sql.binder.function_hints import (
     expression_hint,
     unknown_function,
 )
-from dpsql.sql.binder.scope import Scope, lacks_argument, only, sql_word
+from dpsql.sql.binder.scope import Scope, lacks_argument, only, sql_word, wrong_call
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.comparisons import with_extremes
 
@@ -99,9 +99,7 @@ class Scalars:
             bound = call(name, *read)
         except WrongArguments as wrong:
             hint = comparison_hint(name, arguments)
-            raise refuse(
-                "wrong_arguments", function=_word(name), reason=str(wrong), position=place(node), hint=hint
-            ) from None
+            raise wrong_call(_word(name), str(wrong), node, hint=hint) from None
         if name in COMPARISONS:
             check_listed(read, node)
         if bound.facts.type in FOLDED and all(isinstance(argument, Literal) for argument in bound.arguments):

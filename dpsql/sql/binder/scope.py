@@ -503,6 +503,13 @@ _WAYS = {
 }  # fmt: skip
 
 
+def wrong_call(call: exp.Expr | str, reason: str, *at: exp.Expr | None, hint: str | None = None) -> Error:
+    """Return the refusal of a call, or of the function of a name, at the first of `at` that has a position (the call itself)."""
+    position = next(filter(None, map(place, at or (None if isinstance(call, str) else call,))), None)
+    function = call if isinstance(call, str) else sql_word(call)
+    return refuse("wrong_arguments", function=function, reason=reason, position=position, hint=hint)
+
+
 def only(node: exp.Expr, *names: str) -> None:
     """Refuse a node with any argument other than `names`: sqlglot parses more than dpsql has proofs for."""
     for name, value in node.args.items():
@@ -523,7 +530,7 @@ def lacks_argument(node: exp.Expr) -> Error:
     nearest: exp.Expr | None = node
     while nearest is not None and place(nearest) is None:
         nearest = nearest.parent
-    return refuse("wrong_arguments", function=sql_word(node), reason="lacks an argument", position=place(nearest))
+    return wrong_call(node, "lacks an argument", nearest)
 
 
 def same_unit(expression: Expr, unit_names: frozenset[str]) -> bool:

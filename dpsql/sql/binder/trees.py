@@ -16,7 +16,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Key, Measure
 from dpsql.sql.binder.allow_list import UTC_NAMES, check_node, only_utc
 from dpsql.sql.binder.equal_keys import named_table
-from dpsql.sql.binder.scope import FUNCTION_WORDS, Bound, Protected, Released, only, shown_names, sql_word
+from dpsql.sql.binder.scope import FUNCTION_WORDS, Bound, Protected, Released, only, shown_names, wrong_call
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
 from dpsql.sql.parser import WRITTEN_NAME
@@ -74,8 +74,7 @@ def _written(
     numbers = [node.args.get(slot) for name, slot in slots.items() if name != "v"]
     values = [float(part.sql()) for part in numbers if isinstance(part, exp.Expr) and part.unnest().is_number]
     if len(values) < len(numbers) or (values and not (values[0] < values[1] and 1 <= values[2] <= 100_000)):
-        reason = "takes literal bounds, the lower first, and a literal number of buckets"
-        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+        raise wrong_call(node, "takes literal bounds, the lower first, and a literal number of buckets")
     if isinstance(node, exp.AtTimeZone) and str(node.args["zone"].name).upper() not in UTC_NAMES:
         raise only_utc(node)
     parts: dict[str, Any] = {name: rebuild(node.args[slot], special) for name, slot in slots.items()}
