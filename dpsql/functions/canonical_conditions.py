@@ -39,6 +39,7 @@ from dpsql.plan.plan import (
     literal,
     results_read,
 )
+from dpsql.plan.stability import conjuncts, flat
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "and": "or", "or": "and"}
@@ -95,7 +96,7 @@ def leave_no_value(source: Relation, keys: Iterable[Key]) -> bool:
     listed = {key.expression: key.values for key in keys}
     left = _MOST_TRIED
     while isinstance(source, Filter):
-        for part in flat("and", (source.predicate,)):
+        for part in conjuncts(source.predicate):
             read = set(columns_read(part))
             column = read.pop() if len(read) == 1 and not results_read(part) else None
             values = None if column is None else listed.get(column)
@@ -172,11 +173,6 @@ def _joined(word: str, condition: Call) -> Expr:
         a is b for a, b in zip(parts, condition.arguments, strict=True)
     )
     return condition if same else call(word, *parts)
-
-
-def flat(word: str, parts: Iterable[Expr]) -> Iterable[Expr]:
-    for part in parts:
-        yield from flat(word, part.arguments) if isinstance(part, Call) and part.function == word else (part,)
 
 
 def _with_lists(word: str, parts: dict[str, Expr]) -> dict[str, Expr]:

@@ -13,7 +13,6 @@ from dpsql.functions.canonical_conditions import (
     NO_VALUE,
     canonical_condition,
     filter_condition,
-    flat,
     in_canonical_form,
     needed,
     tested_for_null,
@@ -43,6 +42,7 @@ from dpsql.plan.plan import (
     filled,
     literal,
 )
+from dpsql.plan.stability import flat
 
 TRUE, FALSE = literal(True), literal(False)
 

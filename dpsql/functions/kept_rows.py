@@ -20,7 +20,6 @@ from dpsql.functions.canonical_conditions import (
     EXACT_REALS,
     canonical_condition,
     filter_condition,
-    flat,
     is_present,
 )
 from dpsql.functions.evaluate import evaluate
@@ -45,6 +44,7 @@ from dpsql.plan.plan import (
     filled,
     literal,
 )
+from dpsql.plan.stability import flat
 from dpsql.storage.records import dataclass, replace
 
 Spans = tuple[tuple[int, int], ...]

@@ -103,7 +103,6 @@ class RankHistogram(_InCells):
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Return the names of the numbers that are released for each group."""
         return (*(quantile.name for quantile in self.quantiles), *(end.name for end in self.ends))
 
 
@@ -144,7 +143,6 @@ class SampleMean(_InCells):
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Return the names of the numbers that are released for each group."""
         return (self.name, *ends_of(self.name))
 
 
@@ -203,7 +201,6 @@ class LocalNumber(_InCells):
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Return the names of the numbers that are released for each group."""
         return (self.name, *(ends_of(self.name) if self.mechanism == PROPOSED else ()))
 
 

@@ -32,6 +32,7 @@ from dpsql.plan.plan import (
     UnitWindow,
     filled,
     literal,
+    moved,
 )
 from dpsql.storage.records import dataclass, replace
 
@@ -282,15 +283,7 @@ def _met(node: SemiJoin, prefix: str) -> list[Branch]:
 
 def _bare(node: Join) -> list[tuple[Expr, Expr]]:
     """Return the pairs of keys, with the column names that each side itself uses."""
-    return [(_unprefixed(a), _unprefixed(b)) for a, b in node.keys]
-
-
-def _unprefixed(expression: Expr) -> Expr:
-    if isinstance(expression, Column):
-        return Column(expression.name[2:], expression.facts)
-    if isinstance(expression, Call):
-        return replace(expression, arguments=tuple(map(_unprefixed, expression.arguments)))
-    return expression
+    return [(moved("a.", a, down=True), moved("b.", b, down=True)) for a, b in node.keys]
 
 
 def _missing(value: Expr) -> Literal:

@@ -7,7 +7,7 @@ plan (deterministically, from the plan's shape); they are never the analyst's al
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -522,7 +522,7 @@ _ATOMS = frozenset({str, int, bool, float, NoneType, Fraction, TermKind})
 
 
 def types_of(node: Relation) -> dict[str, Type | None]:
-    """Return the types of visible columns by name; the type of the unit's own key is None."""
+    """Return the types of all columns of a relation by name, hidden ones included; that of the unit's own key is None."""
     if isinstance(node, (Scan, ReleasedRows)):
         return {column.name: column.facts.type for column in node.columns}
     if isinstance(node, (Filter, Distinct)):
@@ -558,6 +558,29 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
         if type(old := getattr(value, name)) not in _ATOMS and (part := filled(old, replaced)) is not old
     }
     return replace(value, **changed) if changed else value
+
+
+Names = Mapping[str, str]
+"""New names of columns by their old ones."""
+
+
+def named(value: Any, names: Names) -> Any:
+    """Return a part of a plan with the columns named anew."""
+    if not names:
+        return value
+    return filled(value, lambda c: replace(c, name=names[c.name]) if isinstance(c, Column) and c.name in names else c)
+
+
+def moved(prefix: str, expression: Expr, down: bool = False) -> Expr:
+    """Return an expression with its columns renamed to their names above the join, or (`down`) below it."""
+
+    def renamed(part: Any) -> Any:
+        if not isinstance(part, Column):
+            return part
+        return replace(part, name=part.name.removeprefix(prefix) if down else prefix + part.name)
+
+    renamed_: Expr = filled(expression, renamed)
+    return renamed_
 
 
 def parts_of(value: Any) -> Iterator[Any]:

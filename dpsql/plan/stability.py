@@ -123,10 +123,14 @@ def owned(relation: Relation, policy: Policy) -> bool:
     return all(owned(part, policy) for part in parts(relation))
 
 
+def flat(word: str, parts: Iterable[Expr]) -> Iterator[Expr]:
+    """Yield the parts of conditions that are connected by a word, "and" or "or"."""
+    for part in parts:
+        yield from flat(word, part.arguments) if isinstance(part, Call) and part.function == word else (part,)
+
+
 def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
-    if isinstance(predicate, Call) and predicate.function == "and":
-        return tuple(part for argument in predicate.arguments for part in conjuncts(argument))
-    return (predicate,)
+    return tuple(flat("and", (predicate,)))
 
 
 def _first(source: Relation, condition: Expr) -> int:

@@ -507,10 +507,10 @@ def _numbers(
                     names=_names(reading(name, block, priced), used),
                     aggregate=number.aggregate if cut is None else _cut_aggregate(cut, plan),
                     keys=_kind(priced),
-                    mechanism=number.mechanism,
-                    l0=number.sensitivity.l0,
-                    l1_sensitivity=float(number.sensitivity.l1),
-                    l2_sensitivity=math.sqrt(number.sensitivity.l2_squared),
+                    mechanism=law.mechanism,
+                    l0=law.sensitivity.l0,
+                    l1_sensitivity=float(law.sensitivity.l1),
+                    l2_sensitivity=math.sqrt(law.sensitivity.l2_squared),
                     noise_scale=number.scale,
                     error_95=None,
                     **_price(law.loss),
@@ -518,7 +518,7 @@ def _numbers(
                     grid=number.grid,
                     limits=(_caps(priced),),
                     error=number.error,
-                    figures=Figures.SECRET if number.mechanism in LOCAL else Figures.RANK,
+                    figures=Figures.SECRET if law.mechanism in LOCAL else Figures.RANK,
                 )
             )
     return rows

@@ -15,14 +15,13 @@ from dpsql.plan.measurements import LocalNumber
 from dpsql.plan.plan import Caps, Literal, Measure
 from dpsql.pricing.options import Options
 from dpsql.pricing.rank_histograms import cell_term
-from dpsql.pricing.sensitivity import ExplainedNumber, MeasurementPricing, entered, rows_moved
+from dpsql.pricing.sensitivity import ExplainedNumber, MeasurementPricing, entered, explained_end, rows_moved
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import choice_for
 from dpsql.privacy.mechanisms.local_sensitivity import (
     PROPOSED,
     REFUSED,
     SMOOTH,
-    FollowsFrom,
     LocalSensitivityPlan,
     ProposeTestRelease,
     SmoothSensitivity,
@@ -155,17 +154,13 @@ class LocalNumberPricing(MeasurementPricing):
         text = f"{'avg' if measurement.mean else 'median'} of {expression_text(measurement.value)}"
         text = with_filter(text, measurement.term.filter)
         step = 2.0 ** -(measurement.term.grid + measurement.finer)
-        if number != plan.name:
-            side = "low" if number == ends_of(plan.name)[0] else "high"
-            free = dict(plan.laws)[number]
-            assert isinstance(free, FollowsFrom)
-            text = f"{side} end of the error bar of {text}"
-            return ExplainedNumber(text, free.mechanism, free.sensitivity, 0.0, step, "follows from the number")
+        if (end := explained_end(plan, number, text, step)) is not None:
+            return end
         if isinstance(law, SmoothSensitivity):
             rank = law.rank_error(1 - confidence)
             error = f"noise of secret scale, as wide as {rank:.4g} rows of rank in {confidence:.0%} of cases where values are "
             error += f"evenly spread; {_default_rank(law, plan.cells, confidence)}"
-            return ExplainedNumber(text, law.mechanism, law.sensitivity, rank / -math.log(1 - confidence), step, error)
+            return ExplainedNumber(text, rank / -math.log(1 - confidence), step, error)
         assert isinstance(law, ProposeTestRelease) and plan.width is not None
         scale = float(law.noise.noise_scale) * step
         error = f"within +/- {plan.width * step:.4g} in {confidence:.0%} of cases, or NULL; "
@@ -174,7 +169,7 @@ class LocalNumberPricing(MeasurementPricing):
             if law.mean
             else _median_test(law, plan.cells, step, confidence)
         )
-        return ExplainedNumber(text, law.mechanism, law.sensitivity, scale, step, error)
+        return ExplainedNumber(text, scale, step, error)
 
 
 def _default_rank(law: SmoothSensitivity | ProposeTestRelease, cells: int, confidence: float) -> str:

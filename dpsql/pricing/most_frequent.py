@@ -62,8 +62,6 @@ class MostFrequentPricing(MeasurementPricing):
         text = with_filter(f"mode of {expression_text(measurement.value)}", measurement.term.filter)
         return ExplainedNumber(
             text,
-            law.mechanism,
-            law.sensitivity,
             float(1 / law.rate),
             2.0**-measurement.term.grid,
             f"at most {error:.4g} rows less frequent than the most frequent value in {confidence:.0%} of cases in the worst "
@@ -134,8 +132,6 @@ class EndRowsPricing(MeasurementPricing):
         )
         return ExplainedNumber(
             text,
-            law.mechanism,
-            law.sensitivity,
             float(1 / law.rate),
             2.0**-measurement.term.grid,
             f"the key that most of the {law.rows} rows with the {side} {value} have, or one that at most "

@@ -58,6 +58,7 @@ from dpsql.plan.plan import (
     UnitWindow,
     Window,
     results_read,
+    types_of,
 )
 from dpsql.plan.stability import owned
 from dpsql.policy import Policy, Table
@@ -203,7 +204,7 @@ class _Check:
     def _all_columns(self, source: Relation, rows: str) -> Columns:
         """Return the columns of a relation whose rows are told apart by all of them. Raises InternalError if one is hidden."""
         columns = self.columns(source)
-        if set(_carried(source)) != set(columns):
+        if types_of(source).keys() != columns.keys():
             raise _wrong(f"{rows} with columns that do not exist for the analyst")
         return columns
 
@@ -226,7 +227,7 @@ class _Check:
         types = dict(columns)
         for window in node.windows:
             _named(_WINDOW, window.name)
-            if window.name in _carried(node.source):
+            if window.name in types_of(node.source):
                 raise _wrong("two columns of one name")
             types[window.name] = self._window(window, columns)
         return types
@@ -370,26 +371,6 @@ def _is_true(condition: Expr) -> bool:
 
 def _is_bounded_number(node: Expr) -> bool:
     return node.facts.type.numeric and node.facts.bounded
-
-
-def _carried(node: Relation) -> list[str]:
-    """Return the names of all columns of a relation's text, hidden ones included, except the unit's key."""
-    if isinstance(node, (Scan, ReleasedRows)):
-        return [column.name for column in node.columns]
-    if isinstance(node, Project):
-        return [name for name, _ in node.columns]
-    if isinstance(node, Join):
-        return [
-            f"{prefix}{name}" for prefix, side in (("a.", node.left), ("b.", node.right)) for name in _carried(side)
-        ]
-    if isinstance(node, SemiJoin):
-        return _carried(node.left)
-    if isinstance(node, Union_):
-        return _carried(node.sources[0])
-    if isinstance(node, UnitAggregate):
-        return ["u", *(name for name, _ in node.keys), *(column[0] for column in node.columns)]
-    more = [window.name for window in node.windows] if isinstance(node, UnitWindow) else []
-    return [*_carried(node.source), *more]
 
 
 def _check_column(column: Column, table: Table) -> None:

@@ -294,8 +294,6 @@ class RankHistogramPricing(MeasurementPricing):
         text = with_filter(text, measurement.term.filter)
         return ExplainedNumber(
             text,
-            law.mechanism,
-            law.sensitivity,
             float(1 / (law.rate * law.slices)),
             2.0**-measurement.term.grid,
             _known_error(plan, chosen, confidence),

@@ -15,12 +15,20 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import RankHistogram, SampleMean, SampleValues
 from dpsql.plan.plan import Caps, Column, Measure, Term, TermKind
 from dpsql.pricing.rank_histograms import MOST_CELLS, RankHistogramPricing, cell_value, chosen_of, end_values, with_ends
-from dpsql.pricing.sensitivity import Ends, ExplainedNumber, MeasuredBlock, MeasurementPricing, entered, sensitivity
+from dpsql.pricing.sensitivity import (
+    Ends,
+    ExplainedNumber,
+    MeasuredBlock,
+    MeasurementPricing,
+    entered,
+    explained_end,
+    sensitivity,
+)
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice, choice_for
-from dpsql.privacy.mechanisms.local_sensitivity import FollowsFrom, ends_of
+from dpsql.privacy.mechanisms.local_sensitivity import ends_of
 from dpsql.privacy.mechanisms.registry import MECHANISMS, askable
 from dpsql.privacy.mechanisms.sample_values import (
     NoisySampleMean,
@@ -133,14 +141,7 @@ class SampleValuesPricing(RankHistogramPricing):
             if measurement.samples < enough:
                 error += f" (from {enough} samples on it stays among the middle half of them)"
         scale = float(1 / law.rate)
-        return ExplainedNumber(
-            text,
-            law.mechanism,
-            law.sensitivity,
-            scale,
-            2.0**-measurement.term.grid,
-            f"{error}, over {plan.cells} cells",
-        )
+        return ExplainedNumber(text, scale, 2.0**-measurement.term.grid, f"{error}, over {plan.cells} cells")
 
     def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
         """Return infinity, because no error in rows is known: the distance of samples from all rows depends on the data."""
@@ -165,18 +166,12 @@ class SampleMeanPricing(MeasurementPricing):
         assert isinstance(plan, SampleMeanPlan)
         law, step = plan.law, 2.0**-measurement.term.grid / measurement.samples
         text = f"mean of {expression_text(measurement.value)} of {measurement.samples} samples"
-        if number != plan.name:
-            free = dict(plan.laws)[number]
-            assert isinstance(free, FollowsFrom)
-            side = "low" if number == ends_of(plan.name)[0] else "high"
-            text = f"{side} end of the error bar of {text}"
-            return ExplainedNumber(text, free.mechanism, free.sensitivity, 0.0, step, "follows from the number")
+        if (end := explained_end(plan, number, text, step)) is not None:
+            return end
         width = law.noise.half_width(confidence) * step
         error = f"within +/- {width:.4g} of the mean of the samples in {confidence:.0%} of cases"
         return ExplainedNumber(
             text,
-            law.mechanism,
-            law.sensitivity,
             float(law.noise.noise_scale * Fraction(2) ** law.noise.shift) * step,
             step,
             error + _other_way(plan, confidence),

@@ -14,25 +14,32 @@ from dpsql.plan.formulas import Formula
 from dpsql.plan.plan import Caps, Clip, Literal, Measure, Term, TermKind
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Norm, Sensitivity
+from dpsql.privacy.mechanisms.local_sensitivity import ends_of
 from dpsql.storage.records import dataclass, replace
 
 
 @dataclass(frozen=True)
 class ExplainedNumber:
-    """One released number as shown by EXPLAIN.
+    """One released number as shown by EXPLAIN, beside its law.
 
-    `aggregate`: the number as SQL-like text. `sensitivity` and `scale` are in rows of rank; `grid` is the distance between
+    `aggregate`: the number as SQL-like text. `scale` is in rows of rank; `grid` is the distance between
     neighbouring values that may be released, in the unit of the answer. `error`: what is known about its error, in words.
     `aim`: the value that it would be exactly, if its error is known in rows of rank (`worst_error`); "" if it is not.
     """
 
     aggregate: str
-    mechanism: str
-    sensitivity: Sensitivity
     scale: float
     grid: float
     error: str
     aim: str = ""
+
+
+def explained_end(plan: Any, number: str, text: str, step: float) -> ExplainedNumber | None:
+    """Return an end of the error bar of the number `text`, from which it follows; None for the number itself."""
+    if number == plan.name:
+        return None
+    side = "low" if number == ends_of(plan.name)[0] else "high"
+    return ExplainedNumber(f"{side} end of the error bar of {text}", 0.0, step, "follows from the number")
 
 
 class MeasuredBlock(Protocol):

@@ -17,12 +17,12 @@ from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import canonical_text, compared_fields, fingerprint
 from dpsql.plan.origins import without_projections
 from dpsql.plan.plan import (
-    OTHER,
     Block,
     Column,
     Expr,
     Filter,
     Join,
+    Names,
     Project,
     Relation,
     ReleasedRows,
@@ -32,12 +32,14 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
     filled,
+    moved,
+    named,
     names_read,
     types_of,
 )
 from dpsql.plan.stability import conjuncts, rows_per_unit, without_unread_results
 from dpsql.policy import Policy
-from dpsql.sql.binder.tested_rows import Names, filtered, moved, named, with_tested_rows
+from dpsql.sql.binder.tested_rows import filtered, with_sides, with_tested_rows
 
 Owners = Callable[[str], object]
 """Whether a table, by its name, has a condition of the policy's owner."""
@@ -74,12 +76,7 @@ def _table_by_table(relation: Relation, policy: Policy) -> tuple[Relation, Names
         return (relation, {}) if rows is relation.source else (Filter(rows, named(relation.predicate, names)), names)
     if isinstance(relation, SemiJoin):
         (left, names), (right, of_right) = (_table_by_table(side, policy) for side in (relation.left, relation.right))
-        if left is relation.left and right is relation.right:
-            return relation, {}
-        keys = tuple((named(key, names), named(other, of_right)) for key, other in relation.keys)
-        of_both = {**names, **{OTHER + old: OTHER + new for old, new in of_right.items()}}
-        condition = named(relation.condition, of_both)
-        return replace(relation, left=left, right=right, keys=keys, condition=condition), names
+        return with_sides(relation, left, names, right, of_right)
     if isinstance(relation, UnitAggregate):
         return _results_in_order(relation, policy)
     if isinstance(relation, Project):

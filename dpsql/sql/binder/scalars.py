@@ -600,29 +600,22 @@ def _in(self: Scalars, node: exp.In) -> Expr:
     return self.call("in", node, self.bind(node.this), *(self.bind(item) for item in node.expressions))
 
 
-@handles(exp.Case)
-def _case(self: Scalars, node: exp.Case) -> Expr:
-    only(node, "this", "ifs", "default")
+@handles(exp.Case, exp.If)
+def _case(self: Scalars, node: exp.Expr) -> Expr:
+    is_case = isinstance(node, exp.Case)
+    only(node, *(("this", "ifs", "default") if is_case else ("this", "true", "false")))
     arguments: list[Expr] = []
-    compared = None if node.this is None else self.bind(node.this)
-    for branch in node.args["ifs"]:
-        only(branch, "this", "true")
+    compared = self.bind(node.this) if is_case and node.this is not None else None
+    for branch in node.args["ifs"] if is_case else (node,):
+        only(branch, "this", "true", *(() if is_case else ("false",)))
         if compared is None:
             arguments.append(self.boolean(branch.this))
         else:
             arguments.append(self.call("eq", branch, compared, self.bind(branch.this)))
         arguments.append(self.bind(branch.args["true"]))
-    default = node.args.get("default")
+    default = node.args.get("default" if is_case else "false")
     arguments.append(literal(None) if default is None else self.bind(default))
     return self.call("case", node, *arguments)
-
-
-@handles(exp.If)
-def _if(self: Scalars, node: exp.If) -> Expr:
-    only(node, "this", "true", "false")
-    other = node.args.get("false")
-    arguments = (self.boolean(node.this), self.bind(node.args["true"]))
-    return self.call("case", node, *arguments, literal(None) if other is None else self.bind(other))
 
 
 @handles(exp.Coalesce, exp.Least, exp.Greatest)

@@ -503,9 +503,9 @@ _WAYS = {
 }  # fmt: skip
 
 
-def wrong_call(call: exp.Expr | str, reason: str, *at: exp.Expr | None, hint: str | None = None) -> Error:
-    """Return the refusal of a call, or of the function of a name, at the first of `at` that has a position (the call itself)."""
-    position = next(filter(None, map(place, at or (None if isinstance(call, str) else call,))), None)
+def wrong_call(call: exp.Expr | str, reason: str, *nodes: exp.Expr | None, hint: str | None = None) -> Error:
+    """Return the refusal of a call, or of the function of a name, at the first of `nodes` (or the call) with a position."""
+    position = next(filter(None, map(place, nodes or (None if isinstance(call, str) else call,))), None)
     function = call if isinstance(call, str) else sql_word(call)
     return refuse("wrong_arguments", function=function, reason=reason, position=position, hint=hint)
 

@@ -25,6 +25,7 @@ from dpsql.plan.plan import (
     Join,
     Literal,
     Measure,
+    Names,
     Project,
     Relation,
     ReleasedRows,
@@ -34,6 +35,8 @@ from dpsql.plan.plan import (
     base_scan,
     filled,
     literal,
+    moved,
+    named,
     names_read,
     parts_of,
     results_read,
@@ -41,28 +44,6 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import conjuncts, rows_per_unit, scans, told_apart, unfiltered
 from dpsql.policy import Policy
-
-Names = Mapping[str, str]
-"""New names of columns by their old ones."""
-
-
-def named(value: Any, names: Names) -> Any:
-    """Return a part of a plan with the columns named anew."""
-    if not names:
-        return value
-    return filled(value, lambda c: replace(c, name=names[c.name]) if isinstance(c, Column) and c.name in names else c)
-
-
-def moved(prefix: str, expression: Expr, down: bool = False) -> Expr:
-    """Return an expression with its columns renamed to their names above the join, or (`down`) below it."""
-
-    def renamed(part: Any) -> Any:
-        if not isinstance(part, Column):
-            return part
-        return replace(part, name=part.name.removeprefix(prefix) if down else prefix + part.name)
-
-    renamed_: Expr = filled(expression, renamed)
-    return renamed_
 
 
 def with_tested_rows(block: Block, policy: Policy) -> Block:
@@ -215,6 +196,13 @@ def _semi_join(relation: SemiJoin, read: frozenset[str], policy: Policy, repeate
     of_right = {name.removeprefix(OTHER) for name in condition if name.startswith(OTHER)}
     left, names = _tested(relation.left, read | of_left, policy, repeated)
     right, partner = _tested(relation.right, _read(tuple(key for _, key in relation.keys)) | of_right, policy, True)
+    return with_sides(relation, left, names, right, partner)
+
+
+def with_sides(
+    relation: SemiJoin, left: Relation, names: Names, right: Relation, partner: Names
+) -> tuple[SemiJoin, Names]:
+    """Return a semi-join of other sides, in which columns have new names; itself if the sides are its own."""
     if left is relation.left and right is relation.right:
         return relation, {}
     keys = tuple((named(key, names), named(other, partner)) for key, other in relation.keys)
