@@ -130,7 +130,7 @@ MOST = {
     # CASE as GREATEST and LEAST, tests of starts and equal columns of joins as keys, trunc in conditions: 105;
     # written times in a file of their own
     # forms of parts that are judged once: 27
-    "functions": (5_815, 18),  # x / 10.0 as x / 10, round(x, 0), SUM(COALESCE(x, 0)): 18
+    "functions": (5_811, 18),  # x / 10.0 as x / 10, round(x, 0), SUM(COALESCE(x, 0)): 18
     # clocks that jump open no budget, and the owner states the day: 70; a commit is read back: 50; stores leave it space, bytes that are gone: 25
     # checkpoints, with which a ledger of a million charges opens in a fifth of the time: 80
     # a backup to a full disk says so and leaves nothing: 8
@@ -161,7 +161,7 @@ MOST = {
     "policy": (3_006, 10),  # csv.days, which outdates no copy: 3
     # the names of blocks: 7
     "pricing": (
-        6_179,
+        6_151,
         21,
     ),  # dp.max_count = auto: 6; decimals in whole steps: 35; COUNT(*) beside the sum that gives it for least: 8
     "privacy": (4_702, 21),  # quantiles of normal noise in a twentieth of the time: 12
@@ -239,7 +239,7 @@ MOST = {
     # pg_catalog before a function, and rows as a whole and locks refused in words: 12
     # functions in the list of EXISTS that may be of several rows refused: 14
     "sql": (
-        14_168,
+        14_070,
         37,
     ),  # rows that must and must not be there: 1; a WHEN without THEN: 12; names in the list of EXISTS: 14
     # copies of values without their constructor, half of the time of the 60 copies that a question makes: 19

@@ -24,7 +24,7 @@ from dpsql.functions.canonical_conditions import (
 )
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.signatures import call
-from dpsql.functions.values import lower, moved_by_months, truncated
+from dpsql.functions.values import MONTHS_OF, lower, next_start, truncated
 from dpsql.functions.written_times import PARTS, of_strftime, of_written_time
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
@@ -56,13 +56,6 @@ _NUMBERS = {
 }  # fmt: skip
 """Types whose values are numbered, with the first number and that after the last. Days and moments outside the years 1 to 9999
 are NULL on every engine."""
-_MONTHS = {"year": 12, "quarter": 3, "month": 1}
-_TIMES = {
-    "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
-    "second": timedelta(seconds=1),
-}  # fmt: skip
-
-
 _MOST_DAYS = 36_600
 """Days in whose months conditions on months are written out."""
 _MOST_FACTORED = 40
@@ -228,7 +221,7 @@ def _put_months_in_spans(within: dict[Expr, _Within]) -> None:
         type_ = moment.facts.type
         if read is None or sum(high - low for low, high in read.spans) > _MOST_DAYS * (_number_of_day(type_)):
             continue
-        width = _MONTHS[unit.value]
+        width = MONTHS_OF[unit.value]
         months = tuple(span for low, high in read.spans for span in _months(low, high, type_, width, part.spans))
         within[moment] = _Within(moment, _common(read.spans, _joined(months)))
         del within[value]
@@ -602,7 +595,7 @@ def _first(number: int, value: Call, unit: str, type_: Type) -> int:
     written = _value(number, type_)
     start = truncated(unit, written)
     try:
-        after = moved_by_months(start, _MONTHS[unit]) if unit in _MONTHS else start + _TIMES[unit]
+        after = next_start(unit, start)
     except (OverflowError, ValueError):
         return end if start != written else number
     return number if start == written else _number(after)

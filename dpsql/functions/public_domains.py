@@ -19,7 +19,7 @@ from typing import Any
 from dpsql.functions.dates import unit_of
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.signatures import call
-from dpsql.functions.values import moved_by_months, truncated
+from dpsql.functions.values import MONTHS_OF, TIMES_OF, next_start, truncated
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, columns_read, literal, results_read
 
@@ -28,12 +28,7 @@ MOST_LABELLED = 4_000
 """Largest range whose values are listed together with the label of values outside. A wider range is extended to the label."""
 MOST_STEPS = 20_000
 """Largest number of calls evaluated for one image: about 30 ms. Beyond, the keys are the range of the result, or private."""
-_STEPS = {
-    "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
-    "second": timedelta(seconds=1),
-}  # fmt: skip
 _DAYS_UP = ("year", "month", "day")
-_MONTHS = {"year": 12, "quarter": 3, "month": 1}
 
 Values = tuple[Any, ...]
 
@@ -205,15 +200,14 @@ def starts(facts: Facts, unit: str) -> Values | None:
     """Return the starts of a unit of time between two bounds, in order; None without bounds or if there are too many."""
     if not facts.bounded:
         return None
-    step = _STEPS.get(unit, timedelta(days=28 * _MONTHS.get(unit, 1)))
+    step = TIMES_OF.get(unit, timedelta(days=28 * MONTHS_OF.get(unit, 1)))
     if (facts.upper - facts.lower) / step >= MOST_VALUES:
         return None
     starts, last = [truncated(unit, facts.lower)], truncated(unit, facts.upper)
-    months = _MONTHS.get(unit)
-    if months is None:
+    if unit in TIMES_OF:
         return tuple(starts[0] + index * step for index in range((last - starts[0]) // step + 1))
     while starts[-1] < last:
-        starts.append(moved_by_months(starts[-1], months))
+        starts.append(next_start(unit, starts[-1]))
     return tuple(starts)
 
 

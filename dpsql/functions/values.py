@@ -35,17 +35,27 @@ def truncated(unit: str, value: Any) -> Any:
     return midnight(start) if isinstance(value, datetime) else start
 
 
+MONTHS_OF = {"year": 12, "quarter": 3, "month": 1}
+TIMES_OF = {
+    "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
+    "second": timedelta(seconds=1),
+}  # fmt: skip
+
+
+def next_start(unit: str, start: Any) -> Any:
+    """Return the start of the period that follows the one beginning at `start`. Raises OverflowError or ValueError after 9999."""
+    return moved_by_months(start, MONTHS_OF[unit]) if unit in MONTHS_OF else start + TIMES_OF[unit]
+
+
 def difference(unit: str, start: Any, end: Any) -> int:
     """Return the boundaries of `unit` from start to end, two dates or timestamps. Weeks are periods of 7 days, as in DuckDB."""
-    months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
-    if months is not None:
+    if (months := MONTHS_OF.get(unit)) is not None:
         return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
     if unit == "week":
         days: timedelta = truncated("day", midnight(end)) - truncated("day", midnight(start))
         return math.trunc(days / timedelta(weeks=1))
-    seconds = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}[unit]
     apart: timedelta = truncated(unit, midnight(end)) - truncated(unit, midnight(start))
-    return int(apart.days * 86400 + apart.seconds) // seconds
+    return apart // TIMES_OF[unit]
 
 
 def moved_by_months(value: Any, months: int) -> Any:

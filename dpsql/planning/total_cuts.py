@@ -61,6 +61,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.contract import SharedPart, aggregate_of
 from dpsql.aggregates.quantile import TOTAL_CUT
+from dpsql.functions.numeric import both
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -152,8 +153,7 @@ def _sum_of_ones(measure: Measure) -> Measure:
     for value in measure.arguments:
         is_real = value.facts.type is Type.REAL  # of which NaN is no value
         read = call("clamp", value, literal(0), literal(1)) if is_real else value
-        present = call("not", call("is_null", read))
-        condition = present if condition is None else call("and", condition, present)
+        condition = both(condition, call("not", call("is_null", read)))
     return replace(measure, aggregate="sum", arguments=(_ONE,), filter=condition)
 
 
@@ -273,17 +273,8 @@ def with_places(plan: Plan, policy: Policy) -> Plan:
         declared = (policy.tables[name].bounds.max_values for name in tables(source))
         most = smallest(rows_per_unit(source, policy), *declared)
         assert most is not None
-        names = tuple(block.name for block in read_by)
-        cut = TotalCut(
-            f"dp_places_{number}",
-            f"dp_values_{number}",
-            names,
-            value,
-            condition,
-            Fraction(1),
-            Fraction(most),
-            "max_values",
-        )
+        named = (f"dp_places_{number}", f"dp_values_{number}", tuple(block.name for block in read_by))
+        cut = TotalCut(*named, value, condition, Fraction(1), Fraction(most), "max_values")
         chosen = _choosing_values(cut, source, keys, rows_per_unit(source, policy), max(map(groups_of, read_by)))
         steps.append((cut, chosen, _places_of(cut)))
     return _with_steps(plan, steps)

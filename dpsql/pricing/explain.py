@@ -497,7 +497,8 @@ def _numbers(
     cut = next((cut for cut in plan.cuts if cut.block == block.name), None)
     for measurement, planned in zip(priced.block.measurements, priced.noise.measurements, strict=True):
         part = PARTS.of(measurement.word)
-        for name, law in planned.laws:
+        laws: tuple[tuple[str, Any], ...] = planned.laws
+        for name, law in laws:
             if law.loss == PrivacyLoss.nothing():
                 continue  # an end of an error bar that follows from the number itself
             number = part.explained(measurement, planned, name, confidence)

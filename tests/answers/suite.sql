@@ -252,7 +252,7 @@ SELECT x, COUNT(*) AS n FROM a WHERE x IS NOT NULL GROUP BY x ORDER BY x LIMIT 4
 SELECT day, SUM(x) AS m0 FROM a WHERE day < DATE '2024-03-01' GROUP BY day ORDER BY day LIMIT 5
 SELECT kind, word, COUNT(*) AS n FROM a WHERE kind IN ('p', 'q') GROUP BY kind, word ORDER BY kind DESC, word LIMIT 6
 SELECT word FROM a GROUP BY word ORDER BY 1
-
+SELECT COUNT(*) AS n FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.uid = a.uid AND b.size = 'm' AND a.kind = 'q')
 -- database: bi
 SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY country
 SELECT plan, is_active, COUNT(*) AS n, AVG(age) AS mean FROM users GROUP BY plan, is_active

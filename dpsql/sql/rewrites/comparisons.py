@@ -180,8 +180,8 @@ def _replace_subquery(node: exp.Expr, row: list[exp.Expr]) -> None:
         hint = "write NOT EXISTS (SELECT 1 FROM ... WHERE x = a AND y = b) in place of (a, b) NOT IN (SELECT x, y FROM ...)"
         raise refuse("semi_join", reason=reason, way=hint, position=place(node))
     selected = query.this.unnest().selects if isinstance(query, exp.Subquery) else []
-    if not any(item.is_star for item in selected) and len(selected) != len(row):
-        _refuse_lengths(node, len(row), len(selected))
+    if not any(item.is_star for item in selected):
+        _check_lengths(node, row, selected)
     names = [f"{COLUMN}{number}" for number in range(len(row))]
     compared = [
         exp.EQ(this=exp.column(exp.to_identifier(name, quoted=True)), expression=value.copy())
@@ -251,14 +251,12 @@ def with_extremes(node: exp.Expr) -> exp.Expr:
 
 
 def _equal(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> exp.Expr:
-    if len(row) != len(other):
-        _refuse_lengths(node, len(row), len(other))
+    _check_lengths(node, row, other)
     return joined(exp.And, [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in zip(row, other, strict=True)])
 
 
 def _ordered(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> exp.Expr:
-    if len(row) != len(other):
-        _refuse_lengths(node, len(row), len(other))
+    _check_lengths(node, row, other)
     if len(row) > _MOST_ORDERED:
         raise refuse("clause", what=f"an order of rows of more than {_MOST_ORDERED} values", position=place(node))
     strict = exp.LT if isinstance(node, _DOWNWARD) else exp.GT
@@ -280,9 +278,10 @@ def joined(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Exp
     return connector(this=left, expression=right)
 
 
-def _refuse_lengths(node: exp.Expr, left_length: int, right_length: int) -> None:
-    detail = f"a row of {left_length} values is compared with one of {right_length}"
-    raise refuse("syntax", detail=detail, position=place(node))
+def _check_lengths(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> None:
+    if len(row) != len(other):
+        detail = f"a row of {len(row)} values is compared with one of {len(other)}"
+        raise refuse("syntax", detail=detail, position=place(node))
 
 
 # --- times of day -----------------------------------------------------------------------------------------------------

@@ -32,3 +32,19 @@ SELECT COUNT(*) FROM visits WHERE (ward, day) NOT IN (SELECT ward, MIN(day) FROM
 -- sqlstate: ZP015
 -- at: ward
 SELECT COUNT(*) FROM visits WHERE (ward, day) IN (SELECT ward, day FROM visits)
+
+-- query: units_above_a_unit
+-- sqlstate: ZP015
+-- at: 1 FROM
+SELECT COUNT(*) FROM patients AS p WHERE EXISTS (SELECT 1 FROM visits AS v WHERE v.patient_id > p.patient_id)
+
+-- query: units_by_another_number
+-- sqlstate: ZP015
+-- at: patient_id
+SELECT COUNT(*) FROM patients WHERE age IN (SELECT patient_id FROM patients)
+
+-- query: rows_of_no_unit
+-- policy: rows
+-- sqlstate: ZP015
+-- at: patient_id FROM
+SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM visits)
