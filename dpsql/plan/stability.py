@@ -130,7 +130,8 @@ def flat(word: str, parts: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
-    return tuple(flat("and", (predicate,)))
+    joined = isinstance(predicate, Call) and predicate.function == "and"
+    return tuple(flat("and", (predicate,))) if joined else (predicate,)
 
 
 def _first(source: Relation, condition: Expr) -> int:

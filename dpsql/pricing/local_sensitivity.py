@@ -14,8 +14,8 @@ from dpsql.plan.formulas import Formula, NoisyValue, greatest, least, null_if
 from dpsql.plan.measurements import LocalNumber
 from dpsql.plan.plan import Caps, Literal, Measure
 from dpsql.pricing.options import Options
-from dpsql.pricing.rank_histograms import cell_term
-from dpsql.pricing.sensitivity import ExplainedNumber, MeasurementPricing, entered, explained_end, rows_moved
+from dpsql.pricing.rank_histograms import cell_term, explained_end
+from dpsql.pricing.sensitivity import ExplainedNumber, MeasurementPricing, entered, rows_moved
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import choice_for
 from dpsql.privacy.mechanisms.local_sensitivity import (

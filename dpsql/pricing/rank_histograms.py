@@ -25,6 +25,7 @@ from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, Lean, choice_for, end_for, leaning_choice
+from dpsql.privacy.mechanisms.local_sensitivity import ends_of
 from dpsql.privacy.mechanisms.rank_histogram import (
     EndChoice,
     QuantileChoice,
@@ -244,6 +245,14 @@ def _searches(measurement: RankHistogram) -> list[Search]:
     quantiles = sorted(quantile.quantile for quantile in measurement.quantiles)
     apart, nested = split(quantiles), recursion(quantiles)
     return nested if nested[-1].level < apart[-1].level else apart
+
+
+def explained_end(plan: Any, number: str, text: str, step: float) -> ExplainedNumber | None:
+    """Return an end of the error bar of the number `text`, from which it follows; None for the number itself."""
+    if number == plan.name:
+        return None
+    side = "low" if number == ends_of(plan.name)[0] else "high"
+    return ExplainedNumber(f"{side} end of the error bar of {text}", 0.0, step, "follows from the number")
 
 
 class RankHistogramPricing(MeasurementPricing):

@@ -14,14 +14,21 @@ from dpsql.plan.formulas import Formula, NoisyValue, greatest, least
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import RankHistogram, SampleMean, SampleValues
 from dpsql.plan.plan import Caps, Column, Measure, Term, TermKind
-from dpsql.pricing.rank_histograms import MOST_CELLS, RankHistogramPricing, cell_value, chosen_of, end_values, with_ends
+from dpsql.pricing.rank_histograms import (
+    MOST_CELLS,
+    RankHistogramPricing,
+    cell_value,
+    chosen_of,
+    end_values,
+    explained_end,
+    with_ends,
+)
 from dpsql.pricing.sensitivity import (
     Ends,
     ExplainedNumber,
     MeasuredBlock,
     MeasurementPricing,
     entered,
-    explained_end,
     sensitivity,
 )
 from dpsql.pricing.sum_terms import summed

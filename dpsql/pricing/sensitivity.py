@@ -14,7 +14,6 @@ from dpsql.plan.formulas import Formula
 from dpsql.plan.plan import Caps, Clip, Literal, Measure, Term, TermKind
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Norm, Sensitivity
-from dpsql.privacy.mechanisms.local_sensitivity import ends_of
 from dpsql.storage.records import dataclass, replace
 
 
@@ -32,14 +31,6 @@ class ExplainedNumber:
     grid: float
     error: str
     aim: str = ""
-
-
-def explained_end(plan: Any, number: str, text: str, step: float) -> ExplainedNumber | None:
-    """Return an end of the error bar of the number `text`, from which it follows; None for the number itself."""
-    if number == plan.name:
-        return None
-    side = "low" if number == ends_of(plan.name)[0] else "high"
-    return ExplainedNumber(f"{side} end of the error bar of {text}", 0.0, step, "follows from the number")
 
 
 class MeasuredBlock(Protocol):

@@ -75,6 +75,7 @@ from dpsql.sql.binder.trees import (
     condition_of,
     conjuncts,
     grouping_call,
+    grouping_number,
     grouping_sets,
     is_shown,
     no_position,
@@ -217,8 +218,7 @@ def bound_block(
     if node.args.get("distinct") is not None and work.grouped:
         tree.set("distinct", context.released_part(node.args["distinct"], environment))
     names = tuple(str(item.alias) for item in copy.expressions)
-    blocks = (context.blocks.get(table.name) for table in tree.find_all(exp.Table))
-    groups = sum(groups_of(block) for block in blocks if block is not None)
+    groups = sum(groups_of(context.blocks[t.name]) for t in tree.find_all(exp.Table) if t.name in context.blocks)
     facts = results.over_block(
         copy, node, scope, work.keys, work.measures, len(work.sets), max(1, groups // UNLISTED),
         is_shown(node, context.whole),
@@ -470,8 +470,7 @@ class _BlockRewriter:
             if is_aggregate(node):
                 return node.copy()
             if _is_grouping(node):
-                bits = [str(int(key not in chosen)) for key in self._keys_of_grouping(node)]
-                return exp.Literal.number(int("".join(bits), 2))
+                return grouping_number(self._keys_of_grouping(node), chosen)
             key = self.key_of(node) if isinstance(node, exp.Condition) else None
             if key is None:
                 return node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, combinations, product
@@ -391,6 +391,11 @@ def grouping_call(keys: list[str]) -> exp.Column:
     return exp.column(GROUPING + " ".join(keys), quoted=True)
 
 
+def grouping_number(keys: Iterable[str], chosen: Collection[str]) -> exp.Expr:
+    """Return the number of GROUPING over keys: a bit for each of them, 1 for those that are not `chosen`."""
+    return exp.Literal.number(int("".join(str(int(key not in chosen)) for key in keys), 2))
+
+
 def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
     """Return the SELECT over one grouping set's block: its keys by their names there (equal ones share one), NULL for others."""
     expressions = list(dict.fromkeys(key.expression for key in chosen))
@@ -399,8 +404,7 @@ def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key])
     copy = select.copy()
     for column in list(copy.find_all(exp.Column)):
         if column.name.startswith(GROUPING):
-            bits = ["0" if name in names else "1" for name in column.name[len(GROUPING) :].split()]
-            column.replace(exp.Literal.number(int("".join(bits), 2)))
+            column.replace(grouping_number(column.name[len(GROUPING) :].split(), names))
         elif column.name in names:
             column.replace(exp.column(names[column.name], quoted=True))
         elif column.name in types:

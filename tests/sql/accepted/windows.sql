@@ -91,3 +91,10 @@ SELECT SUM(c) FROM (SELECT patient_id, MAX_BY(cost, nights) FILTER (WHERE ward <
 -- l1: 1
 -- rows: refused window_over_rows
 SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (patient_id) patient_id, ward FROM visits ORDER BY patient_id, day, visit_id) AS t GROUP BY ward
+
+-- query: sum_of_row_numbers
+-- keys: none
+-- l1: 400
+-- rows: refused window_over_rows
+-- loose: 0.5 (the numbers of 20 rows add up to 210)
+SELECT SUM(n) FROM (SELECT row_number() OVER (PARTITION BY patient_id ORDER BY day) AS n FROM visits) AS t

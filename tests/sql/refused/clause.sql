@@ -62,3 +62,8 @@ SELECT COUNT(*) FROM visits WHERE ARRAY[ward] <@ ARRAY['er']
 -- sqlstate: 0A000
 -- at: ward
 SELECT COUNT(*) FROM visits WHERE ward COLLATE "C" = 'er'
+
+-- query: over_results
+-- sqlstate: 0A000
+-- at: k GLOB
+SELECT k FROM (SELECT ward AS k, COUNT(*) AS n FROM visits GROUP BY ward) AS t WHERE k GLOB 'e*'

@@ -48,3 +48,8 @@ SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT unnest([1]) FROM visits v W
 -- at: product
 SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND nights > 3)
   OR EXISTS (SELECT product(nights) FROM visits v WHERE v.patient_id = p.patient_id AND nights < 2)
+
+-- query: over_results
+-- sqlstate: 42883
+-- at: sha256
+SELECT sha256(k), n FROM (SELECT ward AS k, COUNT(*) AS n FROM visits GROUP BY ward) AS t
