@@ -1,6 +1,5 @@
 """Noise by local sensitivity from SQL to answer: charges, storage, EXPLAIN, refusals, and accuracy."""
 
-import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -182,7 +181,7 @@ def test_bars_of_tested_numbers_hold(connection: dpsql.Connection) -> None:
             low, high = (side.column(name)[0].as_py() for side in (release.low, release.high))
             hits.append(low - 0.01 <= exact[name] <= high + 0.01)
     for name, hits in held.items():
-        assert sum(hits) >= 120 - 6 * math.sqrt(150 * 0.8 * 0.2), name
+        assert sum(hits) >= 86, name  # fewer by chance once in 10^10
     assert sum(held["a"]) < 150
 
 

@@ -90,6 +90,7 @@ def test_nothing_is_found_on_sound_software_and_the_report_says_what_was_tried(m
         Question("SELECT cost FROM visits"),
     ]
     monkeypatch.setattr(run, "questions_of", lambda policy: questions_of(policy)[:4])
+    monkeypatch.setattr("dpsql_audit.replay.MOST_SHARPENED", 6)
     report = run_audit(policy, own, seconds=FAR_AWAY)
     assert report.holds and not report.not_tried and len(report.laws) > 3 and report.false_alarm < 0.001
     asked, refused = report.questions[:2]

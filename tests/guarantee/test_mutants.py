@@ -9,29 +9,148 @@ fifth before this one): their function or what it uses in its module, the tests 
 others, one in eighty runs, a different share at each commit; all are applied.
 """
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
-from support.changed_code import Code, asks_differently, differs, entries
 from support.forked import LIBRARIES, Forked
 from support.places import ROOT
-from support.syntax_mutations import mutated
+from support.syntax_mutations import Scope, mutated, scopes_of
 
 from guarantee.mutants import MUTANTS, Mutant
+
+_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Code:
+    """One version of a module."""
+
+    def __init__(self, source: str) -> None:
+        module = without_docstrings(ast.parse(source))
+        self._scopes: dict[str, list[Scope]] = {}
+        for name, scope in scopes_of(module):
+            self._scopes.setdefault(name, []).append(scope)
+        self._binding: dict[str, list[ast.stmt]] = {}
+        self.tests: list[str] = []
+        for statement in module.body:
+            for name in _bound(statement):
+                self._binding.setdefault(name, []).append(statement)
+            if isinstance(statement, _BLOCKS) and statement.name.lower().startswith("test"):
+                self.tests.append(statement.name)
+        self._trees: dict[str, frozenset[str]] = {}
+
+    def trees(self, function: str) -> frozenset[str]:
+        """Return the trees in this module on which a function or class depends (a dotted name; "" is the module), or an empty set
+        if no such name exists."""
+        if function not in self._trees:
+            self._trees[function] = frozenset(map(ast.dump, self._nodes(function)))
+        return self._trees[function]
+
+    def _nodes(self, function: str) -> Iterator[ast.AST]:
+        parts = function.split(".")
+        outside = [".".join(parts[:length]) for length in range(1, len(parts))]
+        waiting: list[ast.AST] = list(self._scopes.get(function, ()))
+        for name in outside:  # names of the enclosing scope that a nested function uses
+            waiting += [scope for scope in self._scopes.get(name, ()) if not isinstance(scope, ast.ClassDef)]
+        classes = [
+            name for name in outside if any(isinstance(scope, ast.ClassDef) for scope in self._scopes.get(name, ()))
+        ]
+        met: set[int] = set()
+        while waiting:
+            node = waiting.pop()
+            if id(node) in met:
+                continue
+            met.add(id(node))
+            yield node
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Name):
+                    waiting += self._binding.get(inner.id, ())
+                elif isinstance(inner, ast.Attribute):  # methods of the same class
+                    waiting += [scope for name in classes for scope in self._scopes.get(f"{name}.{inner.attr}", ())]
+
+
+def without_docstrings(module: ast.Module) -> ast.Module:
+    """Return the tree without string statements: docstrings of modules, functions, classes and attributes."""
+    for node in ast.walk(module):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [line for line in body if not _is_text(line)] or [ast.Pass()]  # type: ignore[attr-defined]
+    return module
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a module-level statement binds."""
+    if isinstance(statement, _BLOCKS):
+        yield statement.name
+        return
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+
+
+def differs(old: Code | None, new: Code, function: str) -> bool:
+    """Return whether a function computes something else than in `old`; always True for a new module."""
+    return old is None or old.trees(function) != new.trees(function)
+
+
+def entries(source: str, called: str) -> dict[str, str]:
+    """Return the trees of all calls of `called` whose first argument is a string, keyed by that string."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
+    named = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == called]
+    return {
+        call.args[0].value: ast.dump(call)
+        for call in named
+        if isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)
+    }
+
+
+def may_select(only: str, test: str, tests: list[str]) -> bool:
+    """Return whether pytest's `-k only` may select `test` of a file that has `tests`. A word that occurs in no test's name is
+    taken for a parameter value, which any test may have."""
+    words = set(re.findall(r"[^\s()]+", only)) - {"and", "or", "not"}
+    holds = [word in test or not any(word in other for other in tests) for word in words]
+    if not words or re.search(r"\bnot\b", only):
+        return True
+    return any(holds) if re.search(r"\bor\b", only) else all(holds)
+
+
+def asks_differently(old: Mapping[str, Code | None], new: Mapping[str, Code], selection: str, only: str) -> bool:
+    """Return whether a test that pytest selects has changed. `selection`: files with or without `::NAME`, separated by spaces;
+    `old` and `new`: the texts of the changed files."""
+    for place in selection.split():
+        file, _, name = place.partition("::")
+        if file not in new:
+            continue
+        code = new[file]
+        chosen = [name.split("::")[0]] if name else [test for test in code.tests if may_select(only, test, code.tests)]
+        if any(differs(old.get(file), code, test) for test in chosen):
+            return True
+    return False
+
 
 BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~5")
 EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
 TABLE = "guarantee/mutants.py"
 SHARES = 80
 """Of the mutants that no change touched, one in so many runs."""
+MOST_MEMORY = 6 << 30
+"""Bytes that a process of a mutant's tests may have for data: a bug in a bound would take all that the machine has."""
+BOUNDED = f"import resource, sys, pytest; resource.setrlimit(resource.RLIMIT_DATA, ({MOST_MEMORY},) * 2); sys.exit(pytest.main())"
 
 
 def git(*command: str) -> str | None:
@@ -135,7 +254,7 @@ def run(folder: Path, own: Path, tests: list[str], only: str) -> tuple[int, str]
     """Run some tests in a copy and return their exit status (0: all passed, 1: some failed) and their output. `own`: an empty
     folder for files that they write."""
     mine = {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "tests")]), "DPSQL_STATE": str(own / "state")}
-    command = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line"]
+    command = ["-c", BOUNDED, "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line"]
     command += [f"--basetemp={own / 'tests'}"]
     command += [str(folder / "tests" / test) for test in tests] + (["-k", only] if only else [])
     with Forked(
@@ -172,6 +291,14 @@ def test_without_a_mutant_its_tests_are_green(tests: str, only: str, copy: Path,
     mutant's tests."""
     status, printed = run(copy, tmp_path, tests.split(), only)
     assert status == 0, printed[-2000:]
+
+
+def test_a_mutant_without_bounds_ends_its_tests_alone(copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_greedy.py").write_text(
+        f"import numpy\ndef test_it(): numpy.empty({MOST_MEMORY}, 'u1')", encoding="utf-8"
+    )
+    status, printed = run(copy, tmp_path, [str(tmp_path / "test_greedy.py")], "")
+    assert (status, "MemoryError" in printed) == (1, True), printed[-2000:]
 
 
 def test_a_mutant_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pytest
+from support.corpus_traits import spread
 from support.exact_session import exact_session
 from support.neighbouring_hospitals import SCHEMAS, together
 from support.places import policy
@@ -23,7 +24,7 @@ from sql.corpus import ACCEPTED, REFUSED, Case
 OWN = re.compile(r"dp#|\bdp_(?:\d|cte|result)\w*|\b[ckmpst]\d+\b")
 """Names that plans give to blocks, results, keys, measures, projections and terms."""
 QUICK = 9
-"""Every ninth query runs by default."""
+"""Every ninth query runs by default; of the accepted ones, those with syntax of their own run slowly, and the others at night."""
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +81,9 @@ def foreign(names: set[str], text: str, sql: str) -> set[str]:
     return ({name.lower() for name in own} & words(text)) - words(sql) - {name.lower() for name in declared}
 
 
-def cases(every: list[Case]) -> list[Any]:
-    marks = [() if number % QUICK == 0 else pytest.mark.slow for number in range(len(every))]
+def cases(every: list[Case], chosen: list[Case]) -> list[Any]:
+    rest = [pytest.mark.slow if case in chosen else pytest.mark.nightly for case in every]
+    marks = [() if number % QUICK == 0 else mark for number, mark in enumerate(rest)]
     return [pytest.param(case, id=case.id, marks=mark) for case, mark in zip(every, marks, strict=True)]
 
 
@@ -93,7 +95,7 @@ def prepared(case: Case, opened: Callable[[bool], Session]) -> Session:
     return of_case
 
 
-@pytest.mark.parametrize("case", cases(ACCEPTED))
+@pytest.mark.parametrize("case", cases(ACCEPTED, spread(ACCEPTED)))
 def test_explain_and_notices_use_the_words_of_the_question(case: Case, sessions: Callable[[bool], Session]) -> None:
     asked = prepared(case, sessions)
     planned = asked.plan(asked.planner.parse(case.sql, case.parameters), case.parameters)
@@ -104,7 +106,7 @@ def test_explain_and_notices_use_the_words_of_the_question(case: Case, sessions:
     assert not foreign(set(inner_names(planned)), said, case.sql), said
 
 
-@pytest.mark.parametrize("case", cases(REFUSED))
+@pytest.mark.parametrize("case", cases(REFUSED, REFUSED))
 def test_refusals_use_the_words_of_the_question(case: Case) -> None:
     with pytest.raises(Error) as caught:
         asked = prepared(case, planning)

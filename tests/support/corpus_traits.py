@@ -88,12 +88,36 @@ def words(case: Case) -> Iterator[tuple[Any, ...]]:
         yield type(node).__name__, name, *(str(node.args.get(part) or "") for part in ("kind", "side", "method"))
 
 
-def spread(cases: Iterable[Case]) -> list[Case]:
-    """Return every query with syntax that no earlier query has, and every twelfth of the others."""
+SYNTAX_OF_BOUNDING = frozenset(
+    [
+        "theme",
+        "setting",
+        "bounds",
+        "text",
+        "Select",
+        "Distinct",
+        "Join",
+        "Lateral",
+        "Union",
+        "Intersect",
+        "Except",
+        "CTE",
+        "Subquery",
+        "Window",
+        "Exists",
+        "In",
+        "Pivot",
+    ]
+)
+"""Words about how rows are bounded and measured, as `OF_BOUNDING` has them of plans."""
+
+
+def spread(cases: Iterable[Case], kinds: Container[str] | None = None) -> list[Case]:
+    """Return every query with syntax (of these kinds, unless None) that no earlier query has, and every twelfth of the others."""
     seen: set[tuple[Any, ...]] = set()
     chosen, others = [], 0
     for case in cases:
-        new = set(words(case)) - seen
+        new = {word for word in words(case) if kinds is None or word[0] in kinds} - seen
         seen |= new
         others += not new
         if new or others % BESIDE == 0:

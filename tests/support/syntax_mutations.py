@@ -22,7 +22,7 @@ def mutated(source: str, function: str, old: str, new: str) -> str:
     else:
         count = _replace_statements(scopes[0], ast.parse(old).body, ast.parse(new).body)
     assert count == 1, f"{function or 'the module'} has {count} times: {old}"
-    return ast.unparse(ast.fix_missing_locations(module))
+    return ast.unparse(module)
 
 
 def scopes_of(scope: ast.AST, prefix: str = "") -> Iterator[tuple[str, Scope]]:
@@ -33,7 +33,7 @@ def scopes_of(scope: ast.AST, prefix: str = "") -> Iterator[tuple[str, Scope]]:
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield prefix + child.name, child
             yield from scopes_of(child, f"{prefix}{child.name}.")
-        else:
+        elif not isinstance(child, ast.expr):
             yield from scopes_of(child, prefix)
 
 
@@ -50,7 +50,7 @@ def _replace_expression(scope: Scope, old: ast.expr, new: str) -> int:
     class Replace(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
             nonlocal count
-            if isinstance(node, ast.expr) and ast.dump(node) == wanted:
+            if type(node) is type(old) and ast.dump(node) == wanted:
                 count += 1
                 return ast.parse(new, mode="eval").body
             return self.generic_visit(node)

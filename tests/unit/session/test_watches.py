@@ -215,7 +215,7 @@ def test_the_value_above_a_threshold_comes_with_a_bar_that_holds(session: Sessio
     for _ in range(300):
         ((_, value, error, *_),) = ask(session, ALWAYS).rows()
         held += abs(value - exact) <= error
-    assert held >= 265  # at least 285 are expected; below this by chance once in 10^6
+    assert held >= 256  # at least 285 are expected; below this by chance once in 10^10
 
 
 def test_a_forked_child_has_no_run(session: Session) -> None:
