@@ -145,10 +145,11 @@ STATISTICAL_FILES = frozenset(
 
 
 LONG_FILES = (
-    "guarantee/test_replay.py", "load/test_load.py", "unit/engine/postgresql/test_corpus.py", "audit/test_audit.py",
-    "clients/test_node.py", "clients/test_jdbc.py", "guarantee/test_value_places_on_servers.py", "guarantee/test_tight_sensitivity.py",
-    "guarantee/test_neighbours.py", "answers/test_queries.py", "answers/test_same_groups.py", "fuzz/test_fuzz.py",
-    "unit/functions/test_canonical_conditions.py", "clients/test_statements.py", "answers/test_generated.py", "unit/pricing/test_plan_check.py",
+    "guarantee/test_replay.py", "load/test_load.py", "clients/test_statements.py", "audit/test_audit.py",
+    "guarantee/test_tight_sensitivity.py", "guarantee/test_neighbours.py", "clients/test_node.py", "clients/test_jdbc.py",
+    "unit/engine/postgresql/test_corpus.py", "fuzz/test_fuzz.py", "guarantee/test_mutants.py", "unit/pricing/test_plan_check.py",
+    "guarantee/test_value_places_on_servers.py", "guarantee/test_neighbours_on_servers.py", "answers/test_queries.py",
+    "unit/functions/test_canonical_conditions.py", "answers/test_same_groups.py", "answers/test_generated.py",
 )  # fmt: skip
 """Those that take longest, in this order: the others fill the time of the processes after them."""
 
