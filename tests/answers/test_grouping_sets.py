@@ -75,7 +75,7 @@ def test_answers_over_such_keys_and_sets_are_those_of_the_engine(world: World, s
     assert difference(session.execute(sql), connection.execute(sql).fetchall()) is None
 
 
-@pytest.mark.parametrize("seed", seeds(60, 8))
+@pytest.mark.parametrize("seed", seeds(60, 3))
 def test_one_column_under_several_names_has_the_keys_of_the_engine(world: World, seed: int) -> None:  # noqa: F811
     connection, session = world
     chance = random.Random(seed)

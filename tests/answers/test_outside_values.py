@@ -435,7 +435,7 @@ def within(key: Expr, row: dict[str, Any]) -> bool:
     return rank and ("day" not in named_columns or row["day"] is not None)
 
 
-@pytest.mark.parametrize("seed", seeds(12, 3))
+@pytest.mark.parametrize("seed", seeds(12, 1))
 def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
     """A removed key occurs in no row that passes, and if no notice is due, every such row has a key."""
     chance = random.Random(seed)

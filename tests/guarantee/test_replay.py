@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sql.corpus import ACCEPTED, Case
 from support.corpus_neighbours import Hospital, judge, weakest
-from support.corpus_traits import SYNTAX_OF_BOUNDING, spread, words
+from support.corpus_traits import SPREAD, SYNTAX_OF_BOUNDING, spread, words
 from support.effort import by_day
 from support.neighbouring_hospitals import FIXED
 
@@ -60,7 +60,7 @@ def replay(place: Hospital, case: Case, enough: Fraction) -> Verdict:
     return verdict
 
 
-@pytest.mark.parametrize("case", by_day(spread(ACCEPTED), ACCEPTED), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", by_day(SPREAD, ACCEPTED), ids=lambda case: case.id)
 def test_one_entity_moves_sums_within_the_claim(case: Case) -> None:
     enough = wanted(case)
     verdict = replay(hospital("hospital"), case, enough)

@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 import pytest
 from support.aggregate_calls import MEASURED, calls
 from support.corpus_neighbours import Hospital
-from support.corpus_traits import spread
-from support.effort import by_day
+from support.corpus_traits import SPREAD
+from support.effort import by_day, slow
 from support.neighbouring_hospitals import PUBLIC
 from support.places import policy
 from support.recording_session import World
@@ -54,7 +54,7 @@ def in_any_order(moved: str) -> list[str]:
     return sorted(moved.split(", "))
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [c if c in SPREAD else slow(c) for c in ACCEPTED], ids=lambda case: case.id)
 def test_each_query_has_its_keys_and_sensitivities(case: Case) -> None:
     price = hospital("hospital").price(case)
     assert (keys(price), in_any_order(sensitivities(price))) == (case.mark("keys"), in_any_order(case.mark("l1")))
@@ -70,7 +70,7 @@ def test_under_row_privacy_sensitivities_are_as_marked(case: Case) -> None:
     assert in_any_order(found) == in_any_order(case.mark("rows"))
 
 
-@pytest.mark.parametrize("case", by_day(spread(ACCEPTED), ACCEPTED), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", by_day(SPREAD, ACCEPTED), ids=lambda case: case.id)
 @pytest.mark.slow
 def test_change_one_doubles_every_norm(case: Case) -> None:
     """Replacing a unit is a removal and an addition: every norm doubles, whatever the accountant."""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
-from support.corpus_traits import spread
+from support.corpus_traits import SPREAD
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
 from support.neighbouring_hospitals import SCHEMAS, crowd, together
@@ -66,10 +66,8 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, int], 
 
 
 def cases() -> list[Any]:
-    chosen = spread(ACCEPTED)
-
     def marks(number: int, case: Case, size: int) -> Any:
-        by_day = pytest.mark.slow if case in chosen and (size > 0) == (number % 2 == 0) else pytest.mark.nightly
+        by_day = pytest.mark.slow if case in SPREAD and (size > 0) == (number % 2 == 0) else pytest.mark.nightly
         return () if number % QUICK == 0 else by_day
 
     return [

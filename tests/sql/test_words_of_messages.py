@@ -9,7 +9,7 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 import pytest
-from support.corpus_traits import spread
+from support.corpus_traits import SPREAD
 from support.exact_session import exact_session
 from support.neighbouring_hospitals import SCHEMAS, together
 from support.places import policy
@@ -95,7 +95,7 @@ def prepared(case: Case, opened: Callable[[bool], Session]) -> Session:
     return of_case
 
 
-@pytest.mark.parametrize("case", cases(ACCEPTED, spread(ACCEPTED)))
+@pytest.mark.parametrize("case", cases(ACCEPTED, SPREAD))
 def test_explain_and_notices_use_the_words_of_the_question(case: Case, sessions: Callable[[bool], Session]) -> None:
     asked = prepared(case, sessions)
     planned = asked.plan(asked.planner.parse(case.sql, case.parameters), case.parameters)

@@ -123,3 +123,7 @@ def spread(cases: Iterable[Case], kinds: Container[str] | None = None) -> list[C
         if new or others % BESIDE == 0:
             chosen.append(case)
     return chosen
+
+
+SPREAD = spread(ACCEPTED)
+"""The accepted queries with syntax of their own: by day, laws about every query are tried on these."""

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 from sql.corpus import ACCEPTED
 from support.corpus_neighbours import Hospital
-from support.corpus_traits import OF_BOUNDING, covering, spread
+from support.corpus_traits import OF_BOUNDING, SPREAD, covering
 from support.effort import NIGHTLY
 from support.engine_pairs import BY_HASH, Pair, check_group, measured
 from support.postgres_source import Server, ServerWorld, server
@@ -40,7 +40,7 @@ def questions(by_rows: bool) -> frozenset[str]:
     them differently; at night all."""
     if by_rows and not NIGHTLY:
         return covering(Hospital("hospital"), OF_BOUNDING)
-    return frozenset(case.id for case in (ACCEPTED if NIGHTLY else spread(ACCEPTED)))
+    return frozenset(case.id for case in (ACCEPTED if NIGHTLY else SPREAD))
 
 
 def one_sample(self: Dialect, key: str, content: list[str], samples: int) -> str:
