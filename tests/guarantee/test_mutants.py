@@ -314,8 +314,7 @@ def test_a_mutant_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_names_of_mutants_are_unique() -> None:
-    assert len(MUTANTS) >= 30
-    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 30
 
 
 def test_code_that_is_not_there_or_twice_is_no_mutant() -> None:
