@@ -240,7 +240,7 @@ MOST = {
     # pg_catalog before a function, and rows as a whole and locks refused in words: 12
     # functions in the list of EXISTS that may be of several rows refused: 14
     "sql": (
-        14_072,
+        14_071,
         37,
     ),  # rows that must and must not be there: 1; a WHEN without THEN: 12; names in the list of EXISTS: 14
     # copies of values without their constructor, half of the time of the 60 copies that a question makes: 19

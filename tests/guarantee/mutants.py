@@ -679,7 +679,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("a mean may leave its bounds", "aggregates/sums.py", "_mean", "within(float(centre) + total / greatest(count, 1), low, high)", "within(float(centre) + total / greatest(count, 1), 2 * low, 2 * high)", 'unit/aggregates/test_contract.py', 'interval_of_its_facts'),
     Mutant("a unit's sums have the bounds of a row", "aggregates/sums.py", "_sum_of_unit", "(min(facts.lower * rows, facts.lower), max(facts.upper * rows, facts.upper))", "(facts.lower, facts.upper)", 'unit/aggregates/test_contract.py', 'rows_of_a_unit'),
     Mutant("a second argument is forgotten", "sql/binder/aggregates.py", "_numbers", "len(operands) != count", "len(operands) < count", REFUSALS, 'wrong_arguments-two_means'),
-    Mutant("numbers without bounds are summed", "sql/binder/aggregates.py", "_numbers", "_check_bounded(word, argument, part, call.scalars)", "pass", REFUSALS, 'unbounded'),
+    Mutant("numbers without bounds are summed", "sql/binder/aggregates.py", "_numbers", "check_bounded(word, argument, part, call.scalars)", "pass", REFUSALS, 'unbounded'),
     Mutant("times at the ends of months keep their order", "functions/values.py", "around_month_ends", "isinstance(upper, datetime) and upper.date() == last_day(upper)", "False", 'unit/functions/test_facts.py', 'last_day_of_a_month'),
     Mutant("tokens are made at every use", "sql/lexer.py", "Piece.tokens", "dialect not in self._lexed", "True", 'unit/frontends/pgwire/test_one_pass.py', ''),
     Mutant("a lock is had in any case", "storage/files.py", "try_lock", "return False", "return True", 'unit/storage/test_files.py', ''),

@@ -25,6 +25,7 @@ from dpsql.sql.binder.quantiles import (
     bind_quantile,
     bind_sample_aggregate,
     check_bounded,
+    counted,
     operands_of,
     spelling,
 )
@@ -395,23 +396,17 @@ def _unknown(node: exp.Expr, where: str = "") -> Exception:
 
 def _rows(call: _Call) -> Measure:
     """Return the measure of COUNT(*), COUNT(x) or COUNT(DISTINCT x). With the unit's key as x, each unit counts once."""
-    node, scalars = call.node, call.scalars
-    only(node, "this", "big_int")
-    if node.this is None or isinstance(node.this, exp.Star):
-        only(node.this or node, "big_int")
+    value, distinct = counted(call.node)
+    if value is None:
         return Measure(call.name, "count", (), False, call.condition)
-    if isinstance(node.this, exp.Column) and isinstance(node.this.this, exp.Star):
-        hint = f"COUNT(*) counts rows; beside an outer join, COUNT({node.this.table}.its_key) counts those of one table"
-        raise refuse("raw_rows", position=place(node.this), hint=hint)
-    if not isinstance(node.this, exp.Distinct):
-        argument = scalars.bind(node.this)
+    if isinstance(value, exp.Column) and isinstance(value.this, exp.Star) and not distinct:
+        hint = f"COUNT(*) counts rows; beside an outer join, COUNT({value.table}.its_key) counts those of one table"
+        raise refuse("raw_rows", position=place(value), hint=hint)
+    argument = call.scalars.bind(value)
+    if not distinct:
         arguments = (argument,) if can_be_missing(argument) else ()
         return Measure(call.name, "count", arguments, False, call.condition)
-    only(node.this, "expressions")
-    if len(node.this.expressions) != 1 or isinstance(node.this.expressions[0], exp.Tuple):
-        raise refuse("distinct_many", position=place(node))
-    argument = scalars.bind(node.this.expressions[0])
-    if kind(argument, scalars.scope) >= Kind.IMAGE:
+    if kind(argument, call.scalars.scope) >= Kind.IMAGE:
         return Measure(call.name, "count_units", (), True, call.condition)
     return Measure(call.name, "count_distinct", (argument,), True, call.condition)
 

@@ -150,6 +150,11 @@ def _conditions_of_spine(joins: Sequence[exp.Join], bound: list[tuple[str, Bound
         return None
     if any(join.kind not in ("", "INNER", "CROSS", "OUTER") or join.args.get("method") for join in joins):
         return None
+    return _conditions_of(joins, bound)
+
+
+def _conditions_of(joins: Sequence[exp.Join], bound: list[tuple[str, Bound]]) -> _Conditions | None:
+    """Return the conditions of joins; None where USING has another meaning than equalities."""
     written, merged = _Conditions(), set[str]()
     for index, join in enumerate(joins):
         on = join.args.get("on")
@@ -184,15 +189,15 @@ def _after_public(
     names = {paired.name: unpaired.name for (_, paired), (_, unpaired) in columns}
     rows_alone = unpaired_rows(pairs.relation, public.relation, place(joins[-1]), names)
     if rows_alone is None:
-        raise refuse(
-            "join",
-            reason="two public tables come first",
-            way="name the protected table first",
-            position=place(joins[-1]),
-        )
+        raise _two_public(joins[-1])
     combined = tuple(source for source in pairs.sources if source[0] in of_public)
     partner = replace(pairs, sources=tuple(source for source in pairs.sources if source[0] not in of_public))
     return _Side(combined + partner.renamed("", alone=True), pairs.relation, True, rows_alone)
+
+
+def _two_public(node: exp.Join) -> Error:
+    way = "name the protected table first"
+    return refuse("join", reason="two public tables come first", way=way, position=place(node))
 
 
 def _met(side: _Side, conditions: Iterable[exp.Expr]) -> _Side:
@@ -228,18 +233,10 @@ def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select
     )
     if not plain:
         return with_kept_rows(node, bound)
-    conditions: list[exp.Expr] = []
-    for index, join in enumerate(joins):
-        if join.args.get("on") is not None:
-            conditions.append(_with_sources(join.args["on"], bound[: index + 2], bound[index + 2 :]))
-        merged = {using_name(name).lower() for before in joins[:index] for name in before.args.get("using") or ()}
-        for name in join.args.get("using") or ():
-            equality = _merging(using_name(name), bound[: index + 1], bound[index + 1], merged)
-            if equality is None:
-                return node
-            conditions.append(equality)
+    if (conditions := _conditions_of(joins, bound)) is None:
+        return node
     where = node.args.get("where")
-    parts = [*conditions, *([] if where is None else [where.this])]
+    parts = [*(part for parts in conditions for part in parts), *([] if where is None else [where.this])]
     changes: dict[str, object] = {"joins": [_with_where(join) for join in joins]}
     if parts:
         changes["where"] = exp.Where(this=exp.and_(*parts, copy=False))
@@ -409,9 +406,7 @@ def _join(
         hint = "compare two columns in WHERE; that removes the rows without a partner"
         raise refuse("join", reason=reason, way=hint, position=place(rest[0]))
     if not left.protected:
-        raise refuse(
-            "join", reason="two public tables come first", way="name the protected table first", position=place(node)
-        )
+        raise _two_public(node)
     keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
     join = Join(left.relation, right.relation, kind, keys, right.protected)
     if right.protected:

@@ -84,6 +84,20 @@ def operands_of(node: exp.Expr) -> tuple[exp.Expr, ...]:
     return tuple(part for part in (node.this, node.args.get("expression")) if part is not None)
 
 
+def counted(node: exp.Expr) -> tuple[exp.Expr | None, bool]:
+    """Return what a COUNT counts (None: all rows), and whether it counts different values. Refuses (distinct_many) several."""
+    only(node, "this", "big_int")
+    if node.this is None or isinstance(node.this, exp.Star):
+        only(node.this or node, "big_int")
+        return None, False
+    if not isinstance(node.this, exp.Distinct):
+        return node.this, False
+    only(node.this, "expressions")
+    if len(node.this.expressions) != 1 or isinstance(node.this.expressions[0], exp.Tuple):
+        raise refuse("distinct_many", position=place(node))
+    return node.this.expressions[0], True
+
+
 def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
     """Return a call's arguments in the order of `slots`, those of its node; functions without a node have that order."""
     if isinstance(node, exp.Anonymous):
@@ -347,17 +361,12 @@ class SampleScalars(Scalars):
         return statistic_call(statistic, self._arguments(statistic, inner), condition)
 
     def _count(self, node: exp.Expr, condition: Expr | None) -> Call:
-        only(node, "this", "big_int")
-        counted = node.this
-        if counted is None or isinstance(counted, exp.Star):
-            only(counted or node, "big_int")
+        value, distinct = counted(node)
+        if value is None:
             return statistic_call(STATISTICS["count_rows"], (), condition)
-        if not isinstance(counted, exp.Distinct):
-            return statistic_call(STATISTICS["count"], (self._rows.bind(counted),), condition)
-        only(counted, "expressions")
-        if len(counted.expressions) != 1:
-            raise refuse("distinct_many", position=place(node))
-        return statistic_call(STATISTICS["count_distinct"], (self._rows.bind(counted.expressions[0]),), condition)
+        return statistic_call(
+            STATISTICS["count_distinct" if distinct else "count"], (self._rows.bind(value),), condition
+        )
 
     def _arguments(self, statistic: Statistic, node: exp.Expr) -> tuple[Expr, ...]:
         """Return the bound arguments of an aggregate. Refuses numbers without bounds."""
