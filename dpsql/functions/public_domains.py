@@ -282,13 +282,8 @@ def listed(value: Expr) -> tuple[Any, ...] | None:
     values = domain_of(value)
     if values is None:
         return None
-    present = sorted(_exact(element) for element in values if element is not None and element not in _INFINITE)
+    present = sorted(Fraction(e) if isinstance(e, float) else e for e in values if e is not None and e not in _INFINITE)
     return tuple(present) if 0 < len(present) <= MOST_LISTED else None
-
-
-def _exact(value: Any) -> Any:
-    """Return a value of a list in the form of a query's constants: reals as fractions."""
-    return Fraction(value) if isinstance(value, float) else value
 
 
 def place_of(value: Expr, values: tuple[Any, ...]) -> Call:

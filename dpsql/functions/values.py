@@ -147,12 +147,8 @@ def case_pairs(word: str) -> tuple[str, str]:
     return "".join(letters), "".join(map(function, letters))
 
 
-def _blank(character: str) -> bool:
-    return unicodedata.category(character) == "Zs"
-
-
 def left_trim(text: str) -> str:
-    return "".join(dropwhile(_blank, text))
+    return "".join(dropwhile(lambda character: unicodedata.category(character) == "Zs", text))
 
 
 def right_trim(text: str) -> str:

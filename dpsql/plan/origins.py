@@ -114,7 +114,10 @@ def _branches(node: Relation, prefix: str) -> list[Branch]:
     if isinstance(node, UnitWindow):
         columns = {window.name: Column(f"{prefix}w.{window.name}", window.facts) for window in node.windows}
         sure = frozenset(columns[window.name].name for window in node.windows if window.word in COUNTS)
-        return [_widened(inner, columns, sure) for inner in branches(node.source, prefix + "s.")]
+        return [
+            replace(inner, columns={**inner.columns, **columns}, within=inner.within | sure)
+            for inner in branches(node.source, prefix + "s.")
+        ]
     return [part for branch in branches(node.source, prefix + "s.") for part in _of_units(node, branch, prefix)]
 
 
@@ -207,10 +210,6 @@ def _counted(column: tuple[str, str, Expr | None, Expr | None, Facts]) -> Facts:
     present = size - (None in (facts_below.values or ()))
     missing = facts_below.nullable or None in (facts_below.values or ()) or condition is not None
     return replace(facts, lower=facts.lower if missing else max(facts.lower, 1), upper=min(facts.upper, present))
-
-
-def _widened(branch: Branch, columns: Mapping[str, Column], sure: frozenset[str]) -> Branch:
-    return replace(branch, columns={**branch.columns, **columns}, within=branch.within | sure)
 
 
 def _with(branch: Branch, *conditions: Expr) -> Branch:

@@ -17,7 +17,7 @@ from typing import Any
 from dpsql.planning.planner import Planned, Planner, release_key
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import AskedTogether, Price, PricedBlock, PriceTogether, price_together
-from dpsql.pricing.workloads import Objective, Wishes, Workload
+from dpsql.pricing.workloads import Objective, Wishes
 from dpsql.storage.records import dataclass, field, replace
 
 
@@ -81,7 +81,7 @@ def _priced(planner: Planner, questions: Sequence[Planned], indexes: Sequence[in
         question = questions[index]
         policy = planner.bound_policy(question.statement)[0]
         blocks = planner.bounded_blocks(question.plan, question.options, policy)
-        named = tuple(replace(block, name=_name(index, block.name)) for block in blocks)
+        named = tuple(replace(block, name=f"{index}.{block.name}") for block in blocks)
         joint_questions.append(AskedTogether(named, question.options))
     weights = {
         block.name: goal.weights[index]
@@ -90,10 +90,6 @@ def _priced(planner: Planner, questions: Sequence[Planned], indexes: Sequence[in
         for block in question.blocks
     }
     return price_together(joint_questions, Wishes(goal.objective, weights), planner.policy, planner.accountant)
-
-
-def _name(index: int, block: str) -> str:
-    return f"{index}.{block}"
 
 
 def _place(name: str) -> int:
@@ -153,11 +149,10 @@ def _view(question: Planned, index: int, priced: PriceTogether, keys: tuple[str,
             bounded = replace(bounded, formulas=question_block.formulas, groups=question_block.groups)
         return replace(block, block=bounded)
 
-    workloads = tuple(_renamed(workload, names) for workload in priced.price.workloads)
+    workloads = tuple(
+        replace(workload, tiles=tuple(replace(tile, block=names[tile.block]) for tile in workload.tiles))
+        for workload in priced.price.workloads
+    )
     price = Price(tuple(map(named, priced.price.blocks)), priced.price.loss, workloads)
     options = replace(question.options, workload=objective, reuse=Reuse.ON)
     return Planned(question.statement, options, question.plan, price, keys)
-
-
-def _renamed(workload: Workload, names: Mapping[str, str]) -> Workload:
-    return replace(workload, tiles=tuple(replace(tile, block=names[tile.block]) for tile in workload.tiles))

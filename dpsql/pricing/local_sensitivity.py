@@ -89,7 +89,8 @@ def measured(
     number, ends = entered(measurements, number, "l"), None
     if number.mechanism == PROPOSED:
         low, high = ends_of(number.name)
-        margin = 0.0 if _exact(number) else 2.0**-term.grid
+        exact = term.magnitude == Fraction(term.upper) - Fraction(term.lower)  # every value has its own cell
+        margin = 0.0 if exact else 2.0**-term.grid
         ends = (
             greatest(_value(number, low) - margin, float(term.lower)) + _null(low),
             least(_value(number, high) + margin, float(term.upper)) + _null(high),
@@ -110,11 +111,6 @@ def _is_median(measure: Measure) -> bool:
         return False
     quantile = measure.arguments[1]
     return isinstance(quantile, Literal) and Fraction(quantile.value) == _MEDIAN
-
-
-def _exact(number: LocalNumber) -> bool:
-    """Return whether every value has its own cell."""
-    return number.term.magnitude == Fraction(number.term.upper) - Fraction(number.term.lower)
 
 
 def _value(number: LocalNumber, name: str) -> Formula:

@@ -57,6 +57,7 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
     Window,
+    literal,
     results_read,
     types_of,
 )
@@ -166,7 +167,7 @@ class _Check:
 
     def _scan(self, node: Scan, filtered: bool) -> Columns:
         required = None if filtered else self._row_filter(node.table)
-        if required is not None and not _is_true(filter_condition(required)):
+        if required is not None and filter_condition(required) != literal(True):
             raise _wrong("rows that do not exist for the analyst")
         table, visible = self._policy.tables[node.table], self._policy.visible[node.table]
         _distinct_names(column.name for column in node.columns)
@@ -363,10 +364,6 @@ def _first_statistic(node: Expr) -> Statistic | None:
     if not isinstance(node, Call):
         return None
     return _statistic(node) or next(filter(None, map(_first_statistic, node.arguments)), None)
-
-
-def _is_true(condition: Expr) -> bool:
-    return isinstance(condition, Literal) and condition.value is True
 
 
 def _is_bounded_number(node: Expr) -> bool:

@@ -72,7 +72,7 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 7 *
 """Seconds of the units in which dates and times are counted."""
 _SLICES = ((1 << 4, 1 << 6), (1 << 10, 1 << 4), (math.inf, 1 << 2))
 """Pairs of a number of groups and the slices per cell up to it, where quantiles are chosen together: ranks within a value are
-wrong by at most one slice."""
+wrong by at most one slice. They are many where there are few groups, because slices determine the time of a choice."""
 PRIVATE_GROUPS = 1 << 8
 """Assumed number of private groups: the actual number is unknown, and the engine returns no more cells than there are rows."""
 
@@ -182,9 +182,8 @@ def measured(
 ) -> tuple[str, Term]:
     """Return the column of a quantile's released numbers, and the term that gives its cells. A new quantile is entered in
     `measurements`; an equal one is used again. `groups`: number of groups of the answer."""
-    return chosen_of(
-        measurements, RankHistogram("", value, cell_term(value, condition, groups), (), _slices(groups)), quantile
-    )
+    slices = next(slices for most, slices in _SLICES if groups <= most)
+    return chosen_of(measurements, RankHistogram("", value, cell_term(value, condition, groups), (), slices), quantile)
 
 
 def chosen_of(
@@ -229,11 +228,6 @@ def with_ends(measurements: list[Any], number: str, confidence: Fraction) -> tup
         ends = tuple(QuantileEnd(name, quantile, low, missed) for name, low in pair)
         measurements[measurements.index(histogram)] = replace(histogram, ends=(*histogram.ends, *ends))
     return names
-
-
-def _slices(groups: int) -> int:
-    """Return the number of slices per cell: many where there are few groups, because slices determine the time of a choice."""
-    return next(slices for most, slices in _SLICES if groups <= most)
 
 
 def _searches(measurement: RankHistogram) -> list[Search]:

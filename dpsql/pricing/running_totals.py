@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -131,12 +130,8 @@ def is_ordered(key: Key) -> bool:
     values = key.values or ()
     if key.expression.facts.type not in (Type.INTEGER, Type.DATE) or None in values:
         return False
-    indexes = [_place(value) for value in values]
+    indexes = [value if isinstance(value, int) else value.toordinal() for value in values]
     return indexes == list(range(indexes[0], indexes[0] + len(indexes)))
-
-
-def _place(value: Any) -> int:
-    return value if isinstance(value, int) else int(value.toordinal())
 
 
 def _by_ranges(block: Block, width: int) -> Block:

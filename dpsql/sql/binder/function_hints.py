@@ -38,7 +38,7 @@ def check_listed(arguments: Sequence[Expr], node: exp.Expr) -> None:
     for text in texts:
         meant = folded.get(_folded(text))
         if text not in listed and meant is not None and meant not in texts:
-            written = _literal(node, text)
+            written = next((part for part in node.find_all(exp.Literal) if part.is_string and part.this == text), None)
             name = next((column.name for column in node.find_all(exp.Column)), columns[0].name)
             raise refuse("value_spelling", text=text, name=name, meant=meant, position=place(written) or place(node))
 
@@ -70,11 +70,6 @@ def unlisted(function: str, arguments: tuple[Expr, ...]) -> tuple[tuple[str, str
 
 def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def _literal(node: exp.Expr, text: str) -> exp.Expr | None:
-    """Return the literal node of `text` in the query, None if there is none."""
-    return next((part for part in node.find_all(exp.Literal) if part.is_string and part.this == text), None)
 
 
 # --- hints that give another way to write a refused function, or a comparison of different types ----------------------

@@ -196,8 +196,8 @@ def _after_public(
 
 
 def _two_public(node: exp.Join) -> Error:
-    way = "name the protected table first"
-    return refuse("join", reason="two public tables come first", way=way, position=place(node))
+    hint = "name the protected table first"
+    return refuse("join", reason="two public tables come first", way=hint, position=place(node))
 
 
 def _met(side: _Side, conditions: Iterable[exp.Expr]) -> _Side:

@@ -243,7 +243,7 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
     Subqueries check the names inside them; names that pass here are still rehearsed in the sandbox.
     """
     aliases = {item.alias.lower() for item in node.expressions if item.alias}
-    inner = {id(part) for query in _subqueries(node) for part in query.walk()}
+    inner = {id(p) for query in node.find_all(exp.Select, exp.SetOperation) if query is not node for p in query.walk()}
     for column in node.find_all(exp.Column):
         if id(column) in inner or isinstance(column.this, exp.Star):
             continue
@@ -284,10 +284,6 @@ def order_by_all(query: exp.Query, columns: int) -> None:
         how = {name: value for name, value in ordered.args.items() if name != "this"}
         every = [exp.Ordered(this=exp.Literal.number(index), **how) for index in range(1, columns + 1)]
         query.set("order", exp.Order(expressions=every))
-
-
-def _subqueries(node: exp.Select) -> list[exp.Expr]:
-    return [part for part in node.find_all(exp.Select, exp.SetOperation) if part is not node]
 
 
 def asks_no_rows(node: exp.Select) -> bool:
