@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -25,9 +25,9 @@ from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.ledger.backup import back_up, restore
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.records import Entry
 from dpsql.policy import Policy
 from dpsql.policy.types import Analyst
-from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting import Zcdp, make_accountant, rho_to_epsilon
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
@@ -107,12 +107,15 @@ class ChargeAudit:
         return replace(self.policy, budget=budget)
 
     @contextmanager
-    def session(self, policy: Policy, name: str = "ledger", analyst: str | None = None) -> Iterator[Session]:
+    def session(
+        self, policy: Policy, name: str = "ledger", analyst: str | None = None, reuse: str = "off"
+    ) -> Iterator[Session]:
         """Yield a session that charges the ledger called `name`; the ledger is created if it does not exist."""
         path = self.folder / f"{name}.db"
         ledger = open_ledger(f"sqlite:///{path}", policy.dataset, create=not path.exists(), state=self.state)
         engine: Any = WatchedEngine(open_engine(policy, self.connection.cursor()), ledger)
         with Session(policy, engine, ledger, open_releases(ledger), analyst=analyst) as session:
+            session.execute(f"SET dp.reuse = {reuse}")
             yield session
 
 
@@ -129,38 +132,36 @@ def check_charges(policy: Policy, questions: Sequence[Question]) -> list[Finding
         return audit.findings
 
 
+@contextmanager
+def _under_its_settings(session: Session, question: Question) -> Iterator[None]:
+    before = session.options
+    try:
+        for setting in question.settings:
+            session.execute(f"SET {setting}")
+        yield
+    finally:
+        session.options = before
+
+
 def _answer_of(session: Session, question: Question) -> Any:
     """Ask a question under its own settings and return the release or the error."""
-    before = session.options
     try:
-        for setting in question.settings:
-            session.execute(f"SET {setting}")
-        if question.kind == MEASURED_AS_ONE:
-            return session.answer(planned_question(session, question))
-        return session.execute(question.sql)
+        with _under_its_settings(session, question):
+            if question.kind == MEASURED_AS_ONE:
+                return session.answer(planned_question(session, question))
+            return session.execute(question.sql)
     except Error as error:
         return error
-    finally:
-        session.options = before
-
-
-def _price(session: Session, question: Question) -> Price:
-    before = session.options
-    try:
-        for setting in question.settings:
-            session.execute(f"SET {setting}")
-        return planned_question(session, question).price
-    finally:
-        session.options = before
 
 
 def _paid_once_and_first(audit: ChargeAudit, questions: Sequence[Question]) -> None:
     """Check that each charge covers the price of its question and is in the ledger before the data are queried."""
     with audit.session(audit.policy) as session:
-        session.execute("SET dp.reuse = off")
         engine: Any = session.context.engine
         for question in questions[:MOST_PAID]:
-            price, before, engine.spent = _price(session, question), dict(session.ledger.spent()), []
+            with _under_its_settings(session, question):
+                price = planned_question(session, question).price
+            before, engine.spent = dict(session.ledger.spent()), []
             release = _answer_of(session, question)
             after = dict(session.ledger.spent())
             charge = {name: after[name] - before.get(name, 0) for name in after}
@@ -177,7 +178,7 @@ def _paid_once_and_first(audit: ChargeAudit, questions: Sequence[Question]) -> N
 
 def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
     """Check that a repeated question gets the same answer for free, and after a change of the data a new answer and a charge."""
-    with audit.session(audit.policy, "stored") as session:
+    with audit.session(audit.policy, "stored", reuse="on") as session:
         engine: Any = session.context.engine
         for question in questions[:MOST_REPEATED]:
             first = _answer_of(session, question)
@@ -205,15 +206,22 @@ def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
         _added_up(audit, session.ledger)
 
 
-def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
-    """Check that the ledger's totals equal its entries as added up by a program that shares no code with dpsql."""
-    book = Audit(ledger.witness.key)
-    for entry in ledger.history():
+def added_up(entries: Iterable[Entry], key: bytes | None) -> Audit:
+    """Return the entries of a ledger as added up by a program that shares no code with dpsql (`verify_export`); without its key,
+    digests are not checked."""
+    book = Audit(key)
+    for entry in entries:
         facts = dict(entry.facts)
         for name in ("charge", "limits"):
             if name in facts:
                 facts[name] = {dimension: int(amount) for dimension, amount in facts[name].items()}
-        book.add(facts, entry.body, entry.digest)
+        book.add(facts, "" if key is None else entry.body, entry.digest)
+    return book
+
+
+def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
+    """Check that the ledger's totals equal its entries."""
+    book = added_up(ledger.history(), ledger.witness.key)
     for problem in book.problems:
         audit.expect(False, problem, LEDGER)
     spent = {name: amount for name, amount in ledger.spent().items() if amount}
@@ -225,7 +233,6 @@ def _ended(audit: ChargeAudit, questions: Sequence[Question]) -> None:
     """Check that a budget is exhausted: the answers fit into it, and a refused question touches no data."""
     policy = audit.limited(Fraction(5, 2))
     with audit.session(policy, "small") as session:
-        session.execute("SET dp.reuse = off")
         engine: Any = session.context.engine
         limits = session.ledger.limits()
         answers = _answers(session, questions[0], engine)
@@ -253,8 +260,6 @@ def _in_threads(audit: ChargeAudit, questions: Sequence[Question]) -> None:
     policy, answers = audit.limited(Fraction(5, 2)), list[object]()
     with ExitStack() as stack:
         sessions = [stack.enter_context(audit.session(policy, "shared")) for _ in range(THREADS)]
-        for session in sessions:
-            session.execute("SET dp.reuse = off")
         barrier = threading.Barrier(THREADS)
 
         def ask(session: Session) -> None:
@@ -278,7 +283,6 @@ def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> No
     limit = Analyst(audit.epsilon_for(Fraction(3, 2)), None)
     policy = replace(audit.policy, analysts={"audit": limit}, projects={}, session=None)
     with audit.session(policy, "analysts", "audit") as session:
-        session.execute("SET dp.reuse = off")
         answers = _answers(session, questions[0], session.context.engine)
         audit.expect(answers == 1, f"{answers} answers were given to an analyst who may have one", LIMITS)
         for entry in session.ledger.history():
@@ -293,7 +297,6 @@ def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> No
 def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> None:
     """Check that a failure of the engine leaves the charge in place, and that its message does not reach the analyst."""
     with audit.session(audit.policy, "failing") as session:
-        session.execute("SET dp.reuse = off")
         for name in audit.synthetic.protected:
             audit.connection.execute(f'ALTER TABLE "{name}" RENAME TO "{name} base"')
             audit.connection.execute(
@@ -318,7 +321,6 @@ def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> 
 def _kept_in_a_backup(audit: ChargeAudit, questions: Sequence[Question]) -> None:
     """Check that restoring a backup forgets no charge, and that a missing ledger is not replaced by a new one."""
     with audit.session(audit.policy, "kept") as session:
-        session.execute("SET dp.reuse = off")
         _answer_of(session, questions[0])
         back_up(session.ledger, audit.folder / "backup")
         _answer_of(session, questions[0])
@@ -341,9 +343,9 @@ def _kept_in_a_backup(audit: ChargeAudit, questions: Sequence[Question]) -> None
 def _promises_kept(audit: ChargeAudit, questions: Sequence[Question]) -> None:
     """Check that a question is not answered when a key that the policy declares unique has duplicates in the data."""
     with audit.session(audit.policy, "promises") as session:
-        session.execute("SET dp.reuse = off")
         for question in questions:
-            blocks = _price(session, question).blocks
+            with _under_its_settings(session, question):
+                blocks = planned_question(session, question).price.blocks
             broken = sorted({p.table for block in blocks for p in block.block.promises if p.most == 1})
             if not broken:
                 continue

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
 from dpsql.privacy.mechanisms.exponential import PERMUTE_AND_FLIP, Choice
 from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
+from dpsql_audit.noise_laws import audited
 
 EXAMPLE_CELLS, EXAMPLE_ROWS = 1_000, {30: 2, 31: 1, 500: 6, 740: 1}
 """Number of cells, and rows by cell, of the histogram on which the law of a quantile is sampled."""
@@ -259,6 +259,4 @@ CHOICES: dict[type[Any], AuditedChoice] = {
 
 def choice_of(law: Law) -> AuditedChoice:
     """Return the audit's part of a law. Raises InternalError for a law that is not registered."""
-    if type(law) not in CHOICES:
-        raise refuse("internal", what="a choice of a law that is not audited")
-    return CHOICES[type(law)]
+    return audited(CHOICES, law, "a choice of a law")

@@ -6,15 +6,14 @@ far the exact vectors really moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from dpsql.errors.exceptions import refuse
 from dpsql.plan.measurements import Register
-from dpsql.pricing.pricing import Price
+from dpsql.pricing.pricing import Price, PricedBlock
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Noise, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL
@@ -25,10 +24,11 @@ from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, RankHistogra
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan, SampleValuesPlan
 from dpsql_audit.choice_laws import ChoiceLaw, choice_of, log_ratios
 from dpsql_audit.local_laws import delta_needed
-from dpsql_audit.noise_laws import law_of, pure_rho
+from dpsql_audit.noise_laws import audited, law_of, pure_rho
 from dpsql_audit.observation import Key, Measured, Vector
 from dpsql_audit.verify_export import PLACES
 
+Distance = TypeVar("Distance", int, Fraction)
 EXACT = 1 + 1e-9
 """Room for the rounding of floats where a probability is computed in them."""
 
@@ -46,6 +46,16 @@ class Verdict:
         if not holds:
             self.problems.append(problem)
 
+    def within(self, subject: str, moved: Mapping[Key, Distance], claimed: Sensitivity, whose: str = "") -> None:
+        """Note each norm of what `moved` that is beyond the claim."""
+        sizes = [abs(distance) for distance in moved.values()]
+        norms = (
+            ("L0", len(sizes), claimed.l0), ("L1", sum(sizes), claimed.l1),
+            ("L2^2", sum(size * size for size in sizes), claimed.l2_squared), ("Linf", max(sizes, default=0), claimed.linf),
+        )  # fmt: skip
+        for norm, distance, claim in norms:
+            self.expect(distance <= claim, f"{subject}: {norm} distance {distance}{whose} > claimed {claim}")
+
     def reach(self, reached: dict[tuple[int, str], Fraction]) -> None:
         """Keep the larger share of every term."""
         for term, share in reached.items():
@@ -58,17 +68,12 @@ def moves(left: Vector, right: Vector) -> dict[Key, int]:
     return {key: moved for key in keys if (moved := right.get(key, 0) - left.get(key, 0))}
 
 
-Distance = TypeVar("Distance", int, Fraction)
-
-
-def within(moved: Mapping[Key, Distance], claimed: Sensitivity) -> Iterable[tuple[str, Distance | int, int]]:
-    """Norms that are beyond the claim: name, distance, claim."""
-    sizes = [abs(distance) for distance in moved.values()]
-    problems = (
-        ("L0", len(sizes), claimed.l0), ("L1", sum(sizes), claimed.l1),
-        ("L2^2", sum(size * size for size in sizes), claimed.l2_squared), ("Linf", max(sizes, default=0), claimed.linf),
-    )  # fmt: skip
-    return [part for part in problems if part[1] > part[2]]
+def measuring(price: Price) -> list[PricedBlock]:
+    """Return the blocks that measure something."""
+    return [
+        priced for priced in price.blocks
+        if priced.noise.terms or priced.noise.measurements or priced.noise.selection is not None
+    ]  # fmt: skip
 
 
 def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdict:
@@ -76,12 +81,9 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
     block only; then both sides have as many."""
     verdict = Verdict()
     epsilon, delta, rho = Fraction(0), 0.0, Fraction(0)
-    measuring = [
-        priced for priced in price.blocks
-        if priced.noise.terms or priced.noise.measurements or priced.noise.selection is not None
-    ]  # fmt: skip
-    verdict.expect(len(left) == len(right) <= len(measuring), "numbers of blocks")
-    for number, (priced, left_block, right_block) in enumerate(zip(measuring, left, right, strict=False)):
+    blocks = measuring(price)
+    verdict.expect(len(left) == len(right) <= len(blocks), "numbers of blocks")
+    for number, (priced, left_block, right_block) in enumerate(zip(blocks, left, right, strict=False)):
         shares: Shares = {}
         spent, concentrated = compared_sums(verdict, (number, priced.noise.terms), shares, left_block, right_block)
         epsilon, rho = epsilon + spent, rho + concentrated
@@ -122,8 +124,7 @@ def compared_sums(
     for term in terms:
         vectors = [block.terms.get(term.name, block.counts) for block in (left_block, right_block)]
         moved = moves(*vectors)
-        for norm, distance, claim in within(moved, term.noise.sensitivity):
-            verdict.problems.append(f"block {number} {term.name}: {norm} distance {distance} > claimed {claim}")
+        verdict.within(f"block {number} {term.name}", moved, term.noise.sensitivity)
         if term.shares:
             together = sets.setdefault(term.shares, (term.noise.sensitivity, {}))[1]
             together.update({(term.name, *key): distance for key, distance in moved.items()})
@@ -133,11 +134,8 @@ def compared_sums(
         share = Fraction(sum(map(abs, moved.values())), claimed) if claimed else Fraction(1)
         charged = (number, term.shares or term.name)
         shares[charged] = shares.get(charged, Fraction(0)) + share
-    verdict.problems += [
-        f"block {number} {name}: {norm} distance {distance} of terms that share a row > claimed {claim}"
-        for name, (claimed_together, together) in sets.items()
-        for norm, distance, claim in within(together, claimed_together)
-    ]
+    for name, (claimed_together, together) in sets.items():
+        verdict.within(f"block {number} {name}", together, claimed_together, " of terms that share a row")
     return epsilon, rho
 
 
@@ -204,10 +202,7 @@ def _chosen_numbers(
     for name, law in plan.laws:
         sides, slices = histograms(name), choice_of(law).slices(law)
         rows = {key: Fraction(units, slices) for key, units in rows_moved(*sides).items()}
-        verdict.problems += [
-            f"block {number} {name}: {norm} distance {distance} > claimed {claim}"
-            for norm, distance, claim in within(rows, law.sensitivity)
-        ]
+        verdict.within(f"block {number} {name}", rows, law.sensitivity)
         spent, concentrated = chosen(law, plan.cells * slices, *sides)
         epsilon, rho = epsilon + spent, rho + concentrated
         step = (number, f"{plan.name} level {levels.get(name, 0)}")
@@ -225,10 +220,7 @@ def released_local(
     law: Any = plan.law
     sides = [by_group(block.histograms.get(plan.name, {})) for block in (left, right)]
     moved = rows_moved(*sides)
-    verdict.problems += [
-        f"block {number} {plan.name}: {norm} distance {rows} > claimed {claim}"
-        for norm, rows, claim in within(moved, law.sensitivity)
-    ]
+    verdict.within(f"block {number} {plan.name}", moved, law.sensitivity)
     delta = sum(delta_needed(law, plan.cells, *(side.get(key, {}) for side in sides)) for key in moved)
     verdict.reach({(number, plan.name): Fraction(sum(moved.values()), law.sensitivity.l1)})
     share = Fraction(len(moved), law.sensitivity.l0)
@@ -244,10 +236,7 @@ def summed_samples(
     noise = plan.law.noise
     vectors = [block.terms.get(plan.name, {}) for block in (left, right)]
     moved = moves(*vectors)
-    verdict.problems += [
-        f"block {number} {plan.name}: {norm} distance {distance} > claimed {claim}"
-        for norm, distance, claim in within(moved, noise.sensitivity)
-    ]
+    verdict.within(f"block {number} {plan.name}", moved, noise.sensitivity)
     verdict.reach({(number, plan.name): Fraction(sum(map(abs, moved.values())), noise.sensitivity.l1)})
     epsilon, rho = loss(noise, *vectors)
     return epsilon, 0.0, rho
@@ -339,9 +328,7 @@ def on_grid(noise: Noise, vector: Vector) -> Vector:
 def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> Loss:
     """Return the cost (epsilon, delta, rho) of partition selection between these two tables of privacy units per key. Raises
     InternalError for a rule that is not registered."""
-    if type(rule) not in SELECTIONS:
-        raise refuse("internal", what="a rule of partition selection that is not audited")
-    return SELECTIONS[type(rule)](verdict, rule, left, right)
+    return audited(SELECTIONS, rule, "a rule of partition selection")(verdict, rule, left, right)
 
 
 def _by_units(verdict: Verdict, rule: TruncatedGeometric, left: Vector, right: Vector) -> Loss:

@@ -15,17 +15,17 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
+from dpsql.engine.duckdb.literals import TYPES
+from dpsql.media.text import sql_name
+from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, Table
 from dpsql.policy.reach import is_csv, is_file
 from dpsql.policy.source_kinds import source_kind
 from dpsql.policy.types import CsvDialect
-from dpsql_audit.synthetic import as_sql, quoted
+from dpsql_audit.synthetic import as_sql
 
 COLLATIONS = ("", " COLLATE NOCASE", " COLLATE NOACCENT", " COLLATE NOCASE.NOACCENT")
 """Of columns with a list in turn; a text without one has the last, which takes most texts for equal."""
-TYPES = {
-    "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
-}  # fmt: skip
 
 
 def written(policy: Policy, tables: Mapping[str, pa.Table], folder: Path, broken: int | None) -> Policy:
@@ -78,7 +78,7 @@ def statements(policy: Policy, tables: Mapping[str, pa.Table], broken: int | Non
     in_file = [name for name in tables if not is_file(policy.table_source(name))]
     if not source_kind(policy.source).is_server:
         texts = (text for text in _collated(policy, in_file) if text[2])
-        remarks += [f"-- {quoted(name)}.{quoted(column)} has{collation}" for name, column, collation in texts]
+        remarks += [f"-- {sql_name(name)}.{sql_name(column)} has{collation}" for name, column, collation in texts]
     return [*as_sql(policy, tables), *remarks]
 
 
@@ -94,10 +94,10 @@ def _as_duckdb(place: Path, policy: Policy, tables: Mapping[str, pa.Table]) -> N
     with duckdb.connect(str(place)) as connection:
         for name, rows in tables.items():
             columns = policy.tables[name].columns.values()
-            typed = [f"{quoted(c.name)} {TYPES[c.type]}{collations.get((name, c.name), '')}" for c in columns]
-            connection.execute(f"CREATE TABLE {quoted(name)} ({', '.join(typed)})")
+            typed = [f"{sql_name(c.name)} {TYPES[Type(c.type)]}{collations.get((name, c.name), '')}" for c in columns]
+            connection.execute(f"CREATE TABLE {sql_name(name)} ({', '.join(typed)})")
             connection.register("rows", rows)
-            connection.execute(f"INSERT INTO {quoted(name)} SELECT * FROM rows")
+            connection.execute(f"INSERT INTO {sql_name(name)} SELECT * FROM rows")
             connection.unregister("rows")
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Law
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity, propose_for
+from dpsql_audit.noise_laws import audited
 
 Rows = Mapping[int, int]
 """Rows by cell, of the cells that are not empty."""
@@ -160,6 +160,4 @@ LOCAL_LAWS: dict[type[Any], AuditedLocalLaw] = {
 
 def local_law_of(law: Law) -> AuditedLocalLaw:
     """Return what the audit knows of a law. Raises InternalError for a law that is not registered."""
-    if type(law) not in LOCAL_LAWS:
-        raise refuse("internal", what="noise by local sensitivity of a law that is not audited")
-    return LOCAL_LAWS[type(law)]
+    return audited(LOCAL_LAWS, law, "noise by local sensitivity of a law")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
+from dpsql.privacy.accounting import rho_to_epsilon
+from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql_audit.distances import moves, on_grid
 from dpsql_audit.noise_laws import law_of
@@ -28,6 +31,10 @@ TRIALS = 4_000
 ALPHA = 1e-6
 MOST_ENTRIES = 500
 """The most entries that move in one question; of more, those that moved farthest are looked at, which only lowers the bound."""
+
+
+DELTA = Fraction(1, 100)
+"""Delta of lower bounds under rho: the claim is the epsilon to which rho converts there. Samples cannot reach smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,14 @@ def bound_of_samples(
     tries = ((sides[0], sides[1]), (sides[1], sides[0]), (-sides[0], -sides[1]), (-sides[1], -sides[0]))
     best = max(_confirmed(first, second, delta, alpha / 2) for first, second in tries)
     return LowerBound(max(0.0, best), delta, len(likely), alpha)
+
+
+def claim_of(loss: PrivacyLoss) -> tuple[float, Fraction]:
+    """Return the claimed epsilon and the delta at which it holds: the price's own delta, or `DELTA` where rho is converted."""
+    if loss.epsilon is not None:
+        return float(loss.epsilon), loss.delta
+    assert loss.rho is not None
+    return float(rho_to_epsilon(loss.rho, DELTA)), DELTA + loss.delta
 
 
 def _log_ratios(

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups, Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
@@ -33,7 +32,7 @@ from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, S
 from dpsql_audit.choice_laws import EXAMPLE_CELLS, ChoiceLaw, choice_of, log_law, runs
 from dpsql_audit.local_laws import local_law_of, through
 from dpsql_audit.lower_bounds import vectors
-from dpsql_audit.noise_laws import AuditedLaw, law_of
+from dpsql_audit.noise_laws import AuditedLaw, audited, law_of
 
 DRAWS = 100_000
 CHOICES = 20_000
@@ -111,8 +110,7 @@ def check_law(noise: Noise, draws: int = DRAWS, alpha: float = ALPHA) -> LawChec
     shared = law_of(noise)
     if shared is not None and shared.vector_log_ratio is not None:
         return _check_vectors(noise, shared, draws, alpha)
-    groups = Groups(pa.table({"k0": pa.array(range(draws))}), draws, True)
-    gate = Gate()
+    groups, gate = _groups(draws), Gate()
     drawn, second = gate.draw([noise, noise], groups)
     values = np.array(gate.add("t0", Int128.zeros(draws), noise, groups, drawn).to_ints(), dtype=np.float64)
     allowed = math.sqrt(math.log(2 / alpha) / (2 * draws))
@@ -134,11 +132,17 @@ def check_law(noise: Noise, draws: int = DRAWS, alpha: float = ALPHA) -> LawChec
         "two runs share their noise: {:.3g} of their cells are equal": (drawn[:half], _drawn(noise, groups)[:half]),
         "small runs share their noise: {:.3g} of their cells are equal": (small[:middle], small[middle:]),
     }
+    return LawChecked(noise.mechanism, scale, distance, allowed, problem or _copied(law.repeat(noise), copies, alpha))
+
+
+def _copied(repeat: float, copies: Mapping[str, tuple[NDArray[Any], NDArray[Any]]], alpha: float) -> str:
+    """Return the words of the first two samples that are equal in more places than by chance, "" for none. `repeat`: how often
+    two independent draws are equal."""
     for words, (left, right) in copies.items():
         repeated = float((left == right).mean())
-        if repeated > law.repeat(noise) + math.sqrt(math.log(1 / alpha) / (2 * left.size)) and not problem:
-            problem = words.format(repeated)
-    return LawChecked(noise.mechanism, scale, distance, allowed, problem)
+        if repeated > repeat + math.sqrt(math.log(1 / alpha) / (2 * left.size)):
+            return words.format(repeated)
+    return ""
 
 
 def _check_vectors(noise: Noise, law: AuditedLaw, draws: int, alpha: float) -> LawChecked:
@@ -162,11 +166,7 @@ def _check_vectors(noise: Noise, law: AuditedLaw, draws: int, alpha: float) -> L
         "cells share their noise: {:.3g} of them are equal": (drawn[:, 0], drawn[:, 1]),
         "terms share their noise: {:.3g} of their cells are equal": (drawn[:half, 0], drawn[half : 2 * half, 0]),
     }
-    for words, (left, right) in copies.items():
-        repeated = float((left == right).mean())
-        if repeated > law.repeat(noise) + math.sqrt(math.log(1 / alpha) / (2 * left.size)) and not problem:
-            problem = words.format(repeated)
-    return LawChecked(noise.mechanism, scale, distance, allowed, problem)
+    return LawChecked(noise.mechanism, scale, distance, allowed, problem or _copied(law.repeat(noise), copies, alpha))
 
 
 def _drawn(noise: Noise, groups: Groups) -> NDArray[Any]:
@@ -189,9 +189,7 @@ def _distance(values: NDArray[np.float64], distribution: Callable[[NDArray[np.fl
 def check_selection(rule: Selection, draws: int = DRAWS, alpha: float = ALPHA) -> LawChecked:
     """Return how often the real gate admits keys of one unit, of as many as are admitted half the time, and of many; or, by a
     threshold, counts at it and just below it. Raises InternalError for a rule that is not registered."""
-    if type(rule) not in SELECTIONS:
-        raise refuse("internal", what="a rule of partition selection that is not audited")
-    return SELECTIONS[type(rule)](rule, draws, alpha)
+    return audited(SELECTIONS, rule, "a rule of partition selection")(rule, draws, alpha)
 
 
 def _check_threshold(rule: Threshold, draws: int, alpha: float) -> LawChecked:

@@ -7,12 +7,12 @@ registered here is refused, never passed over.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.square_root import SquareRoot
 
 Floats = NDArray[np.float64]
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,14 @@ class AuditedLaw:
 
 def law_of(noise: Noise) -> AuditedLaw | None:
     """Return the law of `noise`, None for a constant. Raises InternalError for a law that is not registered."""
-    if isinstance(noise, Constant):
-        return None
-    law = LAWS.get(type(noise))
-    if law is None:
-        raise refuse("internal", what=f"noise of a law that is not audited: {noise.mechanism}")
-    return law
+    return None if isinstance(noise, Constant) else audited(LAWS, noise, f"noise of a law ({noise.mechanism})")
+
+
+def audited(table: Mapping[type[Any], Part], law: object, kind: str) -> Part:
+    """Return the audit's part of a law or rule. Raises InternalError where none is registered."""
+    if type(law) not in table:
+        raise refuse("internal", what=f"{kind} that is not audited")
+    return table[type(law)]
 
 
 def _laplace_loss(noise: Laplace, steps: Sequence[int]) -> tuple[Fraction, Fraction]:

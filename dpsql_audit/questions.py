@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from dpsql.media.text import sql_name
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.running_totals import LEAST_VALUES
 from dpsql.privacy.mechanisms.registry import askable
@@ -95,7 +96,7 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     private = [c for c in table.columns.values() if c.type == "text" and c.domain is None]
     bounded = [c for c in table.columns.values() if c.lower is not None and c.upper is not None]
     unit = policy.unit_column(table.name)
-    name, keys = _name(table.name), [_name(c.name) for c in listed]
+    name, keys = sql_name(table.name), [sql_name(c.name) for c in listed]
     yield "count", f"SELECT COUNT(*) AS n FROM {name}"
     yield "gaussian", f"SELECT COUNT(*) AS n FROM {name}", "dp.mechanism = 'gaussian'"
     yield "laplace", f"SELECT COUNT(*) AS n FROM {name}", "dp.mechanism = 'laplace'"
@@ -103,14 +104,14 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
         yield "laplace", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.mechanism = 'laplace'"
         yield from _of_shared_noise(name, key)
     if unit is not None and not policy.unit_joins(table.name):
-        yield "units", f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}"
+        yield "units", f"SELECT COUNT(DISTINCT {sql_name(unit)}) AS n FROM {name}"
         for key in keys[:1]:
-            yield "units", f"SELECT {key}, COUNT(DISTINCT {_name(unit)}) AS n FROM {name} GROUP BY {key}"
+            yield "units", f"SELECT {key}, COUNT(DISTINCT {sql_name(unit)}) AS n FROM {name} GROUP BY {key}"
     yield from _sums(name, numbers[:3], keys[:2])
     for column in bounded[:3]:
-        yield from _quantiles(name, _name(column.name), keys[:1])
+        yield from _quantiles(name, sql_name(column.name), keys[:1])
     for key in keys[:2]:
-        yield from _listed(name, key, [_name(column.name) for column in bounded[:1]], keys[:1])
+        yield from _listed(name, key, [sql_name(column.name) for column in bounded[:1]], keys[:1])
     yield from _running(name, [c for c in bounded if c.name != unit], (table.bounds.max_rows or 1) > 1)
     for key in keys[:3]:
         yield "public keys", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}"
@@ -119,15 +120,15 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     if len(keys) > 1:
         yield "rollup", f"SELECT {keys[0]}, {keys[1]}, COUNT(*) AS n FROM {name} GROUP BY ROLLUP({keys[0]}, {keys[1]})"
     for column in private[:2]:
-        yield from _private(name, _name(column.name), numbers[:1])
+        yield from _private(name, sql_name(column.name), numbers[:1])
     if unit is not None and not policy.unit_joins(table.name):
-        yield from _per_unit(name, _name(unit), keys[:1], numbers[:1])
+        yield from _per_unit(name, sql_name(unit), keys[:1], numbers[:1])
         most = table.bounds.max_rows or 1
-        sizes = f"SELECT *, COUNT(*) OVER (PARTITION BY {_name(unit)}) AS size FROM {name}"
+        sizes = f"SELECT *, COUNT(*) OVER (PARTITION BY {sql_name(unit)}) AS size FROM {name}"
         # This holds for every unit. If the size counted the rows of all units, one more unit would flip it for every row.
         yield "window size", f"SELECT COUNT(*) AS n FROM ({sizes}) WHERE (size - 1) % {2 * most} < {most}"
     for number, key in enumerate(keys[1:2], 1):
-        sums = [f"SUM({_name(column.name)}) AS s" for column in numbers[:1]] or ["COUNT(*) AS n"]
+        sums = [f"SUM({sql_name(column.name)}) AS s" for column in numbers[:1]] or ["COUNT(*) AS n"]
         for measure in ("COUNT(*) AS n", *sums):
             tables = [f"SELECT {each}, {measure} FROM {name} GROUP BY {each}" for each in (keys[number - 1], key)]
             yield MEASURED_AS_ONE, ";\n".join([*tables, f"SELECT {measure} FROM {name}"])
@@ -148,7 +149,7 @@ def _of_shared_noise(name: str, key: str) -> Iterator[tuple[str, ...]]:
 
 def _sums(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterator[tuple[str, ...]]:
     for column in numbers:
-        value = _name(column.name)
+        value = sql_name(column.name)
         yield "sum", f"SELECT SUM({value}) AS s FROM {name}"
         yield "joint sums", f"SELECT COUNT(*) AS n, SUM({value}) AS s, AVG({value}) AS m FROM {name}"
         yield "deviation", f"SELECT STDDEV({value}) AS d FROM {name} WHERE {value} > {_between(column, 1, 2)}"
@@ -170,7 +171,7 @@ def _sums(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterator[t
                 f"SELECT {key}, SUM({value}) FILTER (WHERE {value} > {_between(column, 1, 2)}) AS s FROM {name} GROUP BY {key}",
             )
     if len(numbers) > 1:
-        first, second = (_name(column.name) for column in numbers[:2])
+        first, second = (sql_name(column.name) for column in numbers[:2])
         yield "correlation", f"SELECT CORR({first}, {second}) AS c FROM {name}"
 
 
@@ -206,7 +207,7 @@ def _private(name: str, key: str, numbers: list[PolicyColumn]) -> Iterator[tuple
     yield "distinct values", f"SELECT COUNT(DISTINCT {key}) AS n FROM {name}"
     yield "texts", f"SELECT COUNT(*) AS n FROM {name} WHERE upper({key}) = {key}"
     for column in numbers:
-        value = _name(column.name)
+        value = sql_name(column.name)
         yield "private keys", f"SELECT {key}, SUM({value}) AS s, AVG({value}) AS m FROM {name} GROUP BY {key}"
         different = f"(SELECT DISTINCT {key}, {value} FROM {name})"
         yield "rows of nobody", f"SELECT {key}, COUNT(*) AS n FROM {different} GROUP BY {key}"
@@ -219,11 +220,11 @@ def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterato
     for column in numbers:
         most = max(abs(float(column.lower or 0)), abs(float(column.upper or 0))) or 1.0  # type: ignore[arg-type]
         settings = (f"dp.max_total = {most:g}",)
-        yield "max_total", f"SELECT SUM({_name(column.name)}) AS s FROM {name}", *settings
+        yield "max_total", f"SELECT SUM({sql_name(column.name)}) AS s FROM {name}", *settings
         if column is numbers[0]:
-            yield "max_total", f"SELECT SUM({_name(column.name)}) AS s FROM {name}", "dp.max_total = auto"
+            yield "max_total", f"SELECT SUM({sql_name(column.name)}) AS s FROM {name}", "dp.max_total = auto"
         for key in keys:
-            yield "max_total", f"SELECT {key}, SUM({_name(column.name)}) AS s FROM {name} GROUP BY {key}", *settings
+            yield "max_total", f"SELECT {key}, SUM({sql_name(column.name)}) AS s FROM {name} GROUP BY {key}", *settings
     for key in keys:
         counted = f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}"
         yield "max_groups", counted, "dp.max_groups = 1"
@@ -231,7 +232,7 @@ def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterato
         yield "max_count", counted, "dp.max_count = 2"
         yield "max_values", f"SELECT COUNT(DISTINCT {key}) AS n FROM {name}", "dp.max_values = 1"
         for column in numbers[:1]:
-            different = f"SELECT {key}, COUNT(DISTINCT {_name(column.name)}) AS n FROM {name} GROUP BY {key}"
+            different = f"SELECT {key}, COUNT(DISTINCT {sql_name(column.name)}) AS n FROM {name} GROUP BY {key}"
             yield "max_values", different, "dp.max_values = 2"
             yield "places that are chosen", different, "dp.max_values = auto"
         yield "max_count", counted, "dp.max_count = 2", "dp.mechanism = 'gaussian'"
@@ -240,7 +241,7 @@ def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterato
 def _running(name: str, columns: list[PolicyColumn], many_rows: bool) -> Iterator[tuple[str, ...]]:
     """Yield counts by the first ordered key, with noise that nearly cancels in running totals."""
     for column in [column for column in columns if _has_places(column)][:1]:
-        key = _name(column.name)
+        key = sql_name(column.name)
         inside = f"{key} BETWEEN {_place(column, 0)} AND {_place(column, SERIES - 1)}"
         counted = f"SELECT {key}, COUNT(*) AS n FROM {name} WHERE {inside} GROUP BY {key}"
         running = (counted, "dp.workload = running", "dp.mechanism = 'gaussian'")
@@ -259,12 +260,12 @@ def _per_unit(name: str, unit: str, keys: list[str], numbers: list[PolicyColumn]
     first = numbered.replace(f"BY {unit} ORDER", f"BY {unit}, {order} ORDER")
     yield "window by key", f"SELECT COUNT(*) AS n FROM ({first}) WHERE r = 1"
     for column in numbers:
-        by_value = numbered.replace(f"ORDER BY {order}", f"ORDER BY {_name(column.name)}")
+        by_value = numbered.replace(f"ORDER BY {order}", f"ORDER BY {sql_name(column.name)}")
         for key in keys:
             yield "window by key", f"SELECT {key}, COUNT(*) AS n FROM ({by_value}) WHERE r <= 2 GROUP BY {key}"
     yield "self join", f"SELECT COUNT(*) AS n FROM {name} AS a JOIN {name} AS b ON a.{unit} = b.{unit}"
     for column in numbers:
-        value = _name(column.name)
+        value = sql_name(column.name)
         yield "window sum", f"SELECT SUM({value}) AS s FROM ({numbered}) WHERE r <= 2"
         each = f"SELECT {unit}, SUM({value}) AS s FROM {name} GROUP BY {unit}"
         yield "per unit", f"SELECT SUM(s) AS s FROM ({each})"
@@ -275,27 +276,30 @@ def _per_unit(name: str, unit: str, keys: list[str], numbers: list[PolicyColumn]
 
 def _joined(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     for key, (parent, parent_key) in table.foreign_keys.items():
-        on = f"a.{_name(key)} = b.{_name(parent_key)}"
-        both = f"{_name(table.name)} AS a JOIN {_name(parent)} AS b ON {on}"
+        on = f"a.{sql_name(key)} = b.{sql_name(parent_key)}"
+        both = f"{sql_name(table.name)} AS a JOIN {sql_name(parent)} AS b ON {on}"
         yield "join", f"SELECT COUNT(*) AS n FROM {both}"
-        yield "outer join", f"SELECT COUNT(*) AS n FROM {_name(table.name)} AS a LEFT JOIN {_name(parent)} AS b ON {on}"
+        yield (
+            "outer join",
+            f"SELECT COUNT(*) AS n FROM {sql_name(table.name)} AS a LEFT JOIN {sql_name(parent)} AS b ON {on}",
+        )
         if policy.is_protected(parent):
             yield (
                 "outer join",
-                f"SELECT COUNT(*) AS n FROM {_name(parent)} AS b LEFT JOIN {_name(table.name)} AS a ON {on}",
+                f"SELECT COUNT(*) AS n FROM {sql_name(parent)} AS b LEFT JOIN {sql_name(table.name)} AS a ON {on}",
             )
         listed = [c for c in policy.tables[parent].columns.values() if _has_public_keys(c)]
         for column in listed[:1]:
-            text = f"b.{_name(column.name)}"
+            text = f"b.{sql_name(column.name)}"
             yield "join", f"SELECT {text}, COUNT(*) AS n FROM {both} GROUP BY {text}"
     for other in policy.tables.values():
         for keys in other.max_multiplicity if other.public else ():
             shared = [k for k in keys if k in table.columns and table.columns[k].type == other.columns[k].type]
             if len(shared) == len(keys):
-                on = " AND ".join(f"a.{_name(k)} = b.{_name(k)}" for k in keys)
+                on = " AND ".join(f"a.{sql_name(k)} = b.{sql_name(k)}" for k in keys)
                 yield (
                     "repeating join",
-                    f"SELECT COUNT(*) AS n FROM {_name(table.name)} AS a JOIN {_name(other.name)} AS b ON {on}",
+                    f"SELECT COUNT(*) AS n FROM {sql_name(table.name)} AS a JOIN {sql_name(other.name)} AS b ON {on}",
                 )
 
 
@@ -305,7 +309,7 @@ def _stages(name: str, keys: list[str], numbers: list[PolicyColumn]) -> Iterator
         often = f"SELECT {key} FROM {name} GROUP BY {key} HAVING COUNT(*) < 60"
         yield "stages", f"SELECT COUNT(*) AS n FROM {name} WHERE {key} IN ({often})"
     for column in numbers:
-        value = _name(column.name)
+        value = sql_name(column.name)
         yield "stages", f"SELECT COUNT(*) AS n FROM {name} WHERE {value} > (SELECT AVG({value}) FROM {name})"
 
 
@@ -313,7 +317,7 @@ def _failing(name: str, table: Table) -> Iterator[tuple[str, ...]]:
     """Yield questions with expressions on which an engine may fail for some rows, and questions that are refused."""
     yield "refused", f"SELECT * FROM {name}"
     for column in table.columns.values():
-        value = _name(column.name)
+        value = sql_name(column.name)
         if column.type in ("integer", "real"):
             yield (
                 "failing",
@@ -366,7 +370,3 @@ def _between(column: PolicyColumn, part: int, parts: int) -> str:
 
 def _number(column: PolicyColumn, value: Any) -> str:
     return f"{int(value)}" if column.type == "integer" else f"{float(value):.17g}"
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

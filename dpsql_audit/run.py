@@ -12,11 +12,11 @@ from dpsql.ledger.records import Entry
 from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql_audit.charges import MOST_PAID, check_charges
+from dpsql_audit.charges import MOST_PAID, added_up, check_charges
+from dpsql_audit.distances import measuring
 from dpsql_audit.findings import LEDGER, NOISE, SENSITIVITY, Finding
-from dpsql_audit.lower_bounds import ALPHA, LowerBound, lower_bound
+from dpsql_audit.lower_bounds import ALPHA, LowerBound, claim_of, lower_bound
 from dpsql_audit.mechanism_laws import ALPHA as LAW_ALPHA
 from dpsql_audit.mechanism_laws import TESTS_OF_A_LAW, LawChecked, laws_of
 from dpsql_audit.observation import Measured
@@ -24,7 +24,6 @@ from dpsql_audit.questions import MEASURED_AS_ONE, Question, questions_of
 from dpsql_audit.replay import WATCHED, Replay, Replayed
 from dpsql_audit.served import CheckServer, ServedCheck
 from dpsql_audit.sources import NOT_CHECKED, SourceChecked, check_sources
-from dpsql_audit.verify_export import Audit
 
 if TYPE_CHECKING:
     from dpsql_audit.scratch import ScratchDatabase
@@ -38,8 +37,6 @@ CORE = ("count", "units", "sum", "public keys")
 MOST_LAWS = 30
 MOST_OVER_FILES = 40
 """The most questions that are asked over files and in real sessions."""
-DELTA = Fraction(1, 100)
-"""Delta of lower bounds under rho: the claim is the epsilon to which rho converts there. Samples cannot reach smaller ones."""
 Progress = Callable[[str], None]
 clock = time.monotonic
 """The clock that measures `seconds`."""
@@ -264,7 +261,7 @@ def _sample(report: AuditReport, trials: Sequence[Trial], until: float) -> None:
         if clock() > until:
             return
         if trial.done is not None and trial.done.price is not None and trial.done.worst is not None:
-            trial.bound = lower_bound(_measured(trial.done), float(_claim(trial.done.price.loss)[1]))
+            trial.bound = lower_bound(_measured(trial.done), float(claim_of(trial.done.price.loss)[1]))
     _check_session(report, [trial.done for trial in trials if trial.done is not None])
 
 
@@ -274,7 +271,7 @@ def _reported(trial: Trial) -> QuestionReport:
         return QuestionReport(trial.question, NOT_TRIED)
     if done.price is None:
         return QuestionReport(trial.question, done.outcome, findings=tuple(done.findings))
-    claimed = _claim(done.price.loss)[0]
+    claimed = claim_of(done.price.loss)[0]
     findings = list(done.findings)
     if trial.bound is not None and trial.bound.epsilon > claimed:
         bound = f"samples show epsilon of at least {trial.bound.epsilon:.3f} at delta {trial.bound.delta:g}"
@@ -290,24 +287,13 @@ def _reported(trial: Trial) -> QuestionReport:
     )
 
 
-def _claim(loss: PrivacyLoss) -> tuple[float, Fraction]:
-    """Return the claimed epsilon and the delta at which it holds: the price's own delta, or `DELTA` where rho is converted."""
-    if loss.epsilon is not None:
-        return float(loss.epsilon), loss.delta
-    assert loss.rho is not None
-    return float(rho_to_epsilon(loss.rho, DELTA)), DELTA + loss.delta
-
-
 def _measured(replayed: Replayed) -> list[tuple[Measured, Measured]]:
     return [] if replayed.worst is None else list(zip(replayed.worst[0].blocks, replayed.worst[1].blocks, strict=False))
 
 
 def _claimed_distance(replayed: Replayed, number: int, name: str) -> int:
     assert replayed.price is not None
-    measuring = [
-        b for b in replayed.price.blocks if b.noise.terms or b.noise.selection is not None or b.noise.measurements
-    ]
-    noise = next((t.noise for t in measuring[number].noise.terms if name in (t.name, t.shares)), None)
+    noise = next((t.noise for t in measuring(replayed.price)[number].noise.terms if name in (t.name, t.shares)), None)
     return 0 if noise is None else noise.sensitivity.l1
 
 
@@ -321,7 +307,7 @@ def _check_session(report: AuditReport, replayed: Sequence[Replayed]) -> None:
             pairs += _measured(question)
     if not pairs:
         return
-    claimed, delta = _claim(loss)
+    claimed, delta = claim_of(loss)
     report.session, report.session_claim = lower_bound(pairs, float(min(delta, Fraction(1, 2)))), claimed
     if report.session.epsilon > claimed:
         sentence = f"samples show epsilon of at least {report.session.epsilon:.3f}, claimed is {claimed:.3f}"
@@ -330,13 +316,7 @@ def _check_session(report: AuditReport, replayed: Sequence[Replayed]) -> None:
 
 def _check_ledger(report: AuditReport, entries: Iterable[Entry]) -> None:
     """Check every charge by composing its recorded events with a program that shares no code with dpsql (`verify_export`)."""
-    audit = Audit(None)
-    for entry in entries:
-        facts = dict(entry.facts)
-        for name in ("charge", "limits"):
-            if name in facts:
-                facts[name] = {dimension: int(amount) for dimension, amount in facts[name].items()}
-        audit.add(facts, "", entry.digest)
+    audit = added_up(entries, None)
     added = f"{audit.last} entries and {len(audit.charges)} charges add up, {len(audit.open)} of them cut short"
     of_accountants = f"; {audit.accountants('dataset')}" if audit.charges else ""
     report.ledger = f"{added}{of_accountants}"

@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import cycle
-from types import TracebackType
 from typing import Any, Self
 
 import psycopg
@@ -19,8 +18,8 @@ import pyarrow as pa
 from psycopg.conninfo import conninfo_to_dict
 
 from dpsql.errors.exceptions import refuse
+from dpsql.media.text import sql_name
 from dpsql.policy import Policy
-from dpsql_audit.synthetic import quoted
 
 _NOT_EMPTY = """
 SELECT held FROM (
@@ -67,16 +66,14 @@ class ScratchDatabase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
     def schema(self, name: str) -> str:
         """Make an empty schema and return its name. Raises InterfaceError scratch_database."""
         schema = f"{self._prefix}_{name}"
         try:
-            self._connection.execute(f"CREATE SCHEMA {quoted(schema)}")
+            self._connection.execute(f"CREATE SCHEMA {sql_name(schema)}")
         except psycopg.Error as error:
             raise refuse("scratch_database", problem=f"cannot be written to: {_first_line(error)}") from None
         return schema
@@ -91,8 +88,8 @@ class ScratchDatabase:
             for name, rows in tables.items():
                 columns = policy.tables[name].columns.values()
                 types = [_TYPES.get(c.type) or (text_types[0] if c.domain is None else next(listed)) for c in columns]
-                typed = ", ".join(f"{quoted(c.name)} {type_}" for c, type_ in zip(columns, types, strict=True))
-                place = f"{quoted(schema)}.{quoted(places[name])}"
+                typed = ", ".join(f"{sql_name(c.name)} {type_}" for c, type_ in zip(columns, types, strict=True))
+                place = f"{sql_name(schema)}.{sql_name(places[name])}"
                 self._connection.execute(f"CREATE TABLE {place} ({typed})")
                 with self._connection.cursor() as cursor, cursor.copy(f"COPY {place} FROM STDIN") as copy:
                     for row in rows.to_pylist():
@@ -113,7 +110,7 @@ class ScratchDatabase:
         """Return types of texts: of the database's collation, of that of bytes, and of one that takes different texts for equal,
         where the server has such."""
         types = ["text", 'character varying COLLATE "C"']
-        collation = f'{quoted(schema)}."any case"'
+        collation = f'{sql_name(schema)}."any case"'
         options = "provider = icu, locale = 'und-u-ks-level1', deterministic = false"
         try:
             self._connection.execute(f"CREATE COLLATION {collation} ({options})")
@@ -126,7 +123,7 @@ class ScratchDatabase:
         with self._connection as connection:
             named = "SELECT nspname FROM pg_catalog.pg_namespace WHERE starts_with(nspname, %s)"
             for (schema,) in connection.execute(named, (self._prefix,)).fetchall():
-                connection.execute(f"DROP SCHEMA {quoted(schema)} CASCADE")
+                connection.execute(f"DROP SCHEMA {sql_name(schema)} CASCADE")
 
 
 def _address(url: str) -> tuple[str, ...]:

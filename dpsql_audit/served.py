@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from dpsql.media.text import sql_name
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.pricing import Price
 from dpsql_audit.findings import Finding
 from dpsql_audit.lower_bounds import LowerBound
 from dpsql_audit.questions import Question
-from dpsql_audit.synthetic import PROFILES, Data, Profile, Synthetic, quoted
+from dpsql_audit.synthetic import PROFILES, Data, Profile, Synthetic
 
 TRIALS = 500
 """Number of trials in one answer: groups of a public key, each with the rows of a different privacy unit, or without rows."""
@@ -71,8 +72,8 @@ class PackedTrials:
 
     def questions(self) -> Iterator[tuple[Question, Profile]]:
         """Yield questions for counts and a sum by trial, each with the profile of the unit that moves it furthest."""
-        name = quoted(self.table.name)
-        counted = f"SELECT {quoted(TRIAL)}, COUNT(*) AS n FROM {name} GROUP BY {quoted(TRIAL)}"
+        name = sql_name(self.table.name)
+        counted = f"SELECT {sql_name(TRIAL)}, COUNT(*) AS n FROM {name} GROUP BY {sql_name(TRIAL)}"
         many = next(profile for profile in PROFILES if profile.default == "high")
         yield Question(counted), many
         yield Question(counted, ("dp.mechanism = 'gaussian'",)), many
@@ -83,7 +84,9 @@ class PackedTrials:
                 continue
             largest = abs(float(column.upper)) >= abs(float(column.lower))  # type: ignore[arg-type]
             profile = next(profile for profile in PROFILES if profile.default == ("high" if largest else "low"))
-            summed = f"SELECT {quoted(TRIAL)}, SUM({quoted(column.name)}) AS s FROM {name} GROUP BY {quoted(TRIAL)}"
+            summed = (
+                f"SELECT {sql_name(TRIAL)}, SUM({sql_name(column.name)}) AS s FROM {name} GROUP BY {sql_name(TRIAL)}"
+            )
             yield Question(summed), profile
             return
 

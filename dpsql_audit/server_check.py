@@ -35,12 +35,12 @@ from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy
 from dpsql.policy.values import OWNER
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.accounting import rho_to_epsilon
 from dpsql.privacy.ledger_units import UNITS
+from dpsql.privacy.loss import PrivacyLoss
 from dpsql.reuse.store import open_releases
 from dpsql_audit.distances import covers
 from dpsql_audit.findings import NOISE, PROMISE, SENSITIVITY, Finding, rule_of
-from dpsql_audit.lower_bounds import ALPHA, bound_of_samples
+from dpsql_audit.lower_bounds import ALPHA, bound_of_samples, claim_of
 from dpsql_audit.observation import RecordedEngine, RecordingGate
 from dpsql_audit.questions import Question
 from dpsql_audit.replay import ODD
@@ -52,8 +52,6 @@ ASKED = 8
 """Number of times that a trial question is asked of each side."""
 ENOUGH = 10**6
 """The epsilon of the budget, so large that the budget does not end before the questions do."""
-DELTA = Fraction(1, 100)
-"""The delta at which rho is converted, as elsewhere in the audit."""
 CATALOG = (
     "SELECT * FROM pg_catalog.pg_class ORDER BY oid", "SELECT * FROM pg_catalog.pg_attribute ORDER BY attrelid, attnum",
     "SELECT * FROM information_schema.tables", "SHOW TABLES", "SHOW dp.all",
@@ -343,7 +341,5 @@ def _numbers_of(check: ServedCheck, database: ServedDatabase, question: Question
 def _claimed(charge: Mapping[str, int]) -> tuple[float, Fraction]:
     """Return the epsilon that a charge in ledger units claims, and the delta at which it holds."""
     amounts = {name: Fraction(amount, UNITS[name]) for name, amount in charge.items()}
-    delta = amounts.get("delta", Fraction(0))
-    if "rho" in amounts:
-        return float(rho_to_epsilon(amounts["rho"], DELTA)), DELTA + delta
-    return float(amounts.get("epsilon", Fraction(0))), delta
+    epsilon = None if "rho" in amounts else amounts.get("epsilon", Fraction(0))
+    return claim_of(PrivacyLoss(epsilon, amounts.get("delta", Fraction(0)), amounts.get("rho")))

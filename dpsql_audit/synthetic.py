@@ -18,6 +18,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from dpsql.engine.duckdb.literals import TYPES
+from dpsql.media.text import sql_name
+from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, PolicyColumn, Table
 
 Rows = list[dict[str, Any]]
@@ -160,34 +163,21 @@ def load(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) 
     """Create the tables in the connection, in place of earlier ones of the same names."""
     for name, rows in tables.items():
         connection.register("rows", rows)
-        connection.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT * FROM rows")
+        connection.execute(f"CREATE OR REPLACE TABLE {sql_name(name)} AS SELECT * FROM rows")
     connection.unregister("rows")
 
 
 def as_sql(policy: Policy, tables: Mapping[str, pa.Table]) -> list[str]:
     """Return the statements that recreate the tables in DuckDB, row by row in their order, for the report of a finding."""
-    words = {
-        "integer": "BIGINT",
-        "real": "DOUBLE",
-        "text": "VARCHAR",
-        "boolean": "BOOLEAN",
-        "date": "DATE",
-        "timestamp": "TIMESTAMP",
-    }
     statements = []
     for name, rows in tables.items():
         columns = policy.tables[name].columns
-        typed = ", ".join(f"{quoted(c.name)} {words[c.type]}" for c in columns.values())
-        statements.append(f"CREATE TABLE {quoted(name)} ({typed});")
+        typed = ", ".join(f"{sql_name(c.name)} {TYPES[Type(c.type)]}" for c in columns.values())
+        statements.append(f"CREATE TABLE {sql_name(name)} ({typed});")
         for row in rows.to_pylist():
             values = ", ".join(_sql(row[c]) for c in columns)
-            statements.append(f"INSERT INTO {quoted(name)} VALUES ({values});")
+            statements.append(f"INSERT INTO {sql_name(name)} VALUES ({values});")
     return statements
-
-
-def quoted(name: str) -> str:
-    """Return a name as a quoted SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _sql(value: Any) -> str:

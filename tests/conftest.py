@@ -116,7 +116,6 @@ ANNEX_FILES = frozenset(
         "unit/privacy/mechanisms/test_leaning_choices.py",
         "unit/privacy/mechanisms/test_local_randomizers.py",
         "unit/privacy/mechanisms/test_local_sensitivity.py",
-        "unit/privacy/mechanisms/test_most_frequent.py",
         "unit/privacy/mechanisms/test_sample_means.py",
         "unit/privacy/mechanisms/test_sample_values.py",
         "unit/reuse/test_chosen_numbers.py",

@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import combinations, product
-from types import TracebackType
 from typing import Any, Self
 
 import duckdb
@@ -24,6 +23,7 @@ from sqlglot import exp
 from dpsql.engine.contract import Engine
 from dpsql.engine.emit.bounded_view import bounded_view
 from dpsql.errors.exceptions import Error, refuse, suggestion
+from dpsql.media.text import sql_name
 from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.sql.lexer import DIALECT
@@ -136,7 +136,7 @@ class PersonRows:
         self.one_row_each = (most or 1) == 1
 
     def _number_persons(self, alone: bool) -> None:
-        names = ", ".join(quoted(name) for name in self.columns)
+        names = ", ".join(sql_name(name) for name in self.columns)
         if alone:  # each row is a person
             number = f'unnest(range("{ROWS}")) AS copy'
             source = f'SELECT {names}, 1 AS "{ROWS}" FROM (SELECT {names}, {number}, "{ROWS}" FROM fetched)'
@@ -160,15 +160,8 @@ class PersonRows:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
-
-
-def quoted(name: str) -> str:
-    """Return a name as an identifier for queries on the local table."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _protected(policy: Policy, name: str) -> Table:
@@ -263,7 +256,7 @@ def measure_risk(rows: PersonRows, columns: tuple[str, ...], sensitive: tuple[st
     """Return the report on `columns` (quasi-identifiers) and `sensitive` columns, all read by `rows`. Raises risk_columns."""
     if not 1 <= len(columns) <= MOST_COLUMNS:
         raise refuse("risk_columns", most=MOST_COLUMNS)
-    names = {name: quoted(name) for name in columns}
+    names = {name: sql_name(name) for name in columns}
     subsets = [subset for size in range(1, LARGEST_SUBSET + 1) for subset in combinations(columns, size)]
     unique = [
         Uniqueness(subset, class_sizes(rows, {name: names[name] for name in subset}).below(2)) for subset in subsets
@@ -282,8 +275,8 @@ def measure_risk(rows: PersonRows, columns: tuple[str, ...], sensitive: tuple[st
 
 def class_sizes(rows: PersonRows, values: dict[str, str]) -> ClassSizes:
     """Return the numbers of persons by the size of their smallest class; `values`: name -> SQL over the local table `rows`."""
-    items = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in values.items())
-    names = ", ".join(quoted(name) for name in values)
+    items = ", ".join(f"{sql} AS {sql_name(name)}" for name, sql in values.items())
+    names = ", ".join(sql_name(name) for name in values)
     if rows.one_row_each:
         counted = rows.fetch(
             f"SELECT size, SUM(size)::BIGINT, COUNT(*) FROM (SELECT COUNT(*) AS size FROM (SELECT {items} FROM rows) "
@@ -302,7 +295,7 @@ def class_sizes(rows: PersonRows, values: dict[str, str]) -> ClassSizes:
 
 def _diversity(rows: PersonRows, names: dict[str, str], column: str) -> Diversity:
     """Return the figures of a sensitive column. Shares are of pairs (person, value): one with two values counts for each."""
-    keys, value = ", ".join(names.values()), quoted(column)
+    keys, value = ", ".join(names.values()), sql_name(column)
     pairs = f'SELECT DISTINCT {keys}, {value} AS "#value", "{PERSON}" FROM rows'
     counted = f'SELECT {keys}, "#value", COUNT(*) AS n FROM ({pairs}) GROUP BY {keys}, "#value"'
     shared = f"SELECT *, n / SUM(n) OVER (PARTITION BY {keys}) AS share FROM ({counted})"
@@ -436,7 +429,7 @@ def _spread(rows: PersonRows, sql: str) -> tuple[int, float]:
 
 
 def _candidates(rows: PersonRows, column: str) -> Iterator[tuple[str, str]]:
-    name, type_ = quoted(column), rows.columns[column].type
+    name, type_ = sql_name(column), rows.columns[column].type
     yield "as it is", name
     if type_ in ("integer", "real"):
         low, high = rows.fetch(f"SELECT MIN({name}), MAX({name}) FROM rows WHERE isfinite({name}::DOUBLE)")[0]

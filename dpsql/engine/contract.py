@@ -96,7 +96,25 @@ class Broken:
 # --- the contract of engines ------------------------------------------------------------------------------------------
 
 
-class ExactAnswer:
+class Sealed:
+    """What nobody sees, and what never leaves the process: no repr of its content, no pickling, no copying."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: sealed>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} does not leave the process")
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} is not copied")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} is not copied")
+
+
+class ExactAnswer(Sealed):
     """Exact private sums, sealed against accidental disclosure: no repr of rows, no pickling, no copying; only
     `perturb` unseals them."""
 
@@ -109,18 +127,6 @@ class ExactAnswer:
     def unseal(self) -> Any:
         """Return the pyarrow.Table. Only `dpsql.noise.perturb` may call this (a test checks the sources for it)."""
         return self.__table
-
-    def __repr__(self) -> str:
-        return "<ExactAnswer: sealed>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("an exact answer does not leave the process")
-
-    def __copy__(self) -> NoReturn:
-        raise TypeError("an exact answer is not copied")
-
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        raise TypeError("an exact answer is not copied")
 
 
 @dataclass(frozen=True)

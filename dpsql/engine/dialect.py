@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 
 from dpsql.engine.query import Source
 from dpsql.errors.exceptions import refuse
+from dpsql.media.text import sql_name
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
     BoundedBlock,
@@ -132,7 +133,7 @@ class Dialect(ABC):
     # --- names, constants, casts --------------------------------------------------------------------------------------
 
     def identifier(self, name: str) -> str:
-        return '"' + name.replace('"', '""') + '"'
+        return sql_name(name)
 
     @abstractmethod
     def constant(self, value: Any) -> str:

@@ -14,6 +14,9 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, Literal
 from dpsql.storage.records import dataclass
 
+SECONDS_OF = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+MONTHS_OF = {"year": 12, "quarter": 3, "month": 1}
+
 
 @dataclass(frozen=True)
 class SharedTexts:
@@ -98,6 +101,8 @@ class SharedTexts:
             "lt": self.compare("<"), "le": self.compare("<="), "gt": self.compare(">"), "ge": self.compare(">="),
             **{name: self.of_alternatives(name) for name in ("least", "greatest", "coalesce")},
             "not": lambda node, texts: f"(NOT {texts[0]})", "is_null": lambda node, texts: f"({texts[0]} IS NULL)",
+            "is_true": lambda node, texts: f"({texts[0]} IS TRUE)", "is_false": lambda node, texts: f"({texts[0]} IS FALSE)",
+            "and": infix("AND"), "or": infix("OR"),
         }  # fmt: skip
 
 

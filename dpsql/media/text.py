@@ -87,6 +87,11 @@ def markdown_cell(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", terminal(text))
 
 
+def sql_name(name: str) -> str:
+    """Return a name as a quoted identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def csv_cell(text: str) -> str:
     """Return a text as a cell of RFC 4180: quoted where a reader would take it for several cells, for NULL, or for a line end."""
     is_quoted = text == "" or any(mark in text for mark in ',"\r\n')

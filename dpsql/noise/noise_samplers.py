@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +138,7 @@ def tied(drawn: Integers, tie: int) -> Integers:
     return series
 
 
+Drawing = TypeVar("Drawing")
 Sampler = Callable[[Any, int, Randomness], Integers | None]
 """A function of (law, count, randomness) that returns one vector of `count` values in noise-grid units, which are independent
 unless the law is in `VECTOR_SAMPLERS`; None if the law adds nothing."""
@@ -160,10 +161,15 @@ def sample(noise: Noise, count: int, randomness: Randomness) -> Integers | None:
 
     Raises InternalError noise_plan for a law without a sampler, Fault noise_guard when a sampler's guard fires.
     """
-    sampler = SAMPLERS.get(type(noise))
+    return registered(SAMPLERS, noise, "mechanism")(noise, count, randomness)
+
+
+def registered(samplers: Mapping[type[Any], Drawing], law: object, kind: str) -> Drawing:
+    """Return the sampler of a law by its exact type. Raises InternalError noise_plan if there is none."""
+    sampler = samplers.get(type(law))
     if sampler is None:
-        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
-    return sampler(noise, count, randomness)
+        raise refuse("noise_plan", charged=True, problem=f"unknown {kind}")
+    return sampler
 
 
 VectorSampler = Callable[[Any, int, int, Randomness], Integers]
@@ -351,10 +357,7 @@ def sample_numbers(law: Law, histograms: Histograms, groups: Groups, randomness:
 
     Raises InternalError noise_plan for a law without a sampler, Fault noise_guard when a sampler's guard fires.
     """
-    sampler = NUMBER_SAMPLERS.get(type(law))
-    if sampler is None:
-        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
-    return sampler(law, histograms, groups.draws, randomness)
+    return registered(NUMBER_SAMPLERS, law, "mechanism")(law, histograms, groups.draws, randomness)
 
 
 def _by_units(rule: TruncatedGeometric, counts: Int128, groups: Groups, randomness: Randomness) -> NDArray[np.bool_]:
@@ -376,7 +379,4 @@ KEY_SELECTORS: dict[type[Any], KeySelector] = {
 
 def select_keys(rule: Selection, counts: Int128, groups: Groups, randomness: Randomness) -> NDArray[np.bool_]:
     """Return for each group whether it appears. Raises InternalError noise_plan for a rule without a selector."""
-    selector = KEY_SELECTORS.get(type(rule))
-    if selector is None:
-        raise refuse("noise_plan", charged=True, problem="unknown partition selection")
-    return selector(rule, counts, groups, randomness)
+    return registered(KEY_SELECTORS, rule, "partition selection")(rule, counts, groups, randomness)

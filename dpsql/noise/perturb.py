@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import floor, inf
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.contract import ExactAnswer, Sealed
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups, Int128, lay_out, parts
 from dpsql.noise.local_randomizers import ExactRows, RandomisedColumn, exact_rows, randomise_rows
@@ -128,7 +128,7 @@ PARTS: Register[ReleaseNumbers] = Register(
 # The secret of a run of AboveThreshold: the noise of its threshold, which never leaves the memory of this process.
 
 
-class NoisyThreshold:
+class NoisyThreshold(Sealed):
     """The sealed noise of a threshold, which cannot be shown, pickled or copied; only `perturb` compares with it.
 
     Anyone who knew this noise would learn as much from each "below" as from a released sum.
@@ -143,18 +143,6 @@ class NoisyThreshold:
     def gap(self, noisy_sum: int, threshold: int) -> int:
         """Return the number of steps by which `noisy_sum` exceeds `threshold` plus its noise; negative if it is below."""
         return noisy_sum - threshold - self.__noise
-
-    def __repr__(self) -> str:
-        return "<NoisyThreshold: sealed>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a noisy threshold does not leave the process")
-
-    def __copy__(self) -> NoReturn:
-        raise TypeError("a noisy threshold is not copied")
-
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        raise TypeError("a noisy threshold is not copied")
 
 
 _WIDTH = 125

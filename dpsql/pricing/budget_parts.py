@@ -153,7 +153,7 @@ class BudgetParts:
         if spending and measured + apart and options.delta == 0:
             raise refuse("mechanism_needs_delta", mechanism=spending[0].capitalize())
         self.delta = options.delta / max(1, sharing)
-        self.loss = self.allowed.divided(self.parts)
+        self.loss = self.allowed.times(1 / self.parts)
         """Loss of one part, in the unit of the accountant."""
         self.of_sets: Mapping[tuple[str, str], Fraction] = {}
         """Fraction of one part that a set of terms gets, by block and set, where it is not the whole part (`workloads`)."""
@@ -168,7 +168,7 @@ class BudgetParts:
         """
         name = term.shares or term.name
         share = self.of_sets.get((block.name, name), _ALL) if share is None else share
-        part = self.loss.part(share * dict(block.set_parts).get(name, _ALL))
+        part = self.loss.times(share * dict(block.set_parts).get(name, _ALL))
         moved = _moved(term, block, neighbours) if term.clip is None else None
 
         def measured_with(mechanism: Mechanism) -> tuple[Term, Noise]:

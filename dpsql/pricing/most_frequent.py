@@ -135,8 +135,8 @@ class EndRowsPricing(MeasurementPricing):
             float(1 / law.rate),
             2.0**-measurement.term.grid,
             f"the key that most of the {law.rows} rows with the {side} {value} have, or one that at most "
-            f"{law.count_error(1 - confidence):.4g} of them less have in {confidence:.0%} of cases in the worst case, over "
-            f"{measurement.keys} keys",
+            f"{law.count_error(law.keys, 1 - confidence):.4g} of them less have in {confidence:.0%} of cases in the worst case, "
+            f"over {measurement.keys} keys",
         )
 
 

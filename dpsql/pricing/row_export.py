@@ -127,7 +127,7 @@ def plan_export(
     loss = PrivacyLoss.nothing()
     for column in exported:
         _require_ratio(column)
-        loss = loss + column.law.loss.scaled(rows)
+        loss = loss + column.law.loss.times(rows)
     noise = None
     if not _is_count_public(policy, source, exported):
         noise = _count_noise(rows, COUNT_SHARE * rows * epsilon if count_epsilon is None else count_epsilon)

@@ -153,30 +153,14 @@ class PrivacyLoss:
         """Return the loss of an answer that does not depend on protected data."""
         return _NOTHING
 
-    def divided(self, parts: int | Fraction) -> PrivacyLoss:
-        """Return one of `parts` >= 1 equal parts."""
-        return PrivacyLoss(
-            None if self.epsilon is None else self.epsilon / parts,
-            self.delta / parts,
-            None if self.rho is None else self.rho / parts,
-        )
-
-    def part(self, share: Fraction) -> PrivacyLoss:
-        """Return this loss times `share` >= 0."""
+    def times(self, share: int | Fraction) -> PrivacyLoss:
+        """Return this loss times `share` >= 0: a part of it, or the loss of so many independent uses."""
         if share == 1:
             return self
         return PrivacyLoss(
             None if self.epsilon is None else self.epsilon * share,
             self.delta * share,
             None if self.rho is None else self.rho * share,
-        )
-
-    def scaled(self, factor: int) -> PrivacyLoss:
-        """Return the loss of `factor` independent uses."""
-        return PrivacyLoss(
-            None if self.epsilon is None else self.epsilon * factor,
-            self.delta * factor,
-            None if self.rho is None else self.rho * factor,
         )
 
 

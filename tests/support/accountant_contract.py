@@ -71,7 +71,7 @@ class AccountantContract:
     def test_charges_of_parts_are_at_least_the_charge_of_the_whole(self) -> None:
         account = self.account()
         loss = PrivacyLoss(Fraction(1, 3), Fraction(1, 7), Fraction(1, 11))
-        whole, parts = account.units(loss.scaled(7)), account.units(loss)
+        whole, parts = account.units(loss.times(7)), account.units(loss)
         assert all(7 * parts[name] >= units for name, units in whole.items())
 
     @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -79,7 +79,7 @@ class AccountantContract:
     def test_parts_of_a_request_add_up_to_no_more(self, epsilon: Fraction, parts: int) -> None:
         account = self.account()
         asked = account.request(epsilon)
-        assert asked.divided(parts).scaled(parts) == asked
+        assert asked.times(Fraction(1, parts)).times(parts) == asked
         with pytest.raises(ValueError):
             account.request(Fraction(0))
 
@@ -88,7 +88,7 @@ class AccountantContract:
     @pytest.mark.parametrize("word", [one.word for one in askable()])
     def test_noise_is_charged_at_most_its_part_and_hardly_less(self, epsilon: Fraction, parts: int, word: str) -> None:
         account, mechanism = self.account(), MECHANISMS[word]
-        part = account.request(epsilon).divided(parts)
+        part = account.request(epsilon).times(Fraction(1, parts))
         delta = MILLIONTH / 100 if account.spends_delta(mechanism) else Fraction(0)
         noise = account.noise_for(mechanism, MOVED, part, delta)
         for loss in (noise.loss, noise.recomputed_loss()):

@@ -20,6 +20,7 @@ from dpsql.engine.shared_texts import (
     shortened,
 )
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT, microseconds
+from dpsql.media.text import sql_name
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Literal
 
@@ -63,7 +64,7 @@ def _mostly_in_64_bits(node: Call) -> str | None:
     bits = next((bits for bits in range(62, 14, -1) if _largest(node, 1 << bits) < 1 << 63), None)
     if bits is None or len(leaves) > _MOST_LEAVES or not all(map(_is_number, leaves)):
         return None
-    columns = dict.fromkeys(literals.name(leaf.name) for leaf in leaves if isinstance(leaf, Column))
+    columns = dict.fromkeys(sql_name(leaf.name) for leaf in leaves if isinstance(leaf, Column))
     beyond = " OR ".join(f"{column} NOT BETWEEN {-(1 << bits)} AND {1 << bits}" for column in columns)
     return f"(CASE WHEN {beyond or 'false'} THEN {_in_128_bits(node)} ELSE {_in_64_bits(node)} END)"
 
@@ -96,7 +97,7 @@ def _largest(node: Expr, most: int) -> int:
 def _in_64_bits(node: Expr) -> str:
     if isinstance(node, Call):
         return f"({_in_64_bits(node.arguments[0])} {_OPERATORS[node.function]} {_in_64_bits(node.arguments[1])})"
-    return literals.name(node.name) if isinstance(node, Column) else constant(node.value)  # type: ignore[union-attr]
+    return sql_name(node.name) if isinstance(node, Column) else constant(node.value)  # type: ignore[union-attr]
 
 
 def _in_128_bits(node: Expr) -> str:
@@ -258,8 +259,7 @@ FUNCTIONS: dict[str, Template] = {
     "sin": _TEXTS.guarded("sin", _FINITE), "cos": _TEXTS.guarded("cos", _FINITE), "tan": _TEXTS.guarded("tan", _FINITE),
     "asin": _TEXTS.guarded("asin", "BETWEEN -1 AND 1"), "acos": _TEXTS.guarded("acos", "BETWEEN -1 AND 1"),
     "clamp": _TEXTS.clamp, "nullif": _nullif, "not_distinct": _TEXTS.compare("IS NOT DISTINCT FROM"),
-    "place_in": _place_in, "and": infix("AND"), "or": infix("OR"), "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
-    "is_false": lambda node, texts: f"({texts[0]} IS FALSE)", "like": infix("LIKE"), "ilike": infix("ILIKE"),
+    "place_in": _place_in, "like": infix("LIKE"), "ilike": infix("ILIKE"),
     "starts_with": plain("starts_with"), "ends_with": plain("ends_with"), "contains": plain("contains"),
     "lower": plain("lower"), "upper": plain("upper"), "trim": plain("trim"), "ltrim": plain("ltrim"),
     "rtrim": plain("rtrim"), "left": _text_positions("left"), "right": _text_positions("right"),

@@ -19,10 +19,6 @@ BINARY = "C"
 """The collation under which texts are equal exactly if their bytes are."""
 
 
-def name(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
-
-
 def constant(value: Any) -> str:
     """Return a constant with its type, so that the engine promotes no operand by its own rules."""
     return constant_of(value, lambda whole: f"CAST({whole} AS BIGINT)", _real, _text)

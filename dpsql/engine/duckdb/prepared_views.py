@@ -18,10 +18,11 @@ from pathlib import Path
 import duckdb
 
 from dpsql.engine.contract import COUNTED, PreparedViews, Texts
-from dpsql.engine.duckdb.literals import constant, name
+from dpsql.engine.duckdb.literals import constant
 from dpsql.engine.emit.bounded_view import IS_BEYOND, RANK, ROW, BoundedView
 from dpsql.engine.query import UNIT_ID, UNIT_SETS, RowsRead
 from dpsql.errors.exceptions import refuse
+from dpsql.media.text import sql_name
 from dpsql.plan.plan import UNIT
 from dpsql.storage.records import dataclass, replace
 
@@ -59,16 +60,16 @@ def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
     index = "#" + token
     names = cursor.execute("SELECT database_name FROM duckdb_databases()").fetchall()
     if (index,) not in names:
-        cursor.execute(f"ATTACH {constant(str(file))} AS {name(index)} (READ_ONLY)")
-    return name(index)
+        cursor.execute(f"ATTACH {constant(str(file))} AS {sql_name(index)} (READ_ONLY)")
+    return sql_name(index)
 
 
 def _thresholds(opened: _Opened) -> str:
     """Return the name of the table of a view's thresholds."""
-    return f"{_SCHEMA}.{name(f'{opened.view_name} {opened.token} thresholds')}"
+    return f"{_SCHEMA}.{sql_name(f'{opened.view_name} {opened.token} thresholds')}"
 
 
-_WORD, _BITS = '"#word"', '"#bits"'
+_WORD, _BITS, _UNIT, _ID = '"#word"', '"#bits"', sql_name(UNIT), sql_name(UNIT_ID)
 _BIT = f"{_BITS} >> CAST({ROW} & 63 AS UBIGINT) & 1"
 
 
@@ -101,18 +102,18 @@ def _part(opened: _Opened, part: RowsRead) -> str:
     counted are left out whenever it is read: neither their units nor their content are looked at again."""
     view = opened.view
     if part is RowsRead.ALL or not opened.thresholds or not view.numbered:
-        return view.part(part, opened.key, (name(UNIT),), opened.thresholds)
+        return view.part(part, opened.key, (_UNIT,), opened.thresholds)
     join, condition = ("LEFT JOIN", f"coalesce({_BIT}, 0) = 0") if part is RowsRead.KEPT else ("JOIN", f"{_BIT} = 1")
     rows = f"({view.numbered}) {join} (FROM {opened.thresholds}) ON {ROW} >> 6 = {_WORD}"
-    return f"SELECT {', '.join([*view.names, name(UNIT)])} FROM {rows} WHERE {condition}"
+    return f"SELECT {', '.join([*view.names, _UNIT])} FROM {rows} WHERE {condition}"
 
 
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
     """Create a view and the function that counts its units. Raises duckdb.Error."""
-    view, place, unit, counts = opened.view, opened.place, name(UNIT), ["count(DISTINCT unit)"] * len(UNIT_SETS)
+    view, place, counts = opened.view, opened.place, ["count(DISTINCT unit)"] * len(UNIT_SETS)
     is_bounded = view.units and (opened.lost or bool(opened.thresholds))
     parts = {part: _part(opened, part) for part in (RowsRead if is_bounded else ())}
-    of_unit = [unit, f"{unit} AS {name(UNIT_ID)}"] if view.units else []
+    of_unit = [_UNIT, f"{_UNIT} AS {_ID}"] if view.units else []
     head = f"SELECT {', '.join([*view.names, *view.integers, *of_unit])}"
     rows = f"{head} FROM ({parts.pop(RowsRead.KEPT, view.every)})"
     if opened.file is not None:
@@ -143,7 +144,7 @@ class Views:
 
     def name_in_texts(self, view_name: str) -> str:
         """Return the name that stands for every version of a view in texts that are only shown."""
-        return f"{_SCHEMA}.{name(view_name)}"
+        return f"{_SCHEMA}.{sql_name(view_name)}"
 
     def opened(
         self, view_name: str, token: str, file: Path | None, view: Texts, key: str, identity: str = ""
@@ -185,7 +186,7 @@ class Views:
             return False
         with self._cursor() as cursor, suppress(duckdb.Error):
             if before is not None and before.token != opened.token:
-                cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
+                cursor.execute(f"DETACH DATABASE IF EXISTS {sql_name('#' + before.token)}")
             for place, other in list(self._opened.items()) if opened.identity else ():
                 is_named_alone = other.view_name == opened.view_name and place != self.name_in_texts(other.view_name)
                 if is_named_alone and other.identity != opened.identity:
@@ -324,7 +325,7 @@ class Views:
                 cursor.execute('CHECKPOINT "#new"')
                 return True
             with _watched(cursor, "counting", progress):
-                cursor.execute(_COUNT.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
+                cursor.execute(_COUNT.format(rows=view.rows, unit=_UNIT, id=_ID, most=view.most))
             if in_place and cursor.execute(_ALL_STAY.format(every=view.every)).fetchall()[0][0]:
                 return False
             with _watched(cursor, "writing", progress):
@@ -358,9 +359,7 @@ class Views:
                         cursor.execute(_insertion(", ".join([*view.names, *view.narrow]), view.rows))
                 elif view is not None:
                     with _watched(cursor, "counting", progress):
-                        cursor.execute(
-                            _COUNT_MORE.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most)
-                        )
+                        cursor.execute(_COUNT_MORE.format(rows=view.rows, unit=_UNIT, id=_ID, most=view.most))
                     if view.joined:
                         complete += f" AND {_all_reached(view, 'added')}"
                     with _watched(cursor, "writing", progress):
@@ -414,6 +413,7 @@ _COUNT = (
 )
 """Units, numbered from 0 in an arbitrary order; the number replaces the unit's key in texts that count units."""
 
+_NUMBERED = f'SELECT r.*, u.{_ID} FROM ({{rows}}) AS r JOIN "#new".main.units AS u ON r.{_UNIT} = u.{_UNIT} WHERE '
 _ALL_STAY = (
     "SELECT coalesce(sum(n), 0) = (SELECT count(*) FROM ({every})) AND count(*) FILTER (WHERE heavy) = 0 "
     'FROM "#new".main.units'
@@ -423,14 +423,11 @@ _ALL_STAY = (
 
 def _bounded_rows(view: BoundedView, key: str) -> str:
     """Return the statement that writes all rows of units with few, and of others the rows that the window would keep."""
-    unit, number = name(UNIT), name(UNIT_ID)
-    numbered = (
-        f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
-    )
-    light = f"SELECT {', '.join(view.names)}, {unit}, {number} FROM ({numbered} NOT u.heavy)"
-    heavy = view.within_max_rows(f"{numbered} u.heavy", key, (unit, number))
-    columns = ", ".join([*view.names, *view.narrow, unit, number])
-    return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}") + f" ORDER BY {number}"
+    numbered = _NUMBERED.format(rows=view.rows)
+    light = f"SELECT {', '.join(view.names)}, {_UNIT}, {_ID} FROM ({numbered} NOT u.heavy)"
+    heavy = view.within_max_rows(f"{numbered} u.heavy", key, (_UNIT, _ID))
+    columns = ", ".join([*view.names, *view.narrow, _UNIT, _ID])
+    return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}") + f" ORDER BY {_ID}"
 
 
 _COUNT_MORE = (
@@ -445,14 +442,11 @@ _COUNT_MORE = (
 
 def _continued(view: BoundedView, key: str) -> Iterator[str]:
     """Yield the statements that add new rows to a copy and remove the rows that are then beyond max_rows."""
-    unit, number, row, hidden = name(UNIT), name(UNIT_ID), name("#row"), [name(UNIT), name(UNIT_ID)]
-    numbered = (
-        f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
-    )
+    row, numbered, hidden = sql_name("#row"), _NUMBERED.format(rows=view.rows), [_UNIT, _ID]
     columns = ", ".join([*view.names, *hidden])
     old_rows = (
-        f'SELECT {columns}, rowid AS {row} FROM "#new".main.bounded WHERE {number} IN '
-        f'(SELECT {number} FROM "#new".main.units WHERE heavy)'
+        f'SELECT {columns}, rowid AS {row} FROM "#new".main.bounded WHERE {_ID} IN '
+        f'(SELECT {_ID} FROM "#new".main.units WHERE heavy)'
     )
     new_rows = f"SELECT {columns}, NULL::BIGINT AS {row} FROM ({numbered} u.heavy)"
     yield f'CREATE TABLE "#new".main.ranked AS {view.ranked(f"{old_rows} UNION ALL {new_rows}", key)}'
@@ -461,12 +455,11 @@ def _continued(view: BoundedView, key: str) -> Iterator[str]:
     light = f"SELECT {columns} FROM ({numbered} NOT u.heavy)"
     heavy = f'SELECT {columns} FROM "#new".main.ranked WHERE {row} IS NULL AND {RANK} <= {view.most}'
     yield (
-        _insertion(", ".join([*view.names, *view.narrow, *hidden]), f"{light} UNION ALL {heavy}")
-        + f" ORDER BY {number}"
+        _insertion(", ".join([*view.names, *view.narrow, *hidden]), f"{light} UNION ALL {heavy}") + f" ORDER BY {_ID}"
     )
     yield (
         'CREATE OR REPLACE TABLE "#new".main.about AS SELECT greatest(units, (SELECT coalesce(max('
-        f'{number}) + 1, 0) FROM "#new".main.units)) AS units FROM "#new".main.about'
+        f'{_ID}) + 1, 0) FROM "#new".main.units)) AS units FROM "#new".main.about'
     )
     yield 'DROP TABLE "#new".main.ranked'
 

@@ -22,12 +22,13 @@ import duckdb
 import pyarrow as pa
 
 from dpsql.engine.contract import Broken
-from dpsql.engine.duckdb.literals import POINTS_OF_TIME, TYPES, cast_column, constant, is_readable, name
+from dpsql.engine.duckdb.literals import POINTS_OF_TIME, TYPES, cast_column, constant, is_readable
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.lake_tables import columns_of, snapshot
 from dpsql.engine.query import DECIMAL_COMMA, Identity, Source, check_openable, identity_of, matching, read_by, stamp
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.media.text import sql_name
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, PolicyColumn
 from dpsql.policy.reach import is_file, lake_table
@@ -86,10 +87,10 @@ def attached(
     connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")
     for _ in range(_MOST_TRIES):
         before = identity_of([path])
-        connection.execute(f"ATTACH {constant(str(path))} AS {name(catalog(path))} (READ_ONLY)")
+        connection.execute(f"ATTACH {constant(str(path))} AS {sql_name(catalog(path))} (READ_ONLY)")
         if before is not None and before == identity_of([path]):
             break
-        connection.execute(f"DETACH {name(catalog(path))}")
+        connection.execute(f"DETACH {sql_name(catalog(path))}")
     else:
         raise duckdb.IOException("the file keeps changing")
     wal = path.with_name(path.name + ".wal")
@@ -212,7 +213,14 @@ class Sources:
         """Return a new cursor with the objects given in Python and the CSV files, which cursors do not inherit."""
         cursor = self.connection.cursor()
         self._settings.pin(cursor)
-        return self._with_objects(cursor)
+        for table, value in self._objects.items():
+            cursor.register(table, value)
+        for table, files in self._csv.items():
+            if (dataset := files.current) is not None:
+                cursor.register(_scan_name(table), dataset)
+        for scan, dataset in tuple(self._total.items()):
+            cursor.register(scan, dataset)
+        return cursor
 
     def enter(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor for one query; after closing it, call `leave`."""
@@ -308,16 +316,6 @@ class Sources:
             self.connection = connection
         return self.cursor()
 
-    def _with_objects(self, cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-        for table, value in self._objects.items():
-            cursor.register(table, value)
-        for table, files in self._csv.items():
-            if (dataset := files.current) is not None:
-                cursor.register(_scan_name(table), dataset)
-        for scan, dataset in tuple(self._total.items()):
-            cursor.register(scan, dataset)
-        return cursor
-
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
@@ -412,7 +410,7 @@ class Sources:
         names = self._source_names(table)
         if all(column == in_source for column, in_source in names.items()):
             return scan
-        items = (f"{name(in_source)} AS {name(column)}" for column, in_source in names.items())
+        items = (f"{sql_name(in_source)} AS {sql_name(column)}" for column, in_source in names.items())
         return f"(SELECT {', '.join(items)} FROM {scan})"
 
     def _readable(self, table: str, present: Mapping[str, str]) -> dict[str, str]:
@@ -469,7 +467,7 @@ class Sources:
                 self._renamed(table, self._scan(table, group, number, len(groups)))
                 for number, group in enumerate(groups)
             ]
-            names = ", ".join(map(name, columns))
+            names = ", ".join(map(sql_name, columns))
             described = [self._described(scan, names) for scan in scans]
             present = self._names_in(paths) if len(paths) <= _MOST_NUMBERED else []
         except (OSError, UnicodeDecodeError, pa.ArrowException, duckdb.Error) as error:
@@ -490,7 +488,8 @@ class Sources:
         parts = []
         for scan, types in zip(scans, typed, strict=True):
             items = (
-                cast_column(name(c.name), Type(c.type), types[c.name]) + f" AS {name(c.name)}" for c in columns.values()
+                cast_column(sql_name(c.name), Type(c.type), types[c.name]) + f" AS {sql_name(c.name)}"
+                for c in columns.values()
             )
             parts.append(f"SELECT {', '.join(items)} FROM {scan}")
         types = {c.name: TYPES[Type(c.type)] for c in columns.values()}
@@ -498,13 +497,13 @@ class Sources:
 
     def _scan(self, table: str, group: FileGroup, number: int, groups: int) -> str:
         """Return the FROM item of one of several groups of Parquet files. Raises OSError, pyarrow.ArrowException."""
-        absent = "".join(f", NULL::VARCHAR AS {name(column)}" for column in group.absent)
+        absent = "".join(f", NULL::VARCHAR AS {sql_name(column)}" for column in group.absent)
         if absent:
             present = self._scan(table, replace(group, absent=()), number, groups)
             return f"(SELECT *{absent} FROM {present})"
         empty = [key for key in group.keys if any(f"/{key}=/" in path.as_posix() for path in group.paths)]
         if empty and lake_table(self._policy.table_source(table)) is not None:
-            values = ", ".join(f"nullif({name(key)}, '') AS {name(key)}" for key in empty)
+            values = ", ".join(f"nullif({sql_name(key)}, '') AS {sql_name(key)}" for key in empty)
             return f"(SELECT * REPLACE ({values}) FROM {self._group_scan(table, group, number, groups)})"
         return self._group_scan(table, group, number, groups)
 
@@ -512,7 +511,7 @@ class Sources:
         if group.by_arrow:
             scan = f"{_scan_name(table)} {number}"
             self._total[scan] = group.dataset()
-            return f"temp.main.{name(scan)}"
+            return f"temp.main.{sql_name(scan)}"
         # A column is read from the files if it is there. Values of paths are texts: their type would depend on all of them.
         hive = "true, hive_types_autocast = false" if group.keys else "false"
         # Without can_have_nan DuckDB concludes from a file's statistics, which ignore NaN, that no row has NaN: counts of the
@@ -525,10 +524,10 @@ class Sources:
     def place(self, table: str) -> str:
         """Return the FROM item of a policy table: a qualified name, or a scan of its files from which only names are read."""
         if table in self._csv:
-            return f"temp.main.{name(_scan_name(table))}"
+            return f"temp.main.{sql_name(_scan_name(table))}"
         if is_file(self._policy.table_source(table)):
             return f"read_parquet({self._files_text(table)})"
-        return ".".join(name(part) for part in self._parts(table))
+        return ".".join(sql_name(part) for part in self._parts(table))
 
     def _parts(self, table: str) -> list[str]:
         parts = self._policy.table_source(table).split(".")

@@ -30,12 +30,13 @@ from dpsql.engine.postgresql.literals import (
 )
 from dpsql.engine.postgresql.patterns import MOST_STATES, NotTheSame, in_postgresql
 from dpsql.engine.shared_texts import (
+    MONTHS_OF,
+    SECONDS_OF,
     SharedTexts,
     boolean_of,
     digits_of,
     floor,
     format_parts,
-    infix,
     literal_of,
     replaced,
     shortened,
@@ -59,8 +60,6 @@ _LAST = 3_652_058
 _YEAR_ONE = 62_135_596_800
 """Seconds from 0001-01-01 to 1970-01-01."""
 _END = (_LAST + 1) * 86_400 - _YEAR_ONE
-_SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
-_MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _WRITTEN = {
     "Y": "YYYY", "y": "YY", "m": "MM", "B": "FMMonth", "b": "Mon", "d": "DD", "j": "DDD", "A": "FMDay", "a": "Dy",
     "H": "HH24", "I": "HH12", "p": "AM", "M": "MI", "S": "SS",
@@ -77,12 +76,12 @@ def _diff(node: Call, texts: list[str]) -> str:
     unit = unit_of(node)
     start, end = (_TEXTS.time(argument, text) for argument, text in zip(node.arguments[1:], texts[1:], strict=True))
     values = {"t": start, "u": end}
-    if unit in _MONTHS:
+    if unit in MONTHS_OF:
         months = [f"(CAST(date_part('year', {n}) * 12 + date_part('month', {n}) AS bigint) - 1)" for n in ("u", "t")]
-        return let(values, f"({' - '.join(f'{count} / {_MONTHS[unit]}' for count in months)})")
+        return let(values, f"({' - '.join(f'{count} / {MONTHS_OF[unit]}' for count in months)})")
     if unit == "week":
         return let(values, "CAST((CAST(u AS date) - CAST(t AS date)) / 7 AS bigint)")
-    counts = [f"div(extract(epoch FROM {n}) + {_YEAR_ONE}, {_SECONDS[unit]})" for n in ("u", "t")]
+    counts = [f"div(extract(epoch FROM {n}) + {_YEAR_ONE}, {SECONDS_OF[unit]})" for n in ("u", "t")]
     return let(values, f"CAST({counts[0]} - {counts[1]} AS bigint)")
 
 
@@ -421,9 +420,7 @@ FUNCTIONS: Mapping[str, Template] = {
     "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS bigint)", "floor": floor("floor"), "ceil": floor("ceil"),
     "round": _round, "sqrt": _guarded("sqrt", ">="),
     "ln": _guarded("ln", ">"), "log10": _guarded("log", ">"), "clamp": _clamp, "width_bucket": _bucket,
-    "not_distinct": _TEXTS.compare("IS NOT DISTINCT FROM"), "place_in": _place_in, "and": infix("AND"), "or": infix("OR"),
-    "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
-    "is_false": lambda node, texts: f"({texts[0]} IS FALSE)",
+    "not_distinct": _TEXTS.compare("IS NOT DISTINCT FROM"), "place_in": _place_in,
     "like": lambda node, texts: f"({texts[0]} LIKE {texts[1]} ESCAPE '')",
     "starts_with": lambda node, texts: f"starts_with({', '.join(texts)})", "ends_with": _ends_with,
     "contains": lambda node, texts: f"(strpos({', '.join(texts)}) > 0)",

@@ -21,6 +21,7 @@ from dpsql.engine.postgresql.stored_views import ServerViews
 from dpsql.engine.query import EngineQuery, Source, read_by
 from dpsql.engine.served_tables import ServedTables
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.media.text import sql_name
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
@@ -87,7 +88,7 @@ class ServerTable:
 
     @property
     def sql(self) -> str:
-        return ".".join('"' + part.replace('"', '""') + '"' for part in (self.schema, self.table))
+        return f"{sql_name(self.schema)}.{sql_name(self.table)}"
 
 
 def place_of(policy: Policy, table: str, database: str) -> ServerTable:
@@ -229,12 +230,12 @@ def with_released(sql: str, released: Mapping[str, pa.Table]) -> str:
     """Return a SELECT whose own text contains the released tables under their names."""
     if not released:
         return sql
-    tables = [f"{_name(name)} AS MATERIALIZED ({_table(table)})" for name, table in released.items()]
+    tables = [f"{sql_name(name)} AS MATERIALIZED ({_table(table)})" for name, table in released.items()]
     return f'WITH {", ".join(tables)} SELECT * FROM ({sql}) AS "#over"'
 
 
 def _table(table: pa.Table) -> str:
-    names = [_name(name) for name in table.column_names]
+    names = [sql_name(name) for name in table.column_names]
     types = [next((word for test, word in _OURS if test(field.type)), "text") for field in table.schema]
     arrays = [
         f"CAST({quoted(_array(column.to_pylist()))} AS {type_}[])"
@@ -255,10 +256,6 @@ def _element(value: Any) -> str:
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     text = repr(value) if isinstance(value, float) else str(value)
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _name(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
 
 
 # --- PostgreSQL as the engine: exact integer aggregation on the server, which returns only groups ---

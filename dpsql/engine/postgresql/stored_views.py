@@ -23,6 +23,7 @@ from dpsql.engine.postgresql.connections import MEANING, Connections
 from dpsql.engine.postgresql.literals import quoted
 from dpsql.engine.query import UNIT_ID
 from dpsql.errors.exceptions import refuse
+from dpsql.media.text import sql_name
 from dpsql.plan.plan import UNIT
 
 _BEGIN = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE; {MEANING}"
@@ -73,7 +74,7 @@ class ServerViews:
     def _fill(self, connection: psycopg.Connection[Any], view: BoundedView, key: str, name: str, reader: str) -> None:
         """Create and fill the table. Its definition does not contain the key of the order, because servers log definitions
         more often than other statements."""
-        schema, table, role = _name(self._schema), self._table(name), _name(reader)
+        schema, table, role = sql_name(self._schema), self._table(name), sql_name(reader)
         if connection.execute("SELECT to_regnamespace(%s)", (schema,)).fetchall()[0][0] is None:
             connection.execute(f"CREATE SCHEMA {schema}")
         connection.execute(f"CREATE TABLE {table} AS {_rows(view, _NO_KEY)} WITH NO DATA")
@@ -109,7 +110,7 @@ class ServerViews:
         """Do nothing: the server rolls back unfinished transactions."""
 
     def _table(self, name: str) -> str:
-        return f"{_name(self._schema)}.{_name(name)}"
+        return f"{sql_name(self._schema)}.{sql_name(name)}"
 
     @contextmanager
     def _writing(self, table: str) -> Iterator[psycopg.Connection[Any]]:
@@ -128,11 +129,7 @@ def _rows(view: BoundedView, key: str) -> str:
     the columns before the first text without reading the rest of a row."""
     if not view.units:
         return f"SELECT {', '.join([*view.narrow, *view.names])} FROM {view.dialect.derived(view.rows)}"
-    unit = _name(UNIT)
+    unit = sql_name(UNIT)
     bounded = view.dialect.derived(view.within_max_rows(view.rows, key, (unit,)))
-    number = f"dense_rank() OVER (ORDER BY {unit}) - 1 AS {_name(UNIT_ID)}"
+    number = f"dense_rank() OVER (ORDER BY {unit}) - 1 AS {sql_name(UNIT_ID)}"
     return f"SELECT {', '.join([*view.narrow, unit, number, *view.names])} FROM {bounded}"
-
-
-def _name(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'

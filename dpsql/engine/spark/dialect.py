@@ -12,6 +12,8 @@ from typing import Any
 from dpsql.engine.dialect import Dialect, Template, constant_of, in_calendar, time_constant
 from dpsql.engine.query import stored_as
 from dpsql.engine.shared_texts import (
+    MONTHS_OF,
+    SECONDS_OF,
     SharedTexts,
     boolean_of,
     digits_of,
@@ -140,8 +142,6 @@ _SECOND, _DAY = 10**6, 86_400 * 10**6
 """Microseconds of a second and of a day."""
 _YEAR_ONE = -_FIRST * _DAY
 """Microseconds from 0001-01-01 to 1970-01-01."""
-_SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
-_MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _PARTS = {
     "year": "year", "quarter": "quarter", "month": "month", "week": "weekofyear", "day": "day", "doy": "dayofyear",
     "hour": "hour", "minute": "minute", "second": "second",
@@ -163,12 +163,12 @@ def _part(node: Call, texts: list[str]) -> str:
 def _diff(node: Call, texts: list[str]) -> str:
     unit = unit_of(node)
     start, end = (_TEXTS.time(argument, text) for argument, text in zip(node.arguments[1:], texts[1:], strict=True))
-    if unit in _MONTHS:
-        counts = [f"CAST(year({t}) * 12 + month({t}) - 1 AS BIGINT) div {_MONTHS[unit]}" for t in (end, start)]
+    if unit in MONTHS_OF:
+        counts = [f"CAST(year({t}) * 12 + month({t}) - 1 AS BIGINT) div {MONTHS_OF[unit]}" for t in (end, start)]
     elif unit == "week":
         return f"(CAST(datediff({end}, {start}) AS BIGINT) div 7)"
     else:
-        counts = [f"(unix_micros({t}) + {_YEAR_ONE}L) div {_SECONDS[unit] * _SECOND}L" for t in (end, start)]
+        counts = [f"(unix_micros({t}) + {_YEAR_ONE}L) div {SECONDS_OF[unit] * _SECOND}L" for t in (end, start)]
     return f"({counts[0]} - {counts[1]})"
 
 

@@ -13,7 +13,6 @@ from datetime import date, datetime, time
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from dpsql.errors import exceptions as errors
@@ -250,9 +249,7 @@ class Connection:
         self._require_open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
     def _require_open(self) -> None:
@@ -356,9 +353,7 @@ class Cursor:
         self._open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
     def _open(self) -> Session:
@@ -429,9 +424,7 @@ class AsyncConnection:
     async def __aenter__(self) -> AsyncConnection:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *failure: object) -> None:
         await self.close()
 
     async def _in_thread(self, work: Callable[[], _Value]) -> _Value:

@@ -206,6 +206,18 @@ def scaled_half_width(noise: Noise, confidence: float) -> float:
     return float(steps * Fraction(2) ** noise.shift + rounding)
 
 
+class GridNoise:
+    """What laws of noise on a grid have in common."""
+
+    def half_width(self: Noise, confidence: float) -> float:
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the least."""
+        return scaled_half_width(self, confidence)
+
+    def summed(self, count: int, whole: bool) -> Noise | None:
+        """Return None: the law of a sum is not known, because it depends on which cells of a vector are summed."""
+        return None
+
+
 @dataclass(frozen=True)
 class TermNoise:
     """One basis term to be measured: engine column `name`, its noise, and how to read the noisy integer.
@@ -285,6 +297,25 @@ class MeasurementPlan(Protocol):
     @property
     def charged(self) -> tuple[Law, ...]:
         """The laws whose losses add up to the loss of the measurement."""
+
+
+@dataclass(frozen=True)
+class NumberPlan:
+    """The measurement of one number per group, which `law` describes, from a histogram of `cells` cells."""
+
+    name: str
+    cells: int
+    law: Law
+
+    @property
+    def laws(self) -> tuple[tuple[str, Law], ...]:
+        """Name and law of the number, and of what is released beside it."""
+        return ((self.name, self.law),)
+
+    @property
+    def charged(self) -> tuple[Law, ...]:
+        """The law of the number alone: the numbers of all groups are one release, and what is beside it follows from it."""
+        return (self.law,)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ import numpy as np
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian
-from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
+from dpsql.privacy.mechanisms.contract import Constant, Floats, GridNoise, Noise, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import FINEST, MOST_SHIFT, square_moved
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, smallest_within
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS, Cells, WeightedSum
@@ -90,7 +90,7 @@ _FINEST_TABLE = 256
 
 
 @dataclass(frozen=True)
-class CorrelatedLaplace:
+class CorrelatedLaplace(GridNoise):
     """Multivariate Laplace noise on the row grid times 2**shift. `least_sigma` is u, the standard deviation of sqrt(W) G where W
     is 1/64; `tie` / 64 is the correlation of groups that follow each other."""
 
@@ -157,17 +157,9 @@ class CorrelatedLaplace:
     def standard_deviation(self) -> float:
         return float(self.least_deviation * sqrt(_MEAN_STEPS) * 2.0**self.shift)
 
-    def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the least."""
-        return scaled_half_width(self, confidence)
-
     def expected_error(self) -> float:
         """Return sqrt(2 / pi) E sqrt(V + 1) times `least_deviation`, in row-grid units."""
         return float(sqrt(2 / pi) * self.least_deviation * _mean_root() * 2.0**self.shift)
-
-    def summed(self, count: int, whole: bool) -> Noise | None:
-        """Return None: the law is not known, because cells of one vector share its W, and so do several sums of such cells."""
-        return None
 
     def quantiles(self, uniform: Floats) -> Floats:
         """Return the quantiles of one entry at the probabilities `uniform`, in noise-grid units."""

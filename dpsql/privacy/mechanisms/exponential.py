@@ -148,6 +148,33 @@ def recomputed_choice_loss(mechanism: str, range_of_a_row: Fraction, sensitivity
 
 # --- exponential ------------------------------------------------------------------------------------------------------
 
+
+class RowChoice:
+    """What laws of choices from the rows of a group have in common."""
+
+    sensitivity: Sensitivity
+    epsilon_0: Fraction
+    mechanism: str
+
+    @property
+    def rate(self) -> Fraction:
+        """The decrease of a log weight per row."""
+        return self.epsilon_0
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
+
+    def count_error(self, choices: int, beta: float) -> float:
+        """Return a number d of rows by which what was chosen may have fewer than what has most; for any data, the difference
+        exceeds d with probability at most `beta`.
+
+        The probabilities of all choices beyond d add up to at most (choices - 1) exp(-rate d) (`share_of_weights`).
+        """
+        share = float(share_of_weights(self.mechanism))
+        return max(0.0, log((choices - 1) * share / beta) / float(self.rate)) if choices > 1 else 0.0
+
+
 MOST_DENOMINATOR = 10**6
 """Largest denominator of a quantile, so that targets of up to `MOST_ROWS` rows are exact in 64 bits."""
 MOST_ROWS = 1 << 42
@@ -158,7 +185,7 @@ OUTSIDE = Fraction(1, 20)
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(RowChoice):
     """The law that chooses the quantile `quantile` of each group, from 0, the smallest value, to 1, the largest. `rank` is r >= 1
     for these two, and 0 for all others.
 
@@ -221,10 +248,6 @@ class Choice:
         inside = np.minimum(rows, (2 * self.rank - 1) * self.slices)
         halves = inside if self.quantile == 0 else np.asarray(2 * rows - inside)
         return halves * (self.denominator // 2)
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
         """Return `loss`, recomputed from the weights: one row moves a log weight up or down by at most `rate` times the larger

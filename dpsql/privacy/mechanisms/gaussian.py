@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SummedNoise, scaled_half_width
+from dpsql.privacy.mechanisms.contract import Constant, Floats, GridNoise, Noise, Sensitivity, SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
 from dpsql.storage.records import dataclass
 
@@ -29,7 +29,7 @@ _STARTS = 1 << 16
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(GridNoise):
     """Noise of integer `sigma` on the row grid times 2**shift, which may be finer (shift < 0) or coarser.
 
     Independent noise on every entry costs rho = l2**2 / (2 sigma**2) of zCDP (CKS20, arXiv 2004.00010, Theorem 14).
@@ -91,10 +91,6 @@ class Gaussian:
         """Return sigma in row-grid units, which bounds the standard deviation from above (CKS20, section 3) and equals it up to
         exp(-2 pi**2 sigma**2)."""
         return ldexp(self.sigma, self.shift)
-
-    def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the least."""
-        return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
         """Return sqrt(2 / pi) sigma, in row-grid units."""

@@ -47,7 +47,7 @@ import numpy as np
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SummedNoise, scaled_half_width
+from dpsql.privacy.mechanisms.contract import Constant, Floats, GridNoise, Noise, Sensitivity, SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within, sqrt_lower
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
 from dpsql.storage.records import dataclass
@@ -169,7 +169,7 @@ LOGARITHMS["laplace"] = lambda squares: np.asarray(-np.log1p(squares / 2))
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(GridNoise):
     """Noise of scale t/s on the row grid coarsened by 2**shift.
 
     If an entry moves by d, its value floored to multiples of 2**shift moves by at most ceil(d / 2**shift) steps, and the sum
@@ -227,10 +227,6 @@ class Laplace:
         """Return sqrt(2 q) / (1 - q) steps, in row-grid units."""
         rate = self.s / self.t
         return 2.0**self.shift * sqrt(2 * exp(-rate)) / -expm1(-rate)
-
-    def half_width(self, confidence: float) -> float:
-        """Return the smallest h on the noise grid with P(|noise| <= h) >= confidence, in row-grid units."""
-        return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
         """Return 2 q / (1 - q**2) steps, in row-grid units: near the scale, but far below it if the scale is small."""

@@ -56,7 +56,7 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss, pure_of_rho, recomputed_rho_of_pure
 from dpsql.privacy.mechanisms import laplace
-from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity, Uncharged
+from dpsql.privacy.mechanisms.contract import Law, Noise, NumberPlan, Sensitivity, Uncharged
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.rational_bounds import exp_upper, ln_lower, ln_upper
 from dpsql.storage.records import dataclass, replace
@@ -104,7 +104,7 @@ class SmoothSensitivity:
 
     @property
     def loss(self) -> PrivacyLoss:
-        return PrivacyLoss.pure(self.epsilon_0, self.delta_0).scaled(self.sensitivity.l0)
+        return PrivacyLoss.pure(self.epsilon_0, self.delta_0).times(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
         """Return `loss`, recomputed from the finished weights: e^beta is the largest ratio of consecutive weights. Epsilon and
@@ -114,7 +114,7 @@ class SmoothSensitivity:
         alpha = Fraction(self.alpha, _ONE)
         epsilon = max(self.epsilon_0, alpha + ln_upper(ratio))
         delta = max(self.delta_0, _missed(epsilon - alpha, ratio))
-        return PrivacyLoss(epsilon, delta, recomputed_rho_of_pure(epsilon)).scaled(self.sensitivity.l0)
+        return PrivacyLoss(epsilon, delta, recomputed_rho_of_pure(epsilon)).times(self.sensitivity.l0)
 
     def rank_error(self, beta: float) -> float:
         """Return a bound of the noise, expressed as rows of rank, that is exceeded with probability `beta` if values are evenly
@@ -200,13 +200,13 @@ class ProposeTestRelease:
     @property
     def loss(self) -> PrivacyLoss:
         both = self.test.loss + self.noise.loss
-        return replace(both, delta=self.delta_0).scaled(self.sensitivity.l0)
+        return replace(both, delta=self.delta_0).times(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
         """Return `loss` from both noises' recomputed losses, with the larger of `delta_0` and what the threshold needs."""
         both = self.test.recomputed_loss() + self.noise.recomputed_loss()
         delta = max(self.delta_0, self.test.upper_tail(self.threshold + 1))
-        return replace(both, delta=delta).scaled(self.sensitivity.l0)
+        return replace(both, delta=delta).times(self.sensitivity.l0)
 
     def passing_distance(self, missed: float) -> int:
         """Return a distance d(D) from which on a number is refused with probability at most `missed`."""
@@ -226,7 +226,7 @@ def propose_for(
 ) -> ProposeTestRelease:
     """Return the law of loss at most `part` (`smooth_for`), half for test, half for noise. Raises Refusal local_epsilon."""
     groups = sensitivity.l0
-    share = part.divided(2 * groups)
+    share = part.times(Fraction(1, 2 * groups))
     test, noise = (_laplace_for(moved, share) for moved in (_UNIT, Sensitivity(1, bound, bound * bound, bound)))
     if not isinstance(test, Laplace) or not isinstance(noise, Laplace) or test.shift or noise.shift:
         raise refuse("local_epsilon", mechanism=PROPOSED)
@@ -250,30 +250,25 @@ class FollowsFrom(Uncharged):
 
 
 @dataclass(frozen=True)
-class LocalSensitivityPlan:
-    """The measurement of one number per group, from a histogram of `cells` cells. If `width`, half the width of the error bar in
-    steps, is given, both ends of the bar are released as well."""
+class LocalSensitivityPlan(NumberPlan):
+    """The measurement of one number per group. If `width`, half the width of the error bar in steps, is given, both ends of the
+    bar are released as well."""
 
-    name: str
-    cells: int
-    law: Law
     width: int | None = None
 
     word = LOCAL_SENSITIVITY
 
     @property
     def laws(self) -> tuple[tuple[str, Law], ...]:
-        """Name and law of the number, and of the ends of its bar."""
         if self.width is None:
-            return ((self.name, self.law),)
+            return super().laws
         assert isinstance(self.law, ProposeTestRelease)
-        free = FollowsFrom(self.law.sensitivity, self.width)
-        return ((self.name, self.law), *((name, free) for name in ends_of(self.name)))
+        return (*super().laws, *ends_that_follow(self.name, self.law.sensitivity, self.width))
 
-    @property
-    def charged(self) -> tuple[Law, ...]:
-        """The law of the number alone, because the ends follow from it."""
-        return (self.law,)
+
+def ends_that_follow(name: str, sensitivity: Sensitivity, width: int) -> tuple[tuple[str, Law], ...]:
+    """Return name and law of both ends of the error bar of the number called `name`, which follow from it."""
+    return tuple((end, FollowsFrom(sensitivity, width)) for end in ends_of(name))
 
 
 def ends_of(name: str) -> tuple[str, str]:

@@ -29,18 +29,18 @@ Under the pure accountant the value is chosen by permute-and-flip, which is char
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, log
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Law, Sensitivity
+from dpsql.privacy.mechanisms.contract import NumberPlan, Sensitivity
 from dpsql.privacy.mechanisms.exponential import (
     EXPONENTIAL,
     MOST_ROWS,
+    RowChoice,
     check_mechanism,
-    choice_loss,
     epsilon_of_a_row,
     mechanism_for,
     recomputed_choice_loss,
@@ -89,7 +89,7 @@ normal values whose means differ by a fifth of their deviation, 3 names the key 
 
 
 @dataclass(frozen=True)
-class EndKey:
+class EndKey(RowChoice):
     """The law that chooses for each group one of the keys 0 to `keys` - 1, likeliest the key of most of its `rows` >= 1 end rows.
     Cells are ordered by value and then by key; cell c has key c modulo `keys`. End rows are taken from the last cell on if
     `last`, else from the first.
@@ -115,10 +115,6 @@ class EndKey:
         """The decrease of the log weight of a key per end row that it has fewer: half of epsilon_0, as a row moves two keys."""
         return self.epsilon_0 / 2
 
-    @property
-    def loss(self) -> PrivacyLoss:
-        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
-
     def recomputed_loss(self) -> PrivacyLoss:
         """Return `loss`, recomputed from how far the log weights of two keys move apart when a row of one of them pushes a row of
         the other out of the end rows, or is the first row of the group."""
@@ -129,12 +125,6 @@ class EndKey:
             spans.append(self.rate * (max(0, *moves) - min(0, *moves)))
         span = max(spans)
         return recomputed_choice_loss(self.mechanism, span, self.sensitivity)
-
-    def count_error(self, beta: float) -> float:
-        """Return a number of end rows by which the chosen key may fall short of the likeliest one; for any data, the shortfall
-        exceeds it with probability at most `beta`."""
-        share = float(share_of_weights(self.mechanism))
-        return max(0.0, log((self.keys - 1) * share / beta) / float(self.rate)) if self.keys > 1 else 0.0
 
     def end_counts(
         self, count: NDArray[np.int64], before: NDArray[np.int64], total: NDArray[np.int64]
@@ -153,26 +143,7 @@ def end_key_for(sensitivity: Sensitivity, keys: int, last: bool, part: PrivacyLo
 
 
 @dataclass(frozen=True)
-class _ChoicePlan:
-    """The measurement of one of `cells` cells of each group."""
-
-    name: str
-    cells: int
-    law: Law
-
-    @property
-    def laws(self) -> tuple[tuple[str, Law], ...]:
-        """Name and law of the number that is released for each group."""
-        return ((self.name, self.law),)
-
-    @property
-    def charged(self) -> tuple[Law, ...]:
-        """This law alone: the choices of all groups are one release."""
-        return (self.law,)
-
-
-@dataclass(frozen=True)
-class EndRowsPlan(_ChoicePlan):
+class EndRowsPlan(NumberPlan):
     """The measurement of the key of most end rows of each group, from a histogram of `cells` cells."""
 
     word = END_ROWS
@@ -183,7 +154,7 @@ MOST_FREQUENT = "most frequent value"
 
 
 @dataclass(frozen=True)
-class MostFrequent:
+class MostFrequent(RowChoice):
     """The law that chooses the most frequent value of each group. `sensitivity`: of the vector of row counts n_g.
     `epsilon_0` > 0: the privacy loss per row. `mechanism`: how a value is chosen, given the counts."""
 
@@ -196,15 +167,6 @@ class MostFrequent:
             raise ValueError("a choice needs an epsilon above 0, and rows that can move")
         check_mechanism(self.mechanism)
 
-    @property
-    def rate(self) -> Fraction:
-        """The decrease of the log weight of a value per row that it has fewer."""
-        return self.epsilon_0
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
-
     def recomputed_loss(self) -> PrivacyLoss:
         """Return `loss`, recomputed from how far the log weights of two values move apart at most when a row with one of them is
         added, whichever of the two is more frequent."""
@@ -215,18 +177,9 @@ class MostFrequent:
         span = max(moves)
         return recomputed_choice_loss(self.mechanism, span, self.sensitivity)
 
-    def count_error(self, cells: int, beta: float) -> float:
-        """Return a number d of rows by which the chosen value may be less frequent than the most frequent one; for any data, the
-        difference exceeds d with probability at most `beta`.
-
-        The probabilities of all values beyond d add up to at most (cells - 1) exp(-rate d) (`exponential.share_of_weights`).
-        """
-        share = float(share_of_weights(self.mechanism))
-        return max(0.0, log((cells - 1) * share / beta) / float(self.rate)) if cells > 1 else 0.0
-
 
 @dataclass(frozen=True)
-class MostFrequentPlan(_ChoicePlan):
+class MostFrequentPlan(NumberPlan):
     """The measurement of the most frequent of `cells` values in each group."""
 
     word = MOST_FREQUENT

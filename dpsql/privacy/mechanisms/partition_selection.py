@@ -77,7 +77,7 @@ class TruncatedGeometric:
     @property
     def loss(self) -> PrivacyLoss:
         """The loss of l0 independent (epsilon, delta)-DP decisions."""
-        return PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key).scaled(self.l0)
+        return PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key).times(self.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
         """Return the loss with the larger of `delta_per_key` and the delta per key that the finished table needs."""

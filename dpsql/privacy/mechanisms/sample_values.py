@@ -36,9 +36,9 @@ from fractions import Fraction
 from math import ceil
 
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity
+from dpsql.privacy.mechanisms.contract import Law, Noise, NumberPlan, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.local_sensitivity import FollowsFrom, ends_of
+from dpsql.privacy.mechanisms.local_sensitivity import ends_that_follow
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 from dpsql.storage.records import dataclass
 
@@ -113,12 +113,10 @@ class NoisySampleMean:
 
 
 @dataclass(frozen=True)
-class SampleMeanPlan:
+class SampleMeanPlan(NumberPlan):
     """The measurement of the noisy sum of the cells of `samples` samples in each group, with both ends of its error bar, `width`
     steps away. `median`: the choice of the samples' median at the same price, for comparison."""
 
-    name: str
-    cells: int
     law: NoisySampleMean
     samples: int
     middle: int
@@ -133,14 +131,7 @@ class SampleMeanPlan:
 
     @property
     def laws(self) -> tuple[tuple[str, Law], ...]:
-        """Name and law of the sum, and of the ends of its bar."""
-        free = FollowsFrom(self.law.sensitivity, self.width)
-        return ((self.name, self.law), *((name, free) for name in ends_of(self.name)))
-
-    @property
-    def charged(self) -> tuple[Law, ...]:
-        """The law of the sum alone, because the ends follow from it."""
-        return (self.law,)
+        return (*super().laws, *ends_that_follow(self.name, self.law.sensitivity, self.width))
 
     @property
     def range(self) -> tuple[int, int]:

@@ -52,7 +52,7 @@ import numpy.typing as npt
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian
-from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
+from dpsql.privacy.mechanisms.contract import Constant, Floats, GridNoise, Noise, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import FINEST, MOST_SHIFT, MOST_SIGMA
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
@@ -79,7 +79,7 @@ Numbers = TypeVar("Numbers", Integers, Floats)
 
 
 @dataclass(frozen=True)
-class SquareRoot:
+class SquareRoot(GridNoise):
     """Noise for vectors of `length` sums on the row grid times 2**shift. `sigma` is the standard deviation of z, in units of
     1 / `ONE` of the noise grid."""
 
@@ -172,16 +172,8 @@ class SquareRoot:
         totals = np.cumsum(inverse_factors(self.length))
         return sqrt(float(np.mean(np.cumsum(totals**2))) * self._square) * 2.0**self.shift
 
-    def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the least."""
-        return scaled_half_width(self, confidence)
-
     def expected_error(self) -> float:
         return self.standard_deviation() * sqrt(2 / pi)
-
-    def summed(self, count: int, whole: bool) -> Noise | None:
-        """Return None: the law of a sum depends on which cells of a vector are summed."""
-        return None
 
     def quantiles(self, uniform: Floats) -> Floats:
         """Return the quantiles of the last cell at the probabilities `uniform`, in noise-grid units."""

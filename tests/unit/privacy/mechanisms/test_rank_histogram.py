@@ -43,7 +43,7 @@ class Priced:
     loss: PrivacyLoss
 
     def recomputed_loss(self) -> PrivacyLoss:
-        return self.loss.scaled(2)
+        return self.loss.times(2)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def loss(epsilon: int | None, delta: int, rho: int | None) -> PrivacyLoss:
 def test_a_level_costs_its_dearest_choice_in_every_part(losses: list[PrivacyLoss], total: PrivacyLoss) -> None:
     level = ChoiceLevel(tuple(map(Priced, losses)))
     assert level.loss == total
-    assert level.recomputed_loss() == total.scaled(2)
+    assert level.recomputed_loss() == total.times(2)
 
 
 def test_a_plan_charges_each_level_once_and_each_end() -> None:
