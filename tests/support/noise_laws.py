@@ -2,12 +2,14 @@
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 from scipy import stats
+
+from dpsql_audit.choice_laws import ChoiceLaw, log_law
 
 ALPHA = 1e-9
 """Probability that the test of one correct distribution fails."""
@@ -66,6 +68,45 @@ def fit(values: np.ndarray, cdf: Cdf, scale: float) -> float:
         expected[-2:] = [sum(expected[-2:])]
         observed[-2:] = [sum(observed[-2:])]
     return float(stats.chisquare(observed, np.array(expected) * values.size).pvalue)
+
+
+def fit_counts(seen: np.ndarray, chances: Iterable[float | Decimal]) -> float:
+    """Return the p-value of a chi-square test of how often each cell was seen against the chances of all cells, with rare cells
+    pooled."""
+    expected = np.array([float(chance) for chance in chances]) * seen.sum()
+    order, often = np.argsort(-expected), max(1, int((expected >= 20).sum()))
+    if expected[order[often:]].sum() < 20:
+        often = max(1, often - 1)
+    both = [np.append(v[order[:often]], v[order[often:]].sum()) for v in (seen, expected)]
+    kept = both[1] > 0
+    if both[0][~kept].sum():
+        return 0.0
+    return float(stats.chisquare(both[0][kept], both[1][kept]).pvalue) if kept.sum() > 1 else 1.0
+
+
+def fit_cells(drawn: np.ndarray, chances: Sequence[float | Decimal]) -> float:
+    """Return the p-value of a test of drawn cells against the chances of all cells."""
+    return fit_counts(np.bincount(drawn, minlength=len(chances)), chances)
+
+
+def fit_choice(drawn: np.ndarray, law: ChoiceLaw, rows: list[int]) -> float:
+    """Return the p-value of a test of drawn cells against the law that `dpsql_audit` has of a choice from `rows` of each cell."""
+    filled = {cell: count for cell, count in enumerate(rows) if count}
+    return fit_cells(drawn, np.exp(log_law(law, len(rows), filled, list(range(len(rows))))).tolist())
+
+
+def laid_out(histograms: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `start`, `cell` and `count` of groups with these rows in each cell."""
+    cell = [place for rows in histograms for place, n in enumerate(rows) if n]
+    count = [n for rows in histograms for n in rows if n]
+    start = np.cumsum([0, *(sum(n > 0 for n in rows) for rows in histograms)])
+    return start, np.array(cell, dtype=np.int64), np.array(count, dtype=np.int64)
+
+
+def tiled(rows: list[int], groups: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `start`, `cell` and `count` of so many groups that all have these rows in each cell."""
+    _, cell, count = laid_out([rows])
+    return np.arange(groups + 1) * cell.size, np.tile(cell, groups), np.tile(count, groups)
 
 
 class Seeded:

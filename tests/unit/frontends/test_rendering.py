@@ -40,40 +40,24 @@ def rows_of(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize("batch", [1, 2, 1 << 16])
-def test_csv_of_every_type_is_that_of_its_cells(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_CSV_ROWS", batch)
-    stamps = [datetime(2024, 1, 2, 3, 4, 5), None, datetime(2024, 1, 2, 0, 0, 0, 1200), datetime(1, 1, 1), None, None]
-    columns = {
-        "t": pa.array(["x", "", None, 'q"u,o', "li\nne", "é"]),
-        "r": pa.array([2.0, None, math.nan, 1e300, -0.5, -math.inf]),
-        "i": pa.array([1, -2, None, 2**62, -(2**63), 0]),
-        "b": pa.array([True, False, None, True, True, True]),
-        "s": pa.array(stamps, pa.timestamp("us")),
-        "d": pa.array([date(2024, 1, 2), None, date(1, 1, 1), date(9999, 12, 31), None, None]),
-        "n": pa.nulls(6),
-    }
-    out, wanted = io.StringIO(), io.StringIO()
-    table = pa.table(columns)
-    output.write_csv(table, out)
-    rows = [list(row.values()) for row in table.to_pylist()]
-    output.write_rows(table.column_names, rows, wanted, "csv")
-    assert out.getvalue() == wanted.getvalue()
+def test_reals_are_read_back_from_csv() -> None:
     for value in (1e15, 1e16, 1e-4, 1e-5, 1 / 3, 5e-324, 123456.789):
         text = io.StringIO()
         output.write_csv(pa.table({"r": [value]}), text)
         written = text.getvalue().splitlines()[1]
         assert float(written) == value and ("." in written or "e" in written)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 1 << 16])
+def test_quotes_of_texts_in_csv_depend_on_their_bytes_alone(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_CSV_ROWS", batch)
     texts = ["plain", "", "é", "a,b", "c", None, 'q"', "d", "x\ry", "e", "y\nz", "f"]
-    for at in range(len(texts)):  # quoting depends only on the bytes of the written texts
+    for at in range(len(texts)):
         for count in (1, 2, 5):
             part, alone, expected = pa.table({"t": texts}).slice(at, count), io.StringIO(), io.StringIO()
             output.write_csv(part, alone)
             output.write_rows(["t"], [[text] for text in texts[at : at + count]], expected, "csv")
             assert alone.getvalue() == expected.getvalue()
-    empty = io.StringIO()
-    output.write_csv(table.slice(0, 0), empty)
-    assert empty.getvalue() == "t,r,i,b,s,d,n\n"
 
 
 def test_answers_in_every_format(clinic: Clinic) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from support.noise_laws import ALPHA, Scripted, Seeded
+from support.noise_laws import ALPHA, Scripted, Seeded, fit_choice, tiled
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import cell_choice
@@ -29,27 +29,6 @@ def choice(quantile: Fraction, epsilon: Fraction, mechanism: str = PERMUTE_AND_F
     return Choice(ROW, quantile, epsilon, 2 if quantile in (0, 1) else 0, mechanism=mechanism)
 
 
-def fit(drawn: np.ndarray, law: Choice | MostFrequent, rows: list[int]) -> float:
-    """Return the p-value of a chi-square test of cells against a law, with rare cells pooled."""
-    filled = {cell: count for cell, count in enumerate(rows) if count}
-    expected = np.exp(log_law(law, len(rows), filled, list(range(len(rows))))) * drawn.size
-    assert expected.sum() == pytest.approx(drawn.size, rel=1e-9)
-    seen = np.bincount(drawn, minlength=expected.size)
-    order = np.argsort(-expected)
-    often = max(1, int((expected >= 20).sum()))
-    if expected[order[often:]].sum() < 20:
-        often = max(1, often - 1)
-    both = [np.append(v[order[:often]], v[order[often:]].sum()) for v in (seen, expected)]
-    kept = both[1] > 0
-    return float(stats.chisquare(both[0][kept], both[1][kept]).pvalue) if kept.sum() > 1 else 1.0
-
-
-def tiled(rows: list[int], groups: int = DRAWS) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    cell = np.array([place for place, count in enumerate(rows) if count], dtype=np.int64)
-    count = np.array([count for count in rows if count], dtype=np.int64)
-    return np.arange(groups + 1) * cell.size, np.tile(cell, groups), np.tile(count, groups)
-
-
 LAWS = [
     ([0, 0, 3, 0, 0, 1, 4, 0, 0, 0], HALF, HALF),
     ([5, 1, 0, 0, 0, 2], Fraction(1, 4), Fraction(1)),
@@ -67,22 +46,22 @@ def test_cells_have_their_chances_and_those_of_no_other_epsilon_or_mechanism(
     rows: list[int], quantile: Fraction, epsilon: Fraction
 ) -> None:
     law = choice(quantile, epsilon)
-    drawn = choose(len(rows), *tiled(rows), law, 0, Seeded("coins"))
-    assert fit(drawn, law, rows) > ALPHA
+    drawn = choose(len(rows), *tiled(rows, DRAWS), law, 0, Seeded("coins"))
+    assert fit_choice(drawn, law, rows) > ALPHA
     for share in (Fraction(7, 10), Fraction(13, 10)):
-        assert fit(drawn, choice(quantile, epsilon * share), rows) < 1e-12
+        assert fit_choice(drawn, choice(quantile, epsilon * share), rows) < 1e-12
     if len(rows) < 40 and rows[0] != 20:  # wide gaps make hardly any difference
-        assert fit(drawn, choice(quantile, epsilon, EXPONENTIAL), rows) < 1e-12
+        assert fit_choice(drawn, choice(quantile, epsilon, EXPONENTIAL), rows) < 1e-12
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("rows", [[7, 7, 6, 5], [0, 0, 3, 0, 0, 1, 4, 0, 0, 0], [9, 0, 0, 2]], ids=str)
 def test_most_frequent_values_have_their_chances_and_those_of_no_other_epsilon(rows: list[int]) -> None:
     law = MostFrequent(ROW, HALF, PERMUTE_AND_FLIP)
-    drawn = choose_most(len(rows), *tiled(rows), law, 0, Seeded("modes"))
-    assert fit(drawn, law, rows) > ALPHA
+    drawn = choose_most(len(rows), *tiled(rows, DRAWS), law, 0, Seeded("modes"))
+    assert fit_choice(drawn, law, rows) > ALPHA
     for share in (Fraction(7, 10), Fraction(13, 10)):
-        assert fit(drawn, MostFrequent(ROW, HALF * share, PERMUTE_AND_FLIP), rows) < 1e-12
+        assert fit_choice(drawn, MostFrequent(ROW, HALF * share, PERMUTE_AND_FLIP), rows) < 1e-12
 
 
 @pytest.mark.statistical
@@ -110,8 +89,8 @@ def test_spans_have_the_law_of_their_cells() -> None:
     count, start = np.tile([2, 1, 2], groups), np.arange(groups + 1) * 3
     rows = [0] * 4 + [2] * 4 + [0] * 4 + [1] * 4 + [0] * 4 + [2] * 4 + [0] * 4
     drawn = choose_in_spans(28, start, first, width, count, law, 0, Seeded("spans"))
-    assert fit(drawn, law, rows) > ALPHA
-    assert fit(drawn, Choice(ROW, HALF, Fraction(7, 10), slices=4, mechanism=PERMUTE_AND_FLIP), rows) < 1e-12
+    assert fit_choice(drawn, law, rows) > ALPHA
+    assert fit_choice(drawn, Choice(ROW, HALF, Fraction(7, 10), slices=4, mechanism=PERMUTE_AND_FLIP), rows) < 1e-12
 
 
 # --- coins -----------------------------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy import stats
-from support.noise_laws import ALPHA, Scripted, Seeded
+from support.noise_laws import ALPHA, Scripted, Seeded, fit_cells, laid_out, tiled
 
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.noise_samplers import choose_most, end_keys, exact_runs
@@ -32,13 +31,6 @@ HISTOGRAMS = [
 ]
 
 
-def laid_out(histograms: list[Histogram]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    cell = [place for rows in histograms for place, n in enumerate(rows) if n]
-    count = [n for rows in histograms for n in rows if n]
-    start = np.cumsum([0, *(sum(n > 0 for n in rows) for rows in histograms)])
-    return start, np.array(cell, dtype=np.int64), np.array(count, dtype=np.int64)
-
-
 @dataclass(frozen=True)
 class Counted:
     """A choice among counts."""
@@ -56,36 +48,19 @@ def chances(rows: Histogram, rate: Fraction) -> list[Decimal]:
         return [weight / total for weight in weights]
 
 
-def fit(drawn: np.ndarray, law: list[Decimal]) -> float:
-    """Return the p-value of a chi-square test over cells with sufficient expected counts."""
-    expected = np.array([float(chance) for chance in law]) * drawn.size
-    seen = np.bincount(drawn, minlength=expected.size)
-    often = expected >= 20
-    rest = expected[~often].sum()
-    if 0 < rest < 20:
-        often[np.argmax(often)] = False
-        rest = expected[~often].sum()
-    seen, expected = np.append(seen[often], seen[~often].sum()), np.append(expected[often], rest)
-    return float(stats.chisquare(seen[expected > 0], expected[expected > 0]).pvalue)
-
-
 @pytest.mark.parametrize(("rows", "rate"), HISTOGRAMS)
 def test_cells_have_their_chances_and_those_of_no_other_epsilon(rows: Histogram, rate: Fraction) -> None:
-    _, cell, count = laid_out([rows])
-    start = np.arange(DRAWS + 1) * cell.size
-    drawn = choose_most(
-        len(rows), start, np.tile(cell, DRAWS), np.tile(count, DRAWS), Counted(rate), DRAWS, KernelRandomness()
-    )
-    assert fit(drawn, chances(rows, rate)) > ALPHA
+    drawn = choose_most(len(rows), *tiled(rows, DRAWS), Counted(rate), DRAWS, KernelRandomness())
+    assert fit_cells(drawn, chances(rows, rate)) > ALPHA
     for wrong in (Fraction(7, 10), Fraction(13, 10)):
-        assert fit(drawn, chances(rows, rate * wrong)) < 1e-12
+        assert fit_cells(drawn, chances(rows, rate * wrong)) < 1e-12
 
 
 def test_an_empty_group_has_the_uniform_law_and_equal_counts_have_equal_chances() -> None:
     start, cell, count = laid_out([[0] * 7, [4, 0, 4]] * 40_000)
     drawn = choose_most(7, start, cell, count, Counted(Fraction(20)), 0, KernelRandomness()).reshape(-1, 2)
-    assert fit(drawn[:, 0], [Decimal(1) / 7] * 7) > ALPHA
-    assert fit(drawn[:, 1] // 2, [Decimal(1) / 2] * 2) > ALPHA and set(drawn[:, 1].tolist()) == {0, 2}
+    assert fit_cells(drawn[:, 0], [Decimal(1) / 7] * 7) > ALPHA
+    assert fit_cells(drawn[:, 1] // 2, [Decimal(1) / 2] * 2) > ALPHA and set(drawn[:, 1].tolist()) == {0, 2}
     assert abs(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]) * math.sqrt(40_000) < 6.5
 
 
@@ -96,14 +71,12 @@ def test_keys_of_rows_at_an_end_have_their_chances_and_those_of_no_other_epsilon
     law = EndKey(Sensitivity(1, 1, 1, 1), Fraction(1), 3, 7, last)
     # Cells 17, 14, 13 and then 3 of the 5 rows in cell 10; cells 0, 2, 4 and then 1 of the 4 rows in cell 5.
     at_end = [0, 1 + 3, 2 + 1] if last else [2, 3, 1 + 1]
-    _, cell, count = laid_out([rows])
-    start = np.arange(DRAWS + 1) * cell.size
-    histograms = Histograms(len(rows), start, np.tile(cell, DRAWS), np.tile(count, DRAWS))
+    histograms = Histograms(len(rows), *tiled(rows, DRAWS))
     groups = Groups(pa.table({"k0": pa.array(range(DRAWS))}), DRAWS, True)
     drawn = Gate().release_numbers("e0", histograms, law, groups)
-    assert fit(drawn, chances(at_end, Fraction(1, 2))) > ALPHA
+    assert fit_cells(drawn, chances(at_end, Fraction(1, 2))) > ALPHA
     for wrong in (Fraction(7, 10), Fraction(13, 10)):
-        assert fit(drawn, chances(at_end, Fraction(1, 2) * wrong)) < 1e-12
+        assert fit_cells(drawn, chances(at_end, Fraction(1, 2) * wrong)) < 1e-12
 
 
 def test_groups_with_fewer_rows_than_are_chosen_from_and_with_none_have_their_own_keys() -> None:

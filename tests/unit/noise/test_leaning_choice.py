@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import stats
-from support.noise_laws import ALPHA, Seeded
+from support.noise_laws import ALPHA, Seeded, fit_choice, tiled
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise.group_layout import Groups
@@ -15,7 +15,6 @@ from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import CHOICE_MECHANISMS, Choice
-from dpsql_audit.choice_laws import log_law
 
 ROW = Sensitivity(1, 1, 1, 1)
 DRAWS = 60_000
@@ -27,30 +26,11 @@ def law(mechanism: str, epsilon: Fraction = Fraction(1), lean: int = 9) -> Choic
 
 
 def drawn(choice: Choice, rows: list[int], draws: int = DRAWS) -> np.ndarray:
-    filled = [place for place, count in enumerate(rows) if count]
-    cell, count = np.array(filled, dtype=np.int64), np.array([rows[place] for place in filled], dtype=np.int64)
-    start = np.arange(draws + 1) * cell.size
     parts = []
     for begin in range(0, draws, 20_000):
-        size = min(20_000, draws - begin)
-        parts.append(
-            choose_leaning(
-                len(rows), start[: size + 1], np.tile(cell, size), np.tile(count, size), choice, 0,
-                Seeded(f"leaning {choice.mechanism} {rows} {begin}"),
-            )
-        )  # fmt: skip
+        source = Seeded(f"leaning {choice.mechanism} {rows} {begin}")
+        parts.append(choose_leaning(len(rows), *tiled(rows, min(20_000, draws - begin)), choice, 0, source))
     return np.concatenate(parts)
-
-
-def fit(seen: np.ndarray, choice: Choice, rows: list[int]) -> float:
-    """Return the p-value of a chi-square test of cells against the law of `dpsql_audit`, with rare cells pooled."""
-    filled = {cell: count for cell, count in enumerate(rows) if count}
-    expected = np.exp(log_law(choice, len(rows), filled)) * seen.size
-    counts = np.bincount(seen, minlength=len(rows)).astype(float)
-    often = expected >= 20
-    both = [np.append(values[often], values[~often].sum()) for values in (counts, expected)]
-    kept = both[1] >= 5
-    return float(stats.chisquare(both[0][kept], both[1][kept] / both[1][kept].sum() * both[0][kept].sum()).pvalue)
 
 
 @pytest.mark.statistical
@@ -59,12 +39,12 @@ def fit(seen: np.ndarray, choice: Choice, rows: list[int]) -> float:
 def test_cells_have_the_law_and_not_that_of_another_epsilon_or_lean(rows: list[int], mechanism: str) -> None:
     choice = law(mechanism)
     seen = drawn(choice, rows)
-    assert fit(seen, choice, rows) > ALPHA
+    assert fit_choice(seen, choice, rows) > ALPHA
     for other in (
         law(mechanism, Fraction(7, 10), 9), law(mechanism, Fraction(13, 10), 9), law(mechanism, Fraction(1), 6),
         law(mechanism, Fraction(1), 12),
     ):  # fmt: skip
-        assert fit(seen, other, rows) < 1e-6
+        assert fit_choice(seen, other, rows) < 1e-6
 
 
 @pytest.mark.statistical
@@ -76,7 +56,7 @@ def test_groups_are_chosen_each_for_itself() -> None:
     start = np.cumsum([0, *[1, 2] * (groups // 2)])
     cell, count = np.tile([1, 0, 3], groups // 2), np.tile([3, 1, 5], groups // 2)
     seen = choose_leaning(4, start, cell, count, choice, 0, Seeded("in turn"))
-    assert all(fit(seen[place::2], choice, rows) > ALPHA for place, rows in enumerate(both))
+    assert all(fit_choice(seen[place::2], choice, rows) > ALPHA for place, rows in enumerate(both))
     table = np.histogram2d(seen[0::2], seen[1::2], bins=4)[0]
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     assert stats.chi2_contingency(table).pvalue > ALPHA

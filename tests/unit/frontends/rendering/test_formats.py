@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from support.written_release import WrittenBars, written_release
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.rendering import formats
 from dpsql.frontends.rendering.formats import (
     as_object,
     left_text,
@@ -79,6 +80,7 @@ def test_a_text_in_markdown_is_shown_and_never_obeyed(text: str) -> None:
 # --- csv --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("batch", [1, 2, 1 << 16])
 @pytest.mark.parametrize(
     ("values", "type_", "cells"),
     [
@@ -98,7 +100,10 @@ def test_a_text_in_markdown_is_shown_and_never_obeyed(text: str) -> None:
         ([["a,b", 'c"']], pa.list_(pa.string()), ['"[a,b, c""]"']),
     ],
 )  # fmt: skip
-def test_each_type_has_its_cells(values: list[Any], type_: pa.DataType, cells: list[str]) -> None:
+def test_each_type_has_its_cells(
+    values: list[Any], type_: pa.DataType, cells: list[str], batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_CSV_ROWS", batch)
     table = pa.table({"v": pa.array(values, type_), "last": ["x"] * len(values)})
     assert csv_of(table) == "v,last\n" + "".join(f"{cell},x\n" for cell in cells)
 
