@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from math import ceil, floor
+from operator import itemgetter
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
@@ -427,12 +428,9 @@ def _difference(value: Call) -> Expr:
 
 def _first_value(value: Call) -> Expr:
     """Return the form of COALESCE: without COALESCE inside, and without what comes after a value that is never NULL."""
-    parts: list[Expr] = []
-    for part in flat("coalesce", value.arguments):
-        if part not in parts and part != NO_VALUE:
-            parts.append(part)
-        if _never_null(part):
-            break
+    written = list(flat("coalesce", value.arguments))
+    end = next((number for number, part in enumerate(written, 1) if _never_null(part)), len(written))
+    parts = [part for part in dict.fromkeys(written[:end]) if part != NO_VALUE]
     if len(parts) == 2 and isinstance(parts[1], Literal) and isinstance(parts[1].value, bool):
         test = canonical_condition(call("is_false" if parts[1].value else "is_true", parts[0]))
         return _negated(test, call("not", test)) if parts[1].value else test
@@ -458,22 +456,35 @@ def _chosen(value: Call) -> Expr:
         later = _chosen(_case(branches[1:], other)) if branches[1:] else other
         return _first_value(call("coalesce", branches[0][1], later))
     chosen: list[tuple[Expr, Expr]] = []
-    for condition, result in ((filter_condition(condition), result) for condition, result in branches):
-        before = chosen[-1][0] if chosen else None
-        if _is_true(condition) or (before is not None and _never_null(before) and condition == _opposite(before)):
+    for result, run in groupby(_tested(branches), itemgetter(1)):
+        conditions = [condition for condition, _ in run]
+        *first, last = conditions
+        if _is_true(last) or (chosen and _is_opposite(conditions[0], chosen[-1][0])) or _is_opposite(last, *first):
             other = result
             break
-        if any(condition == earlier for earlier, _ in chosen):
-            continue
-        if chosen and chosen[-1][1] == result:
-            chosen[-1] = (filter_condition(call("or", chosen[-1][0], condition)), result)
-        elif not _is_false(condition):
-            chosen.append((condition, result))
+        chosen.append((filter_condition(call("or", *conditions)) if first else last, result))
     while chosen and chosen[-1][1] == other:
         chosen.pop()
     if len(chosen) == 1:
         return _either(*chosen[0], other)
     return _case(chosen, other) if chosen else other
+
+
+def _tested(branches: Iterable[tuple[Expr, Expr]]) -> Iterator[tuple[Expr, Expr]]:
+    """Yield the branches of CASE that may be chosen, to the first whose condition is TRUE."""
+    earlier: set[Expr] = {literal(False)}
+    for condition, result in ((filter_condition(written), result) for written, result in branches):
+        if condition not in earlier:
+            yield condition, result
+        if _is_true(condition):
+            return
+        earlier.add(condition)
+
+
+def _is_opposite(condition: Expr, *tests: Expr) -> bool:
+    """Return whether a condition is true where none of some tests is, which are never NULL."""
+    opposed = call("or", *tests) if tests[1:] else tests[0] if tests else NO_VALUE
+    return _never_null(opposed) and condition == _opposite(opposed)
 
 
 def _where_present(test: Expr | None, other: Expr) -> Expr:

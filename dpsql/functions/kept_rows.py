@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate, chain
 from operator import is_
 from typing import Any
 
@@ -157,29 +158,30 @@ def row_condition(condition: Expr) -> Expr:
 def _read(condition: Expr) -> Expr | _Within:
     if not isinstance(condition, Call) or condition.function not in ("and", "or"):
         return _comparison(condition) or condition
-    within: dict[Expr, _Within] = {}
+    numbered: dict[Expr, list[_Within]] = {}
     unnumbered: list[Expr] = []
-    combined = _common if condition.function == "and" else _either
     for part in map(_read, condition.arguments):
-        if not isinstance(part, _Within):
-            unnumbered.append(part)
-        elif part.value not in within:
-            within[part.value] = part
+        if isinstance(part, _Within):
+            numbered.setdefault(part.value, []).append(part)
         else:
-            within[part.value] = _Within(part.value, combined(within[part.value].spans, part.spans))
+            unnumbered.append(part)
+    combined = _common if condition.function == "and" else _either
+    within = {
+        value: tests[0] if len(tests) == 1 else _Within(value, combined(*(test.spans for test in tests)))
+        for value, tests in numbered.items()
+    }
     if condition.function == "and":
         _put_months_in_spans(within)
     parts = [*within.values(), *unnumbered]
     if len(parts) == 1:
         return parts[0]
     written = tuple(map(_written, parts))
-    tests = _count_tests(condition)
-    factored = _factored(condition.function, written) if tests <= _MOST_FACTORED else None
-    if factored is not None and _count_tests(factored) < tests:  # so that it comes to an end
+    size = _count_tests(condition)
+    factored = _factored(condition.function, written) if size <= _MOST_FACTORED else None
+    if factored is not None and _count_tests(factored) < size:  # so that it comes to an end
         return _read(factored)
-    same = len(written) == len(condition.arguments) and all(
-        any(part is old for old in condition.arguments) for part in written
-    )
+    old = set(map(id, condition.arguments))
+    same = len(written) == len(condition.arguments) and old.issuperset(map(id, written))
     return condition if same else call(condition.function, *written)
 
 
@@ -245,13 +247,14 @@ def _first_of_month(month: int) -> int:
     return _DAYS if month >= 12 * (date.max.year + 1) else date(month // 12, month % 12 + 1, 1).toordinal() - 1
 
 
-def _either(first: Spans, second: Spans) -> Spans:
-    return _joined((*first, *second))
+def _either(*several: Spans) -> Spans:
+    return _joined(tuple(chain.from_iterable(several)))
 
 
-def _common(first: Spans, second: Spans) -> Spans:
-    both = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
-    return tuple((low, high) for low, high in both if low < high)
+def _common(*several: Spans) -> Spans:
+    ends = sorted((end, step) for span in chain.from_iterable(several) for end, step in zip(span, (1, -1), strict=True))
+    around = list(accumulate(step for _, step in ends))
+    return tuple((ends[number][0], ends[number + 1][0]) for number, count in enumerate(around) if count == len(several))
 
 
 def _joined(spans: Spans) -> Spans:

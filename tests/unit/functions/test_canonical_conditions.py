@@ -1,6 +1,7 @@
 """A condition and its canonical form have the same value on every row, and texts that mean the same have one form."""
 
 import random
+import sys
 from collections.abc import Callable
 from datetime import date, timedelta
 from fractions import Fraction
@@ -12,7 +13,7 @@ from support.seeds import seeds
 
 from dpsql.functions.canonical_conditions import canonical_condition, filter_condition
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.kept_rows import row_condition
+from dpsql.functions.kept_rows import named_rows, row_condition
 from dpsql.functions.public_domains import as_key
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
@@ -219,6 +220,44 @@ def test_a_column_with_a_label_is_known_in_every_form() -> None:
     assert canonical_condition(key) is key
     chosen = canonical_condition(call("case", call("eq", COLUMNS["m"], literal(2)), literal("two"), key))
     assert isinstance(chosen, Call) and chosen.arguments[-1] == key
+
+
+GROWING: dict[str, Callable[[int], Expr]] = {
+    "branches of one value": lambda n: call("case", *(part for k in range(n) for part in (_of_number("eq", k), literal(1))), literal(0)),
+    "branches of their own": lambda n: call("case", *(part for k in range(n) for part in (_of_number("eq", k), literal(k))), literal(-1)),
+    "values": lambda n: call("coalesce", *(call("add", COLUMNS["n"], literal(k)) for k in range(n))),
+    "gaps": lambda n: call("and", *(_of_number("ne", 3 * k) for k in range(n))),
+    "gaps and spans": lambda n: call("and", *(call("or", _of_number("lt", 3 * k), _of_number("gt", 3 * k + 1)) for k in range(n))),
+    "spans": lambda n: call("or", *(call("and", _of_number("ge", 3 * k), _of_number("le", 3 * k + 1)) for k in range(n))),
+    "of two columns": lambda n: call("or", *(call("and", _of_number("eq", k), call("eq", COLUMNS["t"], literal(f"{k}"))) for k in range(n))),
+}  # fmt: skip
+
+
+def _of_number(word: str, number: int) -> Expr:
+    return call(word, COLUMNS["n"], literal(number))
+
+
+def work(expression: Expr) -> int:
+    """Return how many calls name the rows that an expression keeps or has."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        row_condition(expression) if expression.facts.type is Type.BOOLEAN else named_rows(expression)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize("long", GROWING.values(), ids=GROWING)
+def test_what_is_twice_as_long_takes_about_twice_the_work(long: Callable[[int], Expr]) -> None:
+    work(long(7))
+    assert work(long(240)) < 2.3 * work(long(120))
 
 
 @pytest.mark.parametrize("seed", seeds(4, 2))
