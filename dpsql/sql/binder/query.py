@@ -7,7 +7,7 @@ reads released and public tables only (`Released`: the text of the public remain
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -97,6 +97,7 @@ from dpsql.sql.binder.trees import (
     rebuild,
     rename,
     stands_for_value,
+    united_queries,
     with_names,
 )
 from dpsql.sql.binder.written_rows import column_names, in_from, with_facts, written_rows
@@ -376,8 +377,7 @@ class QueryBinder:
         """
         clauses = ("group", "having", "qualify", "order", "limit", "offset", "with_", "by_name")
         if isinstance(node, exp.Union) and node.args.get("distinct") and not any(map(node.args.get, clauses)):
-            queries = (node.this, node.expression)
-            sides = [self._distinct_rows(query, environment) or self.query(query, environment) for query in queries]
+            sides = [self._distinct_rows(q, environment) or self.query(q, environment) for q in united_queries(node)]
             rows = [side for side in sides if isinstance(side, Protected)]
             return protected_sets(node, rows) if len(rows) == len(sides) else None
         if not isinstance(node, exp.Select) or not isinstance(node.args.get("distinct"), exp.Distinct):
@@ -565,31 +565,31 @@ class QueryBinder:
     def _set_operation(self, node: exp.SetOperation, outer: Environment) -> Bound:
         only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset", "by_name")
         environment = self.environment(node, outer)
-        sides = [self.query(side, environment) for side in (node.this, node.expression)]
-        if (
-            any(isinstance(side, Protected) for side in sides)
-            and (rows := self._distinct_rows(node, outer)) is not None
-        ):
-            return rows
-        if all(isinstance(side, Protected) for side in sides):
-            return protected_sets(node, [side for side in sides if isinstance(side, Protected)])
+        operands = united_queries(node)
+        bound = [self.query(operand, environment) for operand in operands]
+        rows = [side for side in bound if isinstance(side, Protected)]
+        if rows and (distinct := self._distinct_rows(node, outer)) is not None:
+            return distinct
+        if len(rows) == len(bound):
+            return protected_sets(node, rows)
+        return self._released_sets(node, dict(zip(map(id, operands), bound, strict=True)), environment)
+
+    def _released_sets(self, node: exp.SetOperation, bound: Mapping[int, Bound], environment: Environment) -> Released:
+        """Return a set operation of results, two at a time. `bound`: its operands, by the identity of their trees."""
+        trees = (node.this, node.expression)
+        sides = [bound.get(id(tree)) or self._released_sets(tree.unnest(), bound, environment) for tree in trees]
         if not node.args.get("by_name") and len({len(side.columns) for side in sides}) > 1:
             raise refuse("catalog_union", position=place(node.expression))
         copy = type(node)()
-        for name, side, original in zip(("this", "expression"), sides, (node.this, node.expression), strict=True):
+        for name, side, original in zip(("this", "expression"), sides, trees, strict=True):
             if isinstance(side, Protected):
                 reason, hint = "rows of people stand beside public rows or a result", "aggregate this side first"
                 raise refuse("set_of_rows", reason=reason, way=hint, position=place(original))
             copy.set(name, as_operand(as_query(side), node, name))
-        for name in ("distinct", "by_name", "order", "limit", "offset"):
-            if node.args.get(name) is not None:
-                copy.set(name, self.released_part(node.args[name], environment))
+        for name in filter(node.args.get, ("distinct", "by_name", "order", "limit", "offset")):
+            copy.set(name, self.released_part(node.args[name], environment))
         released = [side for side in sides if isinstance(side, Released)]
-        columns = released[0].columns
-        if node.args.get("by_name"):
-            named_left = {name.lower() for name in columns}
-            columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in named_left)
-        order_by_all(copy, len(columns))
+        order_by_all(copy, len(columns := results.united_columns(node, released)))
         return united_rows(node, replace(results.united(node, released), tree=copy, columns=columns), released)
 
 

@@ -528,6 +528,14 @@ def limited(node: exp.Expr, released: Released) -> Released:
     return replace(released, unique=unique, repeats=(*released.repeats, (frozenset(), most)))
 
 
+def united_columns(node: exp.SetOperation, sides: Sequence[Released]) -> tuple[str, ...]:
+    """Return the names of the columns of a set operation."""
+    columns = sides[0].columns
+    named = {name.lower() for name in columns}
+    more = [name for side in sides[1:] for name in side.columns if name.lower() not in named]
+    return (*columns, *more) if node.args.get("by_name") else columns
+
+
 def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
     """Return the facts of UNION, INTERSECT and EXCEPT by column. Without ALL, whole rows are unique unless one is a real."""
     if node.args.get("by_name") or len({len(side.columns) for side in sides}) != 1:

@@ -427,6 +427,27 @@ def columns_of_sets(
     )
 
 
+def united_queries(node: exp.SetOperation) -> list[exp.Expr]:
+    """Return the operands of a set operation. UNIONs in one another, of which no inner one leaves out rows that the outer keeps,
+    are one."""
+    operands: list[exp.Expr] = []
+    waiting = [node.expression, node.this]
+    while waiting:
+        side = waiting.pop()
+        bare = side.unnest() if _parts(side) == {"this"} else side
+        united = isinstance(node, exp.Union) and isinstance(bare, exp.Union)
+        united = united and (bool(node.args.get("distinct")) or not bare.args.get("distinct"))
+        if united and not node.args.get("by_name") and _parts(bare) <= {"this", "expression", "distinct"}:
+            waiting += [bare.expression, bare.this]
+        else:
+            operands.append(side)
+    return operands
+
+
+def _parts(node: exp.Expr) -> set[str]:
+    return {name for name, value in node.args.items() if value}
+
+
 def over_union(select: exp.Select, selects: list[exp.Select], order: exp.Expr | None) -> exp.Select:
     """Return `select` over the union of the columns of all sets (`columns_of_sets`)."""
     select.set("from_", exp.From(this=_derived(selects)))
