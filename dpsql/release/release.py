@@ -39,13 +39,15 @@ _SHOWN_WIDTH = 28
 class OutputColumn:
     """One column of an answer: its name (names may repeat), SQL type, whether it depends on noise, and whether it depends on
     which groups exist (`of_groups`: then it is noisy, and its error is not known; `if_all_exist`: its error bar holds if the data
-    have every group that is shown). `source`: the release and the column's position in it, or None before there is an answer."""
+    have every group that is shown). `settled`: noise does not decide which rows are shown. `source`: the release and the column's
+    position in it, or None before there is an answer."""
 
     name: str
     type: Type
     noisy: bool
     of_groups: bool = False
     if_all_exist: bool = False
+    settled: bool = True
     source: tuple[Release, int] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -280,7 +282,8 @@ class Release:
 
 
 def group_notices(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
-    """Return notices on columns that are computed over the groups of a block, and how to ask instead."""
+    """Return notices on columns that are computed over the groups of a block, and how to ask instead; and that noise decides
+    which rows are shown, if no number with an error bar says so."""
     unknown = ", ".join(dict.fromkeys(column.name for column in columns if column.of_groups))
     barred = ", ".join(dict.fromkeys(column.name for column in columns if column.if_all_exist))
     notices = []
@@ -295,6 +298,8 @@ def group_notices(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
             f"{barred}: computed over the groups beside it, which are shown whether or not the data has them; the error bar "
             "holds if the data has each of them"
         )
+    if columns and not columns[0].settled and not any(column.noisy for column in columns):
+        notices.append("noise decides which rows are shown")
     return tuple(notices)
 
 
@@ -377,7 +382,7 @@ def _columns(answered: Answer, release: Release | None = None) -> tuple[OutputCo
     return tuple(
         OutputColumn(
             field.name, sql_type(field.type), noisy, position in answered.of_groups, position in answered.if_all_exist,
-            None if release is None else (release, position),
+            answered.shape is None or answered.shape.settled, None if release is None else (release, position),
         )
         for position, (field, noisy) in named
     )  # fmt: skip

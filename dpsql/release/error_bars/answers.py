@@ -125,8 +125,6 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
             notes.append(f"no error bar for {table.field(position).name}: it is no number")
     if answered.simultaneous and barred:
         notes += run.widen(len(table))
-    elif len(table) and not any(answered.noisy) and not run.shape.settled:
-        notes.append("noise decides which rows are shown")
     by_position = run.rowwise(barred, answered.place) if len(table) else {}
     rest = [position for position in barred if position not in by_position]
     if rest and len(table):
