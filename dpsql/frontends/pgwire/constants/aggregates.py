@@ -65,7 +65,18 @@ for _type in _ORDERED:
     function(f"min({_type}) {_type}", kind="aggregate", sorted_=True)(lambda context, types, rows: rows[0][0])
     function(f"max({_type}) {_type}", kind="aggregate", sorted_=True)(lambda context, types, rows: rows[-1][0])
 _aggregate("any_value(anyelement) anyelement", lambda values: values[0])
-_aggregate("array_agg(anynonarray) anyarray; array_agg(anyarray) anyarray", lambda values: values or None, strict=False)
+_aggregate("array_agg(anynonarray) anyarray", lambda values: values or None, strict=False)
+
+
+@function("array_agg(anyarray) anyarray", kind="aggregate", strict=False)
+def _arrays(context: t.Context, types: tuple[str, ...], rows: Values) -> list[Any] | None:
+    if any(not row[0] for row in rows):
+        null = any(row[0] is None for row in rows)
+        raise said("22004" if null else "2202E", f"cannot accumulate {'null' if null else 'empty'} arrays")
+    sizes = {tuple(high - low for low, high in t.bounds_of(row[0])) for row in bounds.counted(rows)}
+    if len(sizes) > 1:
+        raise said("2202E", "cannot accumulate arrays of different dimensionality")
+    return [row[0] for row in rows] or None
 
 
 @function("string_agg(text, text) text; string_agg(bytea, bytea) bytea", kind="aggregate", strict=False)
@@ -91,7 +102,10 @@ for _prefix in ("json", "jsonb"):
     @function(f"{_prefix}_object_agg(any, any) {_prefix}", kind="aggregate", strict=False)
     def _keyed(context: t.Context, types: tuple[str, ...], rows: Values, prefix: str = _prefix) -> Any:
         if any(key is None for key, _ in rows):
-            raise said("22004" if prefix == "json" else "22023", "field name must not be null")
+            words = ("22004", "null value not allowed for object key"), ("22023", "field name must not be null")
+            raise said(*words[prefix == "jsonb"])
+        if types[0] in ("record", "json", "jsonb") or types[0].startswith("_"):
+            raise said("22023", "key value must be scalar, not array, composite, or json")
         as_text = converter(types[0], "text", context)
         pairs = [f"{t.quoted_json(as_text(key))} : {to_json(context, value, types[1])}" for key, value in rows]
         text = "{ " + ", ".join(pairs) + " }"
@@ -145,7 +159,7 @@ _PAIRS: dict[str, Callable[[int, float, float, float, float, float], Any]] = {
     "covar_pop": lambda n, mx, my, xx, yy, xy: xy / n,
     "covar_samp": lambda n, mx, my, xx, yy, xy: _quotient(xy, n - 1),
     "regr_slope": lambda n, mx, my, xx, yy, xy: _quotient(xy, xx),
-    "regr_intercept": lambda n, mx, my, xx, yy, xy: my - mx * xy / xx if xx else None,
+    "regr_intercept": lambda n, mx, my, xx, yy, xy: (n * my - n * mx * xy / xx) / n if xx else None,
     "regr_r2": lambda n, mx, my, xx, yy, xy: None if not xx else 1.0 if not yy else xy * xy / (xx * yy),
     "regr_sxx": lambda n, mx, my, xx, yy, xy: xx, "regr_syy": lambda n, mx, my, xx, yy, xy: yy,
     "regr_sxy": lambda n, mx, my, xx, yy, xy: xy,
@@ -254,7 +268,9 @@ for _name, _sign in (("lag", -1), ("lead", 1)):
 
 def _tiles(rows: Values, peers: list[Any]) -> list[Any]:
     count = rows[0][0]
-    if count is None or count <= 0:
+    if count is None:
+        return [None] * len(rows)
+    if count <= 0:
         raise said("22014", "argument of ntile must be greater than zero")
     size, more = divmod(len(rows), count)
     return [k // (size + 1) + 1 if k < more * (size + 1) else (k - more) // max(size, 1) + 1 for k in range(len(rows))]

@@ -22,6 +22,7 @@ from dpsql.frontends.pgwire.constants import (  # noqa: F401
     geometry,
     json_paths,
     numbers,
+    patterns,
     texts,
 )
 from dpsql.frontends.pgwire.constants import types as t

@@ -9,6 +9,8 @@ from dpsql.frontends.pgwire.constants.tokens import RESERVED, Elsewhere, Token, 
 
 _UNREAD = {"for", "escape", "returning", "uescape", "tablesample"}
 """Words of PostgreSQL that are not read here."""
+BY_WORDS = "pg_catalog."
+"""Before the name of a function that is called with words between its arguments: PostgreSQL looks for it there."""
 
 
 @dataclass(slots=True)
@@ -122,7 +124,7 @@ class CallReader(TokenReader):
         self.expect("from")
         value = self.expression()
         self.expect(")")
-        return Node("call", start, "extract", [Node("string", unit.start, unit.text.lower()), value])
+        return Node("call", start, BY_WORDS + "extract", [Node("string", unit.start, unit.text.lower()), value])
 
     def _substring(self) -> Node:
         start = self.token.start
@@ -141,7 +143,7 @@ class CallReader(TokenReader):
         elif self.take("for"):
             items += [Node("number", start, "1"), self.expression(7)]
         self.expect(")")
-        return Node("call", start, "substring", items)
+        return Node("call", start, BY_WORDS + "substring", items)
 
     def _position(self) -> Node:
         start = self.token.start
@@ -150,7 +152,7 @@ class CallReader(TokenReader):
         self.expect("in")
         second = self.expression(7)
         self.expect(")")
-        return Node("call", start, "position", [second, first])
+        return Node("call", start, BY_WORDS + "position", [second, first])
 
     def _overlay(self) -> Node:
         start = self.token.start
@@ -165,15 +167,15 @@ class CallReader(TokenReader):
         if self.take("for"):
             items.append(self.expression(7))
         self.expect(")")
-        return Node("call", start, "overlay", items)
+        return Node("call", start, BY_WORDS + "overlay", items)
 
     def _trim(self) -> Node:
         start = self.token.start
         self.expect("trim", "(")
-        name = "btrim"
+        name = BY_WORDS + "btrim"
         for word, function in (("both", "btrim"), ("leading", "ltrim"), ("trailing", "rtrim")):
             if self.take(word):
-                name = function
+                name = BY_WORDS + function
         if self.take("from"):
             return Node("call", start, name, self._list(")"))
         items = [self.expression()]
@@ -188,9 +190,15 @@ class CallReader(TokenReader):
         """Read coalesce(...) and the like, which are no functions in PostgreSQL."""
         token = self.token
         self.index += 1
-        if not self.take("("):
+        if not self.take("(") or self.signs() == ")":
             raise self.problem()
-        return Node("coalesce", token.start, token.text.lower(), self._list(")"))
+        if token.text.lower() != "nullif":
+            return Node("coalesce", token.start, token.text.lower(), self._list(")"))
+        items = [self.expression()]
+        self.expect(",")
+        items.append(self.expression())
+        self.expect(")")
+        return Node("coalesce", token.start, "nullif", items)
 
     def _normalize(self) -> Node:
         start = self.token.start
@@ -199,7 +207,7 @@ class CallReader(TokenReader):
         if self.take(","):
             items.append(Node("string", self.token.start, self.name().upper()))
         self.expect(")")
-        return Node("call", start, "normalize", items)
+        return Node("call", start, BY_WORDS + "normalize", items)
 
     def _normalized(self, left: Node, start: int) -> Node | None:
         """Read IS NORMALIZED behind IS; None for other words."""

@@ -62,18 +62,18 @@ def _concatenated(a: list[Any] | None, b: list[Any] | None) -> list[Any] | None:
     if len(first) == len(second):
         if first[1:] != second[1:]:
             raise said("2202E", "cannot concatenate incompatible arrays")
-        return a + b
+        return counted_from(first_index(a), a + b)
     if first[1:] == second:
-        return [*a, b]
+        return counted_from(first_index(a), [*a, b])
     if second[1:] == first:
-        return [a, *b]
+        return counted_from(first_index(b), [a, *b])
     raise said("2202E", "cannot concatenate incompatible arrays")
 
 
 def _appended(a: list[Any] | None, value: Any) -> list[Any]:
     if a and isinstance(a[0], list):
         raise said("22023", "argument must be empty or one-dimensional array")
-    return [*(a or []), value]
+    return counted_from(first_index(a or []), [*(a or []), value])
 
 
 function(
@@ -85,7 +85,7 @@ function(
     "||(anycompatible, anycompatiblearray) anycompatiblearray; "
     "array_prepend(anycompatible, anycompatiblearray) anycompatiblearray",
     strict=False,
-)(lambda value, a: [value, *(a or [])])
+)(lambda value, a: counted_from(first_index(a or []), [value, *(a or [])]))
 function("@>(anyarray, anyarray) bool")(
     lambda a, b: all(value is not None and _in(value, flat(a)) for value in flat(b))
 )
@@ -161,7 +161,9 @@ def _fill(value: Any, sizes: list[Any] | None, lower: list[Any] | None = None) -
     count = 1
     for size, low in zip(reversed(sizes), reversed(lower or [1] * len(sizes)), strict=True):
         count *= size
-        if count > MOST_ITEMS or size < 0:
+        if size < 0 or count > 134_217_727:
+            raise said("54000", "array size exceeds the maximum allowed (134217727)")
+        if count > MOST_ITEMS:
             raise Elsewhere
         filled = counted_from(low, [filled] * size)
     return filled if isinstance(filled, list) else []
@@ -219,9 +221,16 @@ def part_of(values: Any, limits: list[Any]) -> list[Any]:
 
 # --- ranges -----------------------------------------------------------------------------------------------------------
 
+
+def _ends(flags: str | None) -> str:
+    if flags is None:
+        raise said("22000", "range constructor flags argument must not be null")
+    return flags
+
+
 for _range, _element in RANGES.items():
     function(f"{_range}({_element}, {_element}, ends text?) {_range}", strict=False)(
-        lambda low, high, ends="[)", range_=_range: t.new_range(range_, low, high, ends)
+        lambda low, high, ends="[)", range_=_range: t.new_range(range_, low, high, _ends(ends))
     )
 for _multi, _range in MULTIRANGES.items():
     function(f"{_multi}(*{_range}) {_multi}")(lambda *ranges: t.united(list(ranges)))

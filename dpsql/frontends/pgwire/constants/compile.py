@@ -13,6 +13,7 @@ from dpsql.frontends.pgwire.catalog.tables import Vector
 from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.collections_of_values import element_at, flat, part_of
+from dpsql.frontends.pgwire.constants.conversions import all_true, opposite, signed
 from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.constants.resolve import (
     NO_COLUMNS,
@@ -26,7 +27,7 @@ from dpsql.frontends.pgwire.constants.resolve import (
     known_functions,
     record_functions,
 )
-from dpsql.frontends.pgwire.constants.syntax import Node, TypeName
+from dpsql.frontends.pgwire.constants.syntax import BY_WORDS, Node, TypeName
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
 Row = Sequence[Any]
@@ -65,11 +66,19 @@ class Compiler:
         compiled: Compiled = getattr(self, "_" + node.kind)(node)
         return compiled
 
-    def value(self, node: Node) -> Compiled:
-        """Return an expression that makes no rows."""
+    clause: str | None = None
+    """The clause in which expressions stand, if they may not stand everywhere."""
+
+    def value(self, node: Node, construct: str = "") -> Compiled:
+        """Return an expression that makes no rows. Raises 0A000 in PostgreSQL's words where it has none, too: in `construct`."""
         compiled = self.compile(node)
         if compiled.rows:
-            raise Elsewhere
+            forbidding = construct or (
+                self.clause if self.clause in ("WHERE", "VALUES", "LIMIT", "OFFSET", "FILTER") else ""
+            )
+            if not forbidding:
+                raise Elsewhere
+            raise said("0A000", f"set-returning functions are not allowed in {forbidding}", compiled.position)
         return compiled
 
     # --- types --------------------------------------------------------------------------------------------------------
@@ -232,7 +241,7 @@ class Compiler:
     # --- calls and operators ------------------------------------------------------------------------------------------
 
     def _call(self, node: Node) -> Compiled:
-        name, arguments = node.value, list(node.items)
+        name, arguments = node.value.removeprefix(BY_WORDS), list(node.items)
         if arguments and arguments[-1].kind == "schema":
             raise said("3F000" if arguments[-1].value not in ("public", "information_schema") else "42883",
                        f'schema "{arguments[-1].value}" does not exist' if arguments[-1].value not in ("public",
@@ -248,10 +257,11 @@ class Compiler:
             if name in record_functions():
                 raise said("42601", NO_COLUMNS, node.position)
             if name in known_functions():
+                self._refuse_xml(name, arguments)
                 raise Elsewhere(f"{name} is not computed here")
             choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
         if REGISTER[name][0].kind == "aggregate":
-            if not arguments:
+            if not arguments and any(not signature.arguments for signature in REGISTER[name]):
                 words = f"{name}(*) must be used to call a parameterless aggregate function"
                 raise said("42809", words, node.position)
             return self._aggregate(node)
@@ -262,7 +272,13 @@ class Compiler:
         if arguments and arguments[-1].kind == "spread":
             return self._spread(name, arguments, node.position)
         items = [self.compile(argument) for argument in arguments]
-        return self._applied(name, items, node.position, is_operator=False)
+        return self._applied(node.value, items, node.position, is_operator=False)
+
+    def _refuse_xml(self, name: str, arguments: Sequence[Node]) -> None:
+        if "xml" in name or name.startswith("xpath"):
+            for argument in arguments:
+                self.value(argument)
+            raise said("0A000", "unsupported XML feature")
 
     def _missing(self, name: str, arguments: Sequence[Node]) -> str:
         types = ", ".join(t.sql_name(self.value(argument).type) for argument in arguments)
@@ -270,7 +286,7 @@ class Compiler:
 
     def _operator(self, node: Node) -> Compiled:
         name = "<>" if node.value == "!=" else node.value
-        if all(item.kind == "row" for item in node.items) and len(node.items) == 2:
+        if len(node.items) == 2 and node.items[0].kind == "row" and node.items[1].kind in ("row", "subquery"):
             return self._rows_compared(name, node)
         items = [self.compile(item) for item in node.items]
         return self._operated(name, items, node.position)
@@ -323,7 +339,10 @@ class Compiler:
             raise said("42601", "unequal number of entries in row expressions", node.position)
         if name not in ("=", "<>", "<", "<=", ">", ">="):
             raise Elsewhere
-        pairs = [[self.value(a), self.value(b)] for a, b in zip(first.items, second.items, strict=True)]
+        values = (
+            [item if isinstance(item, Compiled) else self.value(item) for item in side.items] for side in node.items
+        )
+        pairs = list(map(list, zip(*values, strict=True)))
         equal = [self._operated("=", pair, node.position).run for pair in pairs]
         if name in ("=", "<>"):
             return Compiled(
@@ -331,7 +350,7 @@ class Compiler:
                 lambda row: (
                     all_true(test(row) for test in equal)
                     if name == "="
-                    else _not(all_true(test(row) for test in equal))
+                    else opposite(all_true(test(row) for test in equal))
                 ),
                 node.position,
             )
@@ -360,7 +379,10 @@ class Compiler:
         else:
             value, array = self._value_and_array(node)
             item = Compiled(t.element(array.type), lambda row: element[0], right.position)
-            listed, test = array.run, self._operated(operator, [value, item], node.position).run
+            comparison = self._operated(operator, [value, item], node.position)
+            if comparison.type != "bool":
+                raise said("42809", "op ANY/ALL (array) requires operator to yield boolean", node.position)
+            listed, test = array.run, comparison.run
             by_value = value.run if (operator, word) == ("=", "any") and {value.type, item.type} <= HASHED else None
         members: tuple[Any, set[Any]] = (None, set())
 
@@ -380,7 +402,7 @@ class Compiler:
             for item in self.context.spent(list(flat(items))):
                 element[0] = item
                 results.append(test(row))
-            return all_true(results) if word == "all" else _not(all_true(map(_not, results)))
+            return all_true(results) if word == "all" else opposite(all_true(map(opposite, results)))
 
         return Compiled("bool", run, node.position)
 
@@ -400,7 +422,7 @@ class Compiler:
 
     def _not(self, node: Node) -> Compiled:
         run = self.truth(node.items[0], "NOT").run
-        return Compiled("bool", lambda row: _not(run(row)), node.position)
+        return Compiled("bool", lambda row: opposite(run(row)), node.position)
 
     def _and(self, node: Node) -> Compiled:
         tests = [self.truth(item, "AND").run for item in node.items]
@@ -408,7 +430,7 @@ class Compiler:
 
     def _or(self, node: Node) -> Compiled:
         tests = [self.truth(item, "OR").run for item in node.items]
-        return Compiled("bool", lambda row: _not(all_true(_not(test(row)) for test in tests)), node.position)
+        return Compiled("bool", lambda row: opposite(all_true(opposite(test(row)) for test in tests)), node.position)
 
     def _is(self, node: Node) -> Compiled:
         word, negated = node.value
@@ -447,7 +469,9 @@ class Compiler:
 
         tests = [inside(low, high)] + ([inside(high, low)] if symmetric else [])
         return Compiled(
-            "bool", lambda row: _signed(_not(all_true(_not(test(row)) for test in tests)), negated), node.position
+            "bool",
+            lambda row: signed(opposite(all_true(opposite(test(row)) for test in tests)), negated),
+            node.position,
         )
 
     def _in(self, node: Node) -> Compiled:
@@ -465,7 +489,9 @@ class Compiler:
                     return self._in_values(value, items, expected, node)
             tests = [self._operated("=", [value, item], node.position).run for item in items]
         return Compiled(
-            "bool", lambda row: _signed(_not(all_true(_not(test(row)) for test in tests)), node.value), node.position
+            "bool",
+            lambda row: signed(opposite(all_true(opposite(test(row)) for test in tests)), node.value),
+            node.position,
         )
 
     def _in_values(self, value: Compiled, items: list[Compiled], expected: Sequence[str], node: Node) -> Compiled:
@@ -482,7 +508,7 @@ class Compiler:
         run = self._applied(f"like {operator}", items, node.position,
         is_operator=False).run if len(items) == 3 or operator == "similar" else (
             self._operated(operator, items, node.position).run)  # fmt: skip
-        return Compiled("bool", lambda row: _signed(run(row), negated), node.position)
+        return Compiled("bool", lambda row: signed(run(row), negated), node.position)
 
     # --- choices and collections --------------------------------------------------------------------------------------
 
@@ -495,8 +521,8 @@ class Compiler:
                 tests.append(self.truth(condition, "CASE/WHEN").run)
             else:
                 tests.append(self._operated("=", [whole, self.value(condition)], condition.position).run)
-            values.append(self.value(value))
-        last = Compiled("unknown", lambda row: None, node.position) if default is None else self.value(default)
+            values.append(self.value(value, "CASE"))
+        last = Compiled("unknown", lambda row: None, node.position) if default is None else self.value(default, "CASE")
         # PostgreSQL matches the type of ELSE first.
         (*_,), common = self.matched([last, *values], "CASE")
         results = [self.coerced(value, common).run for value in values]
@@ -511,9 +537,7 @@ class Compiler:
         return Compiled(common, run, node.position)
 
     def _coalesce(self, node: Node) -> Compiled:
-        items = [self.value(item) for item in node.items]
-        if not items or (node.value == "nullif" and len(items) != 2):
-            raise Elsewhere
+        items = [self.value(item, "COALESCE" if node.value == "coalesce" else "") for item in node.items]
         if node.value == "nullif":
             equal, first = self._operated("=", items, node.position).run, items[0]
             if first.type == "unknown":
@@ -580,7 +604,7 @@ class Compiler:
             return self._applied("[]", [whole, ends[0][0]], node.position, is_operator=True)
         if not t.element(whole.type):
             words = f"cannot subscript type {t.sql_name(whole.type)} because it does not support subscripting"
-            raise said("42804", words, node.position)
+            raise said("42804", words, whole.position)
         runs = [[None if end is None else self.coerced(end, "int4").run for end in pair] for pair in ends]
         has_slice, absent = any(link.value for link in links), [[run is None for run in pair] for pair in runs]
 
@@ -671,21 +695,3 @@ def _of_each(run: Callable[[Row], Any], makers: list[tuple[Compiled, list[Any]]]
 def constant(value: Any, type_: str, position: int) -> Compiled:
     """Return a value as an expression."""
     return Compiled(type_, lambda row: value, position)
-
-
-def all_true(values: Any) -> Any:
-    """Return whether all values are true; None if that is unknown."""
-    unknown = False
-    for value in values:
-        if value is False:
-            return False
-        unknown |= value is None
-    return None if unknown else True
-
-
-def _not(value: Any) -> Any:
-    return None if value is None else not value
-
-
-def _signed(value: Any, negated: bool) -> Any:
-    return _not(value) if negated else value

@@ -250,3 +250,26 @@ def rounded_moment(value: Any, digits: int) -> Any:
     if isinstance(value, datetime):
         return value.replace(microsecond=0) + timedelta(microseconds=micros)
     return _time_of(micros_of(value) - value.microsecond + micros)
+
+
+# --- truth ------------------------------------------------------------------------------------------------------------
+
+
+def all_true(values: Any) -> Any:
+    """Return whether all values are true; None if that is unknown."""
+    unknown = False
+    for value in values:
+        if value is False:
+            return False
+        unknown |= value is None
+    return None if unknown else True
+
+
+def opposite(value: Any) -> Any:
+    """Return NOT of a value."""
+    return None if value is None else not value
+
+
+def signed(value: Any, negated: bool) -> Any:
+    """Return a value, or NOT of it."""
+    return opposite(value) if negated else value

@@ -90,6 +90,10 @@ def _path(value: Any, path: list[Any]) -> Any:
     return value
 
 
+def _pair(key: str, value: Any, type_: str) -> t.Record:
+    return t.Record((key, value), ("text", type_), ("key", "value"))
+
+
 for _type in ("json", "jsonb"):
     for _key in ("text", "int4"):
         function(f"->({_type}, {_key}) {_type}")(_member)
@@ -102,24 +106,27 @@ for _type in ("json", "jsonb"):
         lambda v: conversions.json_kind(v.value) if isinstance(v, Json) else kind(v)
     )
     function(f"{_type}_array_length({_type}) int4")(lambda v: len(_elements(v, "get array length of")))
-    function(f"{_type}_array_elements({_type}) *{_type}")(lambda v: _elements(v, "extract elements from"))
+    function(f"{_type}_array_elements({_type}) *{_type}")(lambda v: _elements(v, "json_array_elements"))
     function(f"{_type}_array_elements_text({_type}) *text")(
-        lambda v: [as_text(item) for item in _elements(v, "extract elements from")]
+        lambda v: [as_text(item) for item in _elements(v, "json_array_elements_text")]
     )
     function(f"{_type}_object_keys({_type}) *text")(
         lambda v, name=_type: [key for key, _ in _members(v, f"{name}_object_keys")]
     )
-    function(f"{_type}_each({_type}) *record:key text,value {_type}".replace(" text,value ", "/"))(
-        lambda v, name=_type: [tuple(member) for member in _members(v, f"{name}_each")]
+    function(f"{_type}_each({_type}) *record", shape=(("key", "text"), ("value", _type)))(
+        lambda v, name=_type: [_pair(*member, name) for member in _members(v, f"{name}_each")]
     )
-    function(f"{_type}_each_text({_type}) *record:key/text")(
-        lambda v, name=_type: [(key, as_text(member)) for key, member in _members(v, f"{name}_each_text")]
+    function(f"{_type}_each_text({_type}) *record", shape=(("key", "text"), ("value", "text")))(
+        lambda v, name=_type: [_pair(key, as_text(member), "text") for key, member in _members(v, f"{name}_each_text")]
     )
     function(f"{_type}_strip_nulls({_type}) {_type}")(
         lambda v: Json(_without_nulls(v.value)) if isinstance(v, Json) else _strip(v)
     )
-function("array_to_json(anyarray) json", typed=True)(lambda c, types, v: None if v is None else to_json(c, v, types[0]))
-function("row_to_json(record) json", typed=True)(lambda c, types, v: None if v is None else to_json(c, v, types[0]))
+function("array_to_json(anyarray, bool?) json; row_to_json(record, bool?) json", typed=True)(
+    lambda c, types, v, lines=False: (
+        None if v is None or lines is None else to_json(c, v, types[0], ",\n " if lines else ",")
+    )
+)
 function("to_json(anyelement) json", typed=True)(lambda c, types, v: None if v is None else to_json(c, v, types[0]))
 function("to_jsonb(anyelement) jsonb", typed=True)(
     lambda c, types, v: None if v is None else Json(t.read_json(to_json(c, v, types[0])))
@@ -129,12 +136,11 @@ function("to_jsonb(anyelement) jsonb", typed=True)(
 def _elements(value: Any, words: str) -> list[Any]:
     gathered = conversions.json_kind(value.value) if isinstance(value, Json) else kind(value)
     if gathered != "array":
-        if words == "get array length of":
-            raise said(
-                "22023",
-                f"cannot {words} a {'non-array' if gathered == 'object' or isinstance(value, Json) else 'scalar'}",
-            )
-        raise said("22023", f"cannot {words} {'an object' if gathered == 'object' else 'a scalar'}")
+        if isinstance(value, Json) and "elements" in words:
+            raise said("22023", f"cannot extract elements from {'an object' if gathered == 'object' else 'a scalar'}")
+        words = words if " " in words else f"call {words} on"
+        kind_ = "non-array" if gathered == "object" or isinstance(value, Json) else "scalar"
+        raise said("22023", f"cannot {words} a {kind_}")
     return [Json(item) for item in value.value] if isinstance(value, Json) else [member for _, member in items(value)]
 
 
@@ -146,10 +152,7 @@ def _members(value: Any, name: str) -> list[tuple[str, Any]]:
             "22023", f"cannot call {name} on {label}" if "keys" in name else f"cannot call {name} on a non-object"
         )
     if isinstance(value, Json):
-        return [
-            (key, Json(value.value[key]))
-            for key in sorted(value.value, key=lambda key: (len(key.encode()), key.encode()))
-        ]
+        return [(key, Json(value.value[key])) for key in sorted(value.value, key=_key_order)]
     return [(str(key), member) for key, member in items(value)]
 
 
@@ -221,21 +224,23 @@ def _is_json(value: Any, expected: str, is_unique: bool) -> bool:
 # --- building ---------------------------------------------------------------------------------------------------------
 
 
-def to_json(context: t.Context, value: Any, type_: str) -> str:
-    """Return a value as a JSON text."""
+def to_json(context: t.Context, value: Any, type_: str, between: str = ",") -> str:
+    """Return a value as a JSON text. `between`: what stands between the members of an array or a row."""
     if value is None:
         return "null"
     if isinstance(value, list):
         element = type_.removeprefix("_")
         return (
-            "[" + ",".join(to_json(context, item, type_ if isinstance(item, list) else element) for item in value) + "]"
+            "["
+            + between.join(to_json(context, item, type_ if isinstance(item, list) else element) for item in value)
+            + "]"
         )
     if isinstance(value, t.Record):
         pairs = (
             f"{t.quoted_json(value.names[k] if value.names else f'f{k + 1}')}:{to_json(context, v, ty)}"
             for k, (v, ty) in enumerate(zip(value.values, value.types, strict=True))
         )
-        return "{" + ",".join(pairs) + "}"
+        return "{" + between.join(pairs) + "}"
     if isinstance(value, bool):
         return "true" if value else "false"
     text = t.write(value, type_, context)
@@ -352,8 +357,8 @@ def _has(value: Json, key: str) -> bool:
 function("@>(jsonb, jsonb) bool")(lambda a, b: _contains(a.value, b.value))
 function("<@(jsonb, jsonb) bool")(lambda a, b: _contains(b.value, a.value))
 function("?(jsonb, text) bool; jsonb_exists(jsonb, text) bool")(_has)
-function("?|(jsonb, _text) bool")(lambda v, keys: any(_has(v, key) for key in keys))
-function("?&(jsonb, _text) bool")(lambda v, keys: all(_has(v, key) for key in keys))
+function("?|(jsonb, _text) bool")(lambda v, keys: any(_has(v, key) for key in keys if key is not None))
+function("?&(jsonb, _text) bool")(lambda v, keys: all(_has(v, key) for key in keys if key is not None))
 function("=(jsonb, jsonb) bool")(lambda a, b: a.value == b.value)
 function("<>(jsonb, jsonb) bool")(lambda a, b: a.value != b.value)
 for _sign, _test in (
@@ -365,8 +370,14 @@ for _sign, _test in (
     function(f"{_sign}(jsonb, jsonb) bool")(lambda a, b, test=_test: test(_order(a.value, b.value)))
 
 
+def _key_order(key: str) -> tuple[int, bytes]:
+    """Return by what the keys of an object are in order."""
+    return len(key.encode()), key.encode()
+
+
 def _order(a: Any, b: Any) -> int:
     """Return the order of two values: object, array, boolean, number, string, null."""
+    bounds.step()
     ranks = ("null", "string", "number", "boolean", "array", "object")
     first, second = ranks.index(conversions.json_kind(a)), ranks.index(conversions.json_kind(b))
     if first != second:
@@ -377,7 +388,9 @@ def _order(a: Any, b: Any) -> int:
         if len(a) != len(b):
             return len(a) - len(b)
         if isinstance(a, dict):
-            raise Elsewhere
+            first_keys, second_keys = sorted(a, key=_key_order), sorted(b, key=_key_order)
+            pairs = zip(first_keys, second_keys, strict=True)
+            return next((n for x, y in pairs if (n := (x > y) - (x < y) or _order(a[x], b[y]))), 0)
         return next((n for x, y in zip(a, b, strict=True) if (n := _order(x, y))), 0)
     return 0 if a is None else (a > b) - (a < b)
 
@@ -448,6 +461,24 @@ def _set(value: Json, path: list[str], new: Json, create: bool = True) -> Json:
     return Json(_changed(value.value, path, change))
 
 
+@function("jsonb_set_lax(jsonb, _text, jsonb, create_if_missing bool?, null_value_treatment text?) jsonb", strict=False)
+def _set_lax(
+    value: Json | None, path: Any, new: Json | None, create: bool | None = True, treatment: str | None = "use_json_null"
+) -> Json | None:
+    if value is None or path is None or create is None:
+        return None
+    if new is None and treatment not in ("raise_exception", "use_json_null", "delete_key", "return_target"):
+        words = '"delete_key", "return_target", "use_json_null", or "raise_exception"'
+        raise said("22023", f"null_value_treatment must be {words}")
+    if new is not None or treatment == "use_json_null":
+        changed: Json = _set(value, path, new or Json(None), create)
+        return changed
+    if treatment == "raise_exception":
+        hint = "To avoid, either change the null_value_treatment argument or ensure that an SQL NULL is not passed."
+        raise said("22004", "JSON value must not be null", None, hint)
+    return value if treatment == "return_target" else _without_path(value, path)
+
+
 @function("jsonb_insert(jsonb, _text, jsonb, insert_after bool?) jsonb")
 def _insert(value: Json, path: list[str], new: Json, after: bool = False) -> Json:
     _require_container(value, "set path in")
@@ -473,7 +504,7 @@ def _pretty(value: Json) -> str:
     def lines(inner: Any, depth: int) -> str:
         indent = "    " * (depth + 1)
         if isinstance(inner, dict):
-            keys = sorted(inner, key=lambda key: (len(key.encode()), key.encode()))
+            keys = sorted(inner, key=_key_order)
             body = ",\n".join(f"{indent}{t.quoted_json(key)}: {lines(inner[key], depth + 1)}" for key in keys)
             return "{\n" + body + ("\n" if body else "") + "    " * depth + "}"
         if isinstance(inner, list):

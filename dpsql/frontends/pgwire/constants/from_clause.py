@@ -148,7 +148,7 @@ class SourceCompiler(Compiler):
         indexes = [(k, column) for k, column in enumerate(self.columns) if column.source == names[0]]
         if len(names) == 1 and [column.is_scalar for _, column in indexes] == [True]:
             return self._indexed(Node("indexed", node.position, indexes[0][0]))
-        if len(names) == 1 and indexes and (self.keys is None or self.clause == "aggregate"):
+        if len(names) == 1 and indexes and (self.keys is None or self.clause in ("aggregate", "FILTER")):
             shape = tuple((c.name, c.type) for _, c in indexes)
             types, labels = tuple(type_ for _, type_ in shape), tuple(name for name, _ in shape)
             take = [self.base + k for k, _ in indexes]
@@ -271,7 +271,7 @@ class SourceCompiler(Compiler):
         start = len(self.columns)
         (alias, columns, rows, facts), reads, outer = self._reading(lambda: self._source(node))
         if any(column.source == alias != "" for column in self.columns):
-            raise said("42712", f'table name "{alias}" specified more than once', node.position)
+            raise said("42712", f'table name "{alias}" specified more than once')
         self.visible += range(start, start + len(columns))
         self.columns += [ScopeColumn(alias, name, type_, **facts, **more) for name, type_, more in columns]
         marked = rows
@@ -428,7 +428,7 @@ class SourceCompiler(Compiler):
             rows = lambda row: [(*tail, k) for k, tail in enumerate(plain(row), 1)]  # noqa: E731
         if len(names) > len(gathered):
             words = f'table "{label}" has {len(gathered)} columns available but {len(names)} columns specified'
-            raise said("42P10", words, node.position)
+            raise said("42P10", words)
         listed = [(name, *rest) for name, (_, *rest) in zip(names, gathered, strict=False)] + gathered[len(names) :]
         return label, listed, rows, facts
 
@@ -470,9 +470,6 @@ class SourceCompiler(Compiler):
                 for tails in itertools.zip_longest(*(rows(row) for _, rows in parts))
             ]
         call = self.compile(node)
-        if call.type.startswith("record:"):
-            key, value = call.type.removeprefix("record:").split("/")
-            return [(key, "text", {}), ("value", value, {})], call.run
         if call.type == "record":
             if not call.shape:
                 raise Elsewhere

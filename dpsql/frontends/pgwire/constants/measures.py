@@ -18,6 +18,8 @@ from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose
 from dpsql.frontends.pgwire.constants.syntax import Node, Order
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
+WindowStep = tuple[Callable[[list[Row]], list[Any]], list[Key], tuple[int, ...]]
+"""A window function: its values for rows, the order in which it reads them, and when its turn is."""
 _Edge = Callable[[list[Row]], list[int]]
 _WHOLE, _MOMENTS = ("int2", "int4", "int8"), ("timestamp", "timestamptz", "interval")
 _OFFSETS: dict[str, tuple[str, str, tuple[str, ...]]] = {
@@ -28,6 +30,17 @@ _OFFSETS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 """By the type of a key of RANGE: the types in which it and its offset are computed, and those that the offset may have."""
 
 
+def _misplaced(call: Node) -> str:
+    """Return what PostgreSQL says of a function that is called as an aggregate or a window function."""
+    name, is_distinct, order, within, condition = call.value if call.kind == "aggregate" else (call.value, *[None] * 4)
+    over = f"OVER specified, but {name} is not a window function nor an aggregate function"
+    if call.kind == "call":
+        return over
+    words = {"DISTINCT": is_distinct, "WITHIN GROUP": within, "ORDER BY": order, "FILTER": condition}
+    word = next((word for word, has in words.items() if has), f"{name}(*)")
+    return f"{word} specified, but {name} is not an aggregate function"
+
+
 class MeasureCompiler(SourceCompiler):
     """Compiles the aggregates, windows and orders of one question."""
 
@@ -35,7 +48,8 @@ class MeasureCompiler(SourceCompiler):
         self, context: t.Context, parent: SourceCompiler | None = None, ctes: dict[str, RowSource] | None = None
     ) -> None:
         super().__init__(context, parent, ctes)
-        self.slots, self.windows = list[Callable[[list[Row]], Any]](), list[Callable[[list[Row]], list[Any]]]()
+        self.slots, self.windows = list[Callable[[list[Row]], Any]](), list[WindowStep]()
+        self.window_keys = dict[Any, int]()
         self.named_windows: dict[str, Any] = {}
         self.has_sets = False
 
@@ -64,17 +78,19 @@ class MeasureCompiler(SourceCompiler):
         )
         self.clause, before = clause, self.clause
         items = [self.value(item) for item in [*node.items, *(key for key, _, _ in within)]]
+        self.clause = "FILTER" if clause else clause
         test = None if condition is None else self.truth(condition, "FILTER").run
+        self.clause = clause
         keys = self.ordering(order or within)
         self.clause = before
         if within and kind_of(name) == "window":
             return self._hypothetical(node, items, within, test)
         signature, expected, result = choose(name, [item.type for item in items], node.position, is_operator=False)
+        if signature.kind == "function":
+            raise said("42809", _misplaced(node), node.position)
         if bool(within) != signature.within or signature.kind != kind:
-            words = (
-                "is not an aggregate function" if signature.kind == "function" else "is not an ordered-set aggregate"
-            )
-            raise said("42809", f"{name} {words}", node.position) if kind == "aggregate" else Elsewhere()
+            words = f"{name} is not an ordered-set aggregate"
+            raise said("42809", words, node.position) if kind == "aggregate" else Elsewhere()
         converted = [self.coerced(item, type_) for item, type_ in zip(items, expected, strict=True)]
         runs, context, types = [item.run for item in converted], self.context, tuple(item.type for item in converted)
         if signature.sorted_:
@@ -131,7 +147,7 @@ class MeasureCompiler(SourceCompiler):
         call, window = node.items[0], node.value
         if isinstance(window, str):
             if window not in self.named_windows:
-                raise said("42704", f'window "{window}" does not exist', node.position)
+                raise said("42704", f'window "{window}" does not exist', node.items[1])
             window = self.named_windows[window]
         parts, order, frame = window
         name = call.value if call.kind == "call" else call.value[0]
@@ -166,9 +182,23 @@ class MeasureCompiler(SourceCompiler):
                 results.update(zip(numbers, listed, strict=True))
             return [results[k] for k in range(len(rows))]
 
-        self.windows.append(values)
+        split_order = [(part.run, self.comparable(part.type), False, False) for part in split]
+        numbers = [self._key_number(key) for key in (*parts, *(key for key, _, _ in order))]
+        self.windows.append((values, [*split_order, *keys], (*(-number for number in numbers), 1)))
         index, width = len(self.windows) - 1, self.width
         return Compiled(result, lambda row: row[width + 1][index], node.position)
+
+    def _key_number(self, key: Node) -> int:
+        return self.window_keys.setdefault(self._form(key), len(self.window_keys) + 1)
+
+    def windowed(self, rows: list[Any]) -> list[Any]:
+        """Return rows with the values of their windows behind them, in the order in which PostgreSQL's last window has them: it
+        computes those with the keys that are written last first, and of two with the same keys the longer."""
+        columns, numbers = dict[int, dict[int, Any]](), list(range(len(rows)))
+        for index, (values, keys, _) in sorted(enumerate(self.windows), key=lambda pair: pair[1][2]):
+            numbers = ordered(numbers, [(lambda k, run=run: run(rows[k]), *rest) for run, *rest in keys])  # type: ignore[misc]
+            columns[index] = dict(zip(numbers, values([rows[k] for k in numbers]), strict=True))
+        return [(*rows[k], tuple(columns[index][k] for index in range(len(self.windows)))) for k in numbers]
 
     def _frame(self, frame: Any, order: list[Order]) -> tuple[tuple[str, float, float], list[_Edge | None]]:
         """Return a frame whose ends are numbers of rows, and in place of an end of RANGE with an offset where it is."""
@@ -186,8 +216,10 @@ class MeasureCompiler(SourceCompiler):
             if isinstance(end, tuple) and word == "range":
                 edges[k], ends[k] = self._edge(end[0], end[1], order, k == 0), 0
             elif isinstance(end, tuple):
-                if end[1].kind != "number" or not end[1].value.isdecimal():
+                if end[1].kind != "number" or not end[1].value.lstrip("-").isdecimal():
                     raise Elsewhere
+                if end[1].value[0] == "-":
+                    raise said("22013", f"frame {('starting', 'ending')[k]} offset must not be negative")
                 ends[k] = end[0] * int(end[1].value[:9])
         return (word, *ends), edges
 

@@ -307,7 +307,9 @@ def read_interval(text: str, position: int | None, fields: str = "") -> ClockSpa
             _add(total, -quantity if match[1] == "-" else quantity, unit)
         rest = behind.strip()
     read = _whole_interval(total)
-    read = _truncated_to(read, fields) if fields and " to " not in fields else read
+    if abs(read.months) >= 1 << 31 or abs(read.days) >= 1 << 31 or abs(read.micros) >= 1 << 63:
+        raise said("22015", f'interval field value out of range: "{text}"', position)
+    read = _truncated_to(read, fields.rsplit(maxsplit=1)[-1]) if fields else read
     return -read if ago else read
 
 
@@ -333,11 +335,11 @@ def _quantities(match: re.Match[str], fields: str, behind: str) -> list[tuple[De
 
 def _truncated_to(value: ClockSpan, unit: str) -> ClockSpan:
     if unit == "year":
-        return ClockSpan(value.months // 12 * 12, 0, 0)
+        return ClockSpan(int(value.months / 12) * 12, 0, 0)
     if unit in ("month", "day"):
         return ClockSpan(value.months, value.days * (unit == "day"), 0)
     size = _UNITS[unit][2]
-    return value if unit == "second" else ClockSpan(value.months, value.days, value.micros // size * size)
+    return value if unit == "second" else ClockSpan(value.months, value.days, int(value.micros / size) * size)
 
 
 def _add(total: list[Decimal], value: Decimal, unit: str) -> None:

@@ -422,7 +422,7 @@ each("lcm", ("int4",), "({}, {}) {}", lambda a, b: conversions.in_range(math.lcm
 each("lcm", ("int8",), "({}, {}) {}", lambda a, b: conversions.in_range(math.lcm(a, b), "int8"))
 
 
-function("scale(numeric) int4")(scale)
+function("scale(numeric) int4")(lambda v: scale(v) if v.is_finite() else None)
 function("min_scale(numeric) int4")(lambda v: max(scale(v.normalize()), 0))
 function("trim_scale(numeric) numeric")(lambda v: _to_decimals(v, max(scale(v.normalize()), 0), "ROUND_DOWN"))
 

@@ -16,7 +16,8 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.compile import Compiled, Row, all_true
+from dpsql.frontends.pgwire.constants.compile import Compiled, Row
+from dpsql.frontends.pgwire.constants.conversions import all_true
 from dpsql.frontends.pgwire.constants.from_clause import SourceCompiler, around, kind_of, within
 from dpsql.frontends.pgwire.constants.measures import MeasureCompiler
 from dpsql.frontends.pgwire.constants.query_syntax import (
@@ -24,6 +25,7 @@ from dpsql.frontends.pgwire.constants.query_syntax import (
     RowSource,
     Select,
     WrittenQuery,
+    beginning,
     distinct,
     identity,
     inner_nodes,
@@ -68,11 +70,12 @@ class QueryCompiler(MeasureCompiler):
         part, reads, outer = self._reading(lambda: relation(self.context, node.items[0], self, self.ctes))
         return part, within(part, self.width) if reads or outer else _once(part.rows, (None,) * self.width)
 
-    def _one_column(self, node: Node, is_compared: bool = False) -> tuple[str, Callable[[Row], list[tuple[Any, ...]]]]:
+    def _one_column(self, node: Node, position: int = 0) -> tuple[str, Callable[[Row], list[tuple[Any, ...]]]]:
+        """Return the type of the only column of a question, and its rows. `position`: of what compares it."""
         part, rows = self._inside(node)
         if len(part.columns) != 1:
-            words = "subquery has too many columns" if is_compared else "subquery must return only one column"
-            raise said("42601", words, node.position)
+            words = "subquery has too many columns" if position else "subquery must return only one column"
+            raise said("42601", words, position or node.position)
         return part.columns[0][1].type, rows
 
     def _subquery(self, node: Node) -> Compiled:
@@ -87,7 +90,7 @@ class QueryCompiler(MeasureCompiler):
         return Compiled(type_, run, node.position)
 
     def _gathered(self, node: Node) -> Compiled:
-        type_, rows = self._one_column(node, node.value == "compared")
+        type_, rows = self._one_column(node, node.value or 0)
         if not t.exists("_" + type_):
             raise Elsewhere
         last: tuple[Any, list[Any]] = (None, [])
@@ -99,6 +102,30 @@ class QueryCompiler(MeasureCompiler):
             return last[1]
 
         return Compiled("_" + type_, run, node.position)
+
+    def _rows_compared(self, name: str, node: Node) -> Compiled:
+        left, right = node.items
+        if right.kind != "subquery":
+            return super()._rows_compared(name, node)
+        part, rows = self._inside(right)
+        if len(part.columns) != len(left.items):
+            count = "few" if len(part.columns) < len(left.items) else "many"
+            raise said("42601", f"subquery has too {count} columns", node.position)
+        present: list[Any] = [None]
+        columns = [
+            Compiled(column.type, lambda row, k=k: present[0][k], right.position)  # type: ignore[misc]
+            for k, (_, column) in enumerate(part.columns)
+        ]
+        test = self._rows_compared(name, replace(node, items=[left, Node("row", right.position, None, columns)])).run
+
+        def run(row: Row) -> Any:
+            results = rows(row)
+            if len(results) > 1:
+                raise said("21000", "more than one row returned by a subquery used as an expression")
+            present[0] = results[0] if results else (None,) * len(columns)
+            return test(row)
+
+        return Compiled("bool", run, node.position)
 
     def _row_tests(self, node: Node, element: list[Any]) -> tuple[Callable[[Row], Any], Callable[[Row], Any]]:
         left, right = node.items
@@ -149,7 +176,9 @@ class QueryCompiler(MeasureCompiler):
             if index is None:
                 if select.distinct:
                     raise said(
-                        "42P10", "for SELECT DISTINCT, ORDER BY expressions must appear in select list", node.position
+                        "42P10",
+                        "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                        beginning(node),
                     )
                 items, index = [*items, self.compile(node)], len(items)
             sort.append((itemgetter(index), self.comparable(items[index].type), descending, first))
@@ -168,9 +197,7 @@ class QueryCompiler(MeasureCompiler):
                 results = results if having is None else [r for r in bounds.counted(results) if having(r) is True]
             elif self.windows:
                 results = [(*row, ()) for row in results]
-            if self.windows:
-                columns = [values(results) for values in self.windows]
-                results = [(*row, tuple(column[k] for column in columns)) for k, row in enumerate(results)]
+            results = self.windowed(results) if self.windows else results
             built = self._built(results, items)
             built = distinct(built) if select.distinct else built
             built = ordered(built, sort) if sort else built
@@ -185,8 +212,6 @@ class QueryCompiler(MeasureCompiler):
 
     def _output(self, node: Node, keeps: bool) -> Compiled:
         item = self.compile(node)
-        if item.type.startswith("record:"):
-            raise said("0A000", f"{node.value} stands in FROM only here", node.position)
         if item.type == "unknown":
             return item if keeps else self.coerced(item, "text")
         if ":" in item.type or not t.exists(item.type):
@@ -207,7 +232,7 @@ class QueryCompiler(MeasureCompiler):
             raise said("42601", f"non-integer constant in {clause}", node.position)
         if node.kind == "column" and len(node.value) == 1 and node.value[0] in names:
             if names.count(node.value[0]) > 1:
-                raise Elsewhere
+                raise said("42702", f'{clause} "{node.value[0]}" is ambiguous', node.position)
             return names.index(node.value[0])
         form, outputs = self._form(node), select.outputs
         if any(output.kind == "star" for output, _ in outputs):
@@ -372,7 +397,7 @@ def _sorted(scope: QueryCompiler, part: RowSource, order: list[Order]) -> RowSou
         if index is None:
             if node.kind == "column":
                 raise said("42703", f'column "{node.value[-1]}" does not exist', node.position)
-            raise said("0A000", "invalid UNION/INTERSECT/EXCEPT ORDER BY clause", node.position)
+            raise said("0A000", "invalid UNION/INTERSECT/EXCEPT ORDER BY clause", beginning(node))
         keys.append((itemgetter(index), scope.comparable(part.columns[index][1].type), descending, first))
     return RowSource(
         part.columns,
@@ -394,17 +419,18 @@ def _joined(scope: QueryCompiler, node: Node) -> RowSource:
     word, keeps_all = node.value
     parts = [relation(scope.context, WrittenQuery(side), scope.parent, scope.ctes, keeps=True) for side in node.items]
     if len(parts[0].columns) != len(parts[1].columns):
-        raise said("42601", f"each {word.upper()} query must have the same number of columns", node.position)
+        raise said("42601", f"each {word.upper()} query must have the same number of columns", beginning(node.items[1]))
     matched = [
         scope.matched([a[1], b[1]], word.upper()) for a, b in zip(parts[0].columns, parts[1].columns, strict=True)
     ]
     left, right = ([items[side].run for items, _ in matched] for side in (0, 1))
+    sort = [(itemgetter(k), scope.comparable(type_), False, False) for k, (_, type_) in enumerate(matched)]
 
     def rows(row: Row) -> list[tuple[Any, ...]]:
         first = [tuple(run(tail) for run in left) for tail in parts[0].rows(row)]
         second = [tuple(run(tail) for run in right) for tail in parts[1].rows(row)]
         if word == "union":
-            return limited(first + second if keeps_all else distinct(first + second))
+            return limited(first + second if keeps_all else ordered(distinct(first + second), sort))
         counts = Counter(identity(list(tail)) for tail in bounds.counted(second))
         remaining = list[tuple[Any, ...]]()
         for tail in bounds.counted(first if keeps_all else distinct(first)):
@@ -442,7 +468,7 @@ def _recursive(
     )
     context.columns_read.discard((0, id(items)))
     if len(further.columns) != len(first.columns):
-        raise said("42601", "each UNION query must have the same number of columns", body.position)
+        raise said("42601", "each UNION query must have the same number of columns", beginning(body.items[1]))
     for k, ((_, left), (_, right)) in enumerate(zip(first.columns, further.columns, strict=True), 1):
         if left.type != right.type:
             types = f"type {t.sql_name(left.type)} in non-recursive term but type {t.sql_name(right.type)} overall"

@@ -13,6 +13,7 @@ from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.compile import Compiled, Row
 from dpsql.frontends.pgwire.constants.syntax import (
+    BY_WORDS,
     MOST_DEPTH,
     Node,
     Order,
@@ -242,7 +243,8 @@ class QueryParser(Parser):
     def _over(self, call: Node) -> Node:
         """Read the window of a function: what its rows have in common, their order and frame; or its name."""
         if not self.take("("):
-            return Node("window", call.position, self.name(), [call])
+            position = self.token.start
+            return Node("window", call.position, self.name(), [call, position])
         return Node("window", call.position, self._window(), [call])
 
     def _window(self) -> tuple[list[Node], list[Order], Any]:
@@ -460,13 +462,21 @@ def inner_nodes(thing: Any) -> Iterator[Node]:
             yield from inner_nodes(part)
 
 
+def beginning(thing: Any) -> int:
+    """Return where an expression begins, or the first output of a question."""
+    while isinstance(thing, WrittenQuery) or (isinstance(thing, Node) and thing.kind == "set"):
+        thing = thing.body if isinstance(thing, WrittenQuery) else thing.items[0]
+    thing = thing.outputs[:1] if isinstance(thing, Select) else thing
+    return min((node.position for node in inner_nodes(thing)), default=0)
+
+
 def named(node: Node) -> tuple[str, int]:
     """Return the name that PostgreSQL gives to an output, and how strong it is: 2 that of a column or function, 1 of a type."""
     kind = node.kind
     if kind == "column":
         return node.value[-1], 2
     if kind in ("call", "coalesce", "constant"):
-        name, sign, further = node.value.partition(":")
+        name, sign, further = node.value.removeprefix(BY_WORDS).partition(":")
         return ("?column?", 0) if sign and further else (name, 2)
     if kind in ("bracket", "collate", "subscript", "window"):
         return named(node.items[0])

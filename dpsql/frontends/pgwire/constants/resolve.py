@@ -14,7 +14,7 @@ from typing import Any
 
 from dpsql.frontends.pgwire.catalog.shape import VECTORS, static
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.call_syntax import Node
+from dpsql.frontends.pgwire.constants.call_syntax import BY_WORDS, Node
 from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, Elsewhere, said
 
 NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
@@ -167,7 +167,7 @@ def choose(
 ) -> tuple[Signature, tuple[str, ...], str]:
     """Return the function for arguments of these types, the types that its arguments get, and its result's type. Raises 42883
     and 42725 in PostgreSQL's words."""
-    candidates = []
+    candidates, label, name = [], name, name.removeprefix(BY_WORDS)
     for signature in REGISTER.get(name, []):
         expected = _spread(signature, len(supplied))
         if expected is not None and all(map(_fits, supplied, expected)) and _solved(supplied, expected) is not None:
@@ -176,10 +176,12 @@ def choose(
     if not chosen and _exists(name, supplied, is_operator):
         raise Elsewhere
     if len(chosen) != 1:
-        raise _unresolved(name, supplied, position, is_operator, bool(chosen))
+        raise _unresolved(label, supplied, position, is_operator, bool(chosen))
     signature, expected = chosen[0]
     solution = _solved(supplied, expected)
     assert solution is not None
+    if not is_operator and "unknown" in supplied and _is_undetermined(name, supplied, expected):
+        raise said("42804", "could not determine polymorphic type because input has type unknown")
     return (
         signature,
         tuple(_concrete(w, solution, g) for w, g in zip(expected, supplied, strict=True)),
@@ -187,10 +189,23 @@ def choose(
     )
 
 
+def _is_undetermined(name: str, supplied: Sequence[str], expected: Sequence[str]) -> bool:
+    """Return whether PostgreSQL's function takes values of any one type, and nothing says of which these are."""
+    family = [g for g, w in zip(supplied, expected, strict=True) if w in _ELEMENTS]
+    return set(family) == {"unknown"} and any(
+        len(types) == len(supplied) and any(w in _ELEMENTS for w in types) for types in _catalogued(False).get(name, ())
+    )
+
+
+_ELEMENTS = {"anyelement", "anyarray", "anynonarray", "anyrange", "anymultirange"}
+
+
 def _exists(name: str, supplied: Sequence[str], is_operator: bool) -> bool:
     """Return whether PostgreSQL has such a function or operator, which is not computed here."""
     return any(
-        len(expected) == len(supplied) and all(map(_fits, supplied, expected))
+        len(expected) == len(supplied)
+        and all(map(_fits, supplied, expected))
+        and _solved(supplied, expected) is not None
         for expected in _catalogued(is_operator).get(name, ())
     )
 
@@ -349,12 +364,13 @@ def first_misfit(types: Sequence[str]) -> int:
     return next(index for index in sorted(firsts.values()) if common_type(types[: index + 1]) is None)
 
 
+_XML = ("xmlelement", "xmlparse", "xmlforest", "xmlconcat", "xmlroot", "xmlserialize", "xmlexists", "xmltable")
+
+
 @cache
 def known_functions() -> frozenset[str]:
     """Return the names of PostgreSQL's functions, and of those that its grammar reads otherwise."""
-    return frozenset(
-        {*static("pg_proc")["proname"], "_pg_expandarray", "xmlelement", "xmlparse", "grouping", "normalize"}
-    )
+    return frozenset({*static("pg_proc")["proname"], "_pg_expandarray", "grouping", "normalize", *_XML})
 
 
 @cache

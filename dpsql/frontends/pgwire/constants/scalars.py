@@ -124,14 +124,17 @@ def read_bytes(text: str) -> bytes:
     return bytes(pieces)
 
 
-def read_json(text: str) -> Any:
-    """Return the value of a JSON text, numbers as decimals."""
+def read_json(text: str, is_text: bool = False) -> Any:
+    """Return the value of a JSON text, numbers as decimals. `is_text`: it is kept as it is written, with escapes of zero, too."""
 
     def refused(word: str) -> Any:
         raise ValueError(word)
 
-    if any(_JSON_ESCAPES.findall(text)):
+    escapes = list(filter(None, _JSON_ESCAPES.findall(text)))
+    if set(escapes) - {"u0000"}:
         raise Elsewhere
+    if escapes and not is_text:
+        raise said("22P05", "unsupported Unicode escape sequence")
     try:
         return json.loads(text, parse_float=read_numeric, parse_int=read_numeric, parse_constant=refused)
     except (ValueError, RecursionError) as error:
@@ -145,7 +148,7 @@ _JSON_ESCAPES = re.compile(
 
 
 def _read_json_text(text: str) -> str:
-    read_json(text)
+    read_json(text, is_text=True)
     return text
 
 

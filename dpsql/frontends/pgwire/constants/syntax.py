@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.pgwire.constants.call_syntax import CallReader, Node, TypeName
+from dpsql.frontends.pgwire.constants.call_syntax import BY_WORDS, CallReader, Node, TypeName
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Token, said
 
-__all__ = ["MOST_DEPTH", "Node", "Order", "Parser", "TypeName"]
+__all__ = ["BY_WORDS", "MOST_DEPTH", "Node", "Order", "Parser", "TypeName"]
 
 MOST_DEPTH = 60
 MOST_PARAMETERS = 1_000
@@ -34,6 +34,7 @@ _CALLED = {"extract", "substring", "position", "overlay", "trim", "row", "coales
 """Words that may be names of columns where no bracket is behind them."""
 _CONSTANTS = {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
               "session_user", "user", "current_role", "current_catalog", "current_schema", "system_user"}  # fmt: skip
+_UNSIZED = {"int", "integer", "smallint", "bigint", "real", "boolean"}
 _MOMENTS = {"current_time": "timetz", "current_timestamp": "timestamptz", "localtime": "time",
             "localtimestamp": "timestamp"}  # fmt: skip
 _BEHIND_QUERIES = {")", "union", "intersect", "except", "order", "limit", "offset", "fetch"}
@@ -65,6 +66,8 @@ class Parser(CallReader):
         token = self.token
         if self.take("not"):
             return Node("not", token.start, None, [self.expression(3)])
+        if self.word() == "operator" and (named := self._named_operator()) is not None:
+            return Node("operator", named.start, named.text, [self.expression(8)])
         if token.kind == "operator":
             self.index += 1
             unary = token.text in "+-"
@@ -78,8 +81,8 @@ class Parser(CallReader):
         token, word = self.token, self.word()
         if token.kind == "operator":
             return self._operated(left, least)
-        if token.kind == "sign" and token.text in ("::", "["):
-            return self._postfix(left)
+        if self.take("::"):
+            return Node("cast", token.start, self.type_name(), [left])
         if word in ("or", "and"):
             level = 1 if word == "or" else 2
             if level < least:
@@ -92,19 +95,16 @@ class Parser(CallReader):
         if word in ("isnull", "notnull") and least <= 4:
             self.index += 1
             return Node("is", token.start, ("null", word == "notnull"), [left])
-        if word == "operator" and least <= 7 and self.take("operator", "(", "pg_catalog", "."):
-            token = self.token
-            self.index += 1
-            self.expect(")")
-            return Node("operator", token.start, token.text, [left, self.expression(8)])
+        if word == "operator" and least <= 7 and (named := self._named_operator()) is not None:
+            return Node("operator", named.start, named.text, [left, self.expression(8)])
         if word == "at" and least <= 11 and self.take("at", "time", "zone"):
-            return Node("call", token.start, "timezone", [self.expression(12), left])
+            return Node("call", token.start, BY_WORDS + "timezone", [self.expression(12), left])
         if word == "collate" and least <= 12:
             self.index += 1
             return Node("collate", token.start, self._dotted()[-1], [left])
         if word == "overlaps":
             self.index += 1
-            return Node("call", token.start, "overlaps", left.items + self.primary().items)
+            return Node("call", token.start, BY_WORDS + "overlaps", left.items + self.primary().items)
         return self._matching(left) if least <= 6 else None
 
     def _operated(self, left: Node, least: int) -> Node | None:
@@ -116,8 +116,20 @@ class Parser(CallReader):
         if self.word() in ("any", "all", "some") and self.signs(1) == "(":
             quantifier = self.word()
             self.index += 2
-            return Node("quantified", token.start, (token.text, quantifier), [left, self._listed()])
-        return Node("operator", token.start, token.text, [left, self.expression(level + 1)])
+            return Node("quantified", token.start, (token.text, quantifier), [left, self._listed(token.start)])
+        right = self.expression(level + 1)
+        if level == 5 and self.signs() in _COMPARISONS:
+            raise self.problem()  # 1 < 2 < 3
+        return Node("operator", token.start, token.text, [left, right])
+
+    def _named_operator(self) -> Token | None:
+        """Read OPERATOR(pg_catalog.=), and return the operator; None if none stands here."""
+        if not self.take("operator", "(", "pg_catalog", "."):
+            return None
+        token = self.token
+        self.index += 1
+        self.expect(")")
+        return token
 
     def _in_brackets(self) -> Any:
         """Read a question in brackets."""
@@ -140,11 +152,11 @@ class Parser(CallReader):
             if not self.take(","):
                 return keys
 
-    def _listed(self) -> Node:
+    def _listed(self, operator: int) -> Node:
         """Read what stands in the brackets of ANY and ALL: an array, or a question whose rows are one."""
         if self._begins_query():
             self.index -= 1
-            return Node("gathered", self.token.start, "compared", [self._in_brackets()])
+            return Node("gathered", self.token.start, operator, [self._in_brackets()])
         inner = self.expression()
         self.expect(")")
         return inner
@@ -163,21 +175,20 @@ class Parser(CallReader):
                 return self.tokens[end + 1].text.lower() in _BEHIND_QUERIES
         return not ahead
 
-    def _postfix(self, left: Node) -> Node:
-        token = self.token
-        self.index += 1
-        if token.text == "::":
-            return Node("cast", token.start, self.type_name(), [left])
-        bounds: list[Any] = [None, None]
-        is_slice = False
-        if self.signs() != ":":
-            bounds[0] = self.expression()
-        if self.take(":"):
-            is_slice = True
-            if self.signs() != "]":
-                bounds[1] = self.expression()
-        self.expect("]")
-        return Node("subscript", left.position, is_slice, [left, *bounds])
+    def _subscripted(self, left: Node) -> Node:
+        """Read the subscripts behind a column, a parameter or a bracket: nothing else has some."""
+        while self.take("["):
+            bounds: list[Any] = [None, None]
+            is_slice = False
+            if self.signs() != ":":
+                bounds[0] = self.expression()
+            if self.take(":"):
+                is_slice = True
+                if self.signs() != "]":
+                    bounds[1] = self.expression()
+            self.expect("]")
+            left = Node("subscript", left.position, is_slice, [left, *bounds])
+        return left
 
     def _is(self, left: Node) -> Node:
         start = self.token.start
@@ -210,7 +221,7 @@ class Parser(CallReader):
         if word == "in":
             self.expect("(")
             if self._begins_query():
-                test = Node("quantified", token.start, ("=", "any"), [left, self._listed()])
+                test = Node("quantified", token.start, ("=", "any"), [left, self._listed(token.start)])
                 return Node("not", token.start, None, [test]) if negated else test
             return Node("in", token.start, negated, [left, *self._list(")")])
         if word == "similar":
@@ -219,7 +230,9 @@ class Parser(CallReader):
         if self.word() in ("any", "all", "some") and self.signs(1) == "(" and word != "similar":
             quantifier = self.word()
             self.index += 2
-            return Node("quantified", token.start, (f"{'!' * negated}{operator}", quantifier), [left, self._listed()])
+            return Node(
+                "quantified", token.start, (f"{'!' * negated}{operator}", quantifier), [left, self._listed(token.start)]
+            )
         items = [left, self.expression(7)]
         if self.take("escape"):
             items.append(self.expression(7))
@@ -230,33 +243,38 @@ class Parser(CallReader):
         token = self.token
         if token.kind == "number":
             self.index += 1
-            if self.token.kind in ("word", "number") and self.token.start == token.start + len(token.source):
-                raise said(
-                    "42601",
-                    f'trailing junk after numeric literal at or near "{token.source}{self.token.source[:1]}"',
-                    token.start,
-                )
+            self._no_junk(token, "numeric literal")
             return Node("number", token.start, token.text.replace("_", "").lower())
         if token.kind in ("string", "bits"):
             self.index += 1
             return Node(token.kind, token.start, token.text)
         if token.kind == "param":
             self.index += 1
+            self._no_junk(token, "parameter")
             number = int(token.text[1:10])
             if number == 0:
                 raise refuse("parameter_none", number=0, position=token.start)
             if number > MOST_PARAMETERS:
                 raise refuse("wire_limit", most=MOST_PARAMETERS, what="parameters")
-            return Node("parameter", token.start, number)
+            return self._subscripted(Node("parameter", token.start, number))
         if self.take("("):
-            return self._bracketed(token)
+            return self._subscripted(self._bracketed(token))
         if token.kind in ("quoted", "word"):
             special = self._SPECIAL.get(self.word())
             if special is not None and (self.word() not in _CALLED or self.signs(1) == "("):
                 read: Node = special(self)
                 return read
-            return self._named()
+            read = self._named()
+            return self._subscripted(read) if read.kind == "column" else read
         raise self.problem()
+
+    def _no_junk(self, token: Token, words: str) -> None:
+        """Raise 42601 for a word that stands directly behind a number."""
+        word = self.token
+        if word.kind == "word" and word.start == token.start + len(token.source):
+            base = {"x": "hexadecimal", "o": "octal", "b": "binary"}.get(word.text.lower().rstrip("_"), "")
+            problem = f"invalid {base} integer" if base and token.source == "0" else f"trailing junk after {words}"
+            raise said("42601", f'{problem} at or near "{token.source}{word.source}"', token.start)
 
     def _bracketed(self, token: Token) -> Node:
         if self._begins_query():
@@ -369,6 +387,19 @@ class Parser(CallReader):
         self.index += 1
         return Node("exists", start, None, [self._in_brackets()])
 
+    def _xml(self) -> Node:
+        """Read a call of XML, which is refused whatever its arguments are."""
+        token, depth = self.token, 0
+        self.index += 1
+        if self.signs() != "(":
+            raise self.problem()
+        while self.token.kind != "end":
+            depth += (self.signs() == "(") - (self.signs() == ")")
+            self.index += 1
+            if depth == 0:
+                return Node("call", token.start, token.text.lower())
+        raise self.problem()
+
     def _elsewhere(self) -> Node:
         raise Elsewhere
 
@@ -380,8 +411,8 @@ class Parser(CallReader):
         "interval": _interval, **dict.fromkeys(("coalesce", "nullif", "greatest", "least"), CallReader._collected),
         **dict.fromkeys(_CONSTANTS, _constant),
         "exists": _exists,
-        **dict.fromkeys(("xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot",
-        "treat", "merge_action"), _elsewhere),
+        **dict.fromkeys(("xmlparse", "xmlelement", "xmlforest", "xmlconcat", "xmlroot", "xmlserialize", "xmlexists", "xmltable"),
+        _xml), **dict.fromkeys(("treat", "merge_action"), _elsewhere),
     }  # fmt: skip
 
     def _dotted(self) -> list[str]:
@@ -410,7 +441,8 @@ class Parser(CallReader):
             return Node("column", token.start, names)
         self.index += 1
         distinct = self.take("distinct")
-        self.take("all")
+        if (self.take("all") or distinct) and self.signs() == ")":
+            raise self.problem()
         is_plain, items, order = not (distinct or self.signs() == "*"), list[Node](), list[Any]()
         if not self.take("*"):
             items = self._arguments()
@@ -481,7 +513,7 @@ class Parser(CallReader):
             name = self._type_word(name)
         else:
             name = '"char"' if name == "char" else name
-        sizes = self._sizes()
+        sizes = [] if token.kind == "word" and token.text.lower() in _UNSIZED else self._sizes()
         if token.kind == "word" and token.text.lower() == "float" and sizes:
             if not 0 < sizes[0] < 54:
                 words = "at least 1 bit" if sizes[0] < 1 else "less than 54 bits"

@@ -62,6 +62,8 @@ def _unescaped(match: re.Match[str]) -> str:
     if plain is not None:
         return _ESCAPES.get(plain, plain)
     code = int(octal, 8) & 255 if octal else int(hexadecimal or short or long, 16)
+    if code == 0 and not (short or long):
+        raise said("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
     if not (short or long) and code > 127:
         raise Elsewhere
     return sign_of(code)
@@ -157,15 +159,22 @@ def _delimited(text: str, start: int, end: int, kind: str, sign: str = "\\") -> 
     if kind == "unicode":
         if quote == '"':
             raise Elsewhere
-        form = rf"{re.escape(sign)}(?:{re.escape(sign)}|([0-9a-fA-F]{{4}})|\+([0-9a-fA-F]{{6}}))"
-        value = re.sub(form, lambda m: sign_of(int(m[1] or m[2], 16)) if m[1] or m[2] else sign, value)
+        form = rf"{re.escape(sign)}(?:{re.escape(sign)}|([0-9a-fA-F]{{4}})|\+([0-9a-fA-F]{{6}})|())"
+
+        def character(match: re.Match[str]) -> str:
+            if match[3] is not None:
+                hint = f"Unicode escapes must be {sign}XXXX or {sign}+XXXXXX."
+                raise said("42601", "invalid Unicode escape", start + 4 + match.start(), hint)
+            return sign_of(int(match[1] or match[2], 16)) if match[1] or match[2] else sign
+
+        value = re.sub(form, character, value)
     if kind == "quoted" and not value:
         raise said("42601", 'zero-length delimited identifier at or near """"', start + 1)
     if kind == "escape":
         try:
             return _ESCAPED.sub(_unescaped, value), end
         except Error as error:
-            error.position = (error.position or 0) + start + 2
+            error.position = error.position and error.position + start + 2
             raise
     return text[start].lower() * (kind == "bits") + value, end
 

@@ -194,6 +194,10 @@ _PARTS = {"month": 1, "year": 2, "day": 3, "hour": 10, "minute": 11, "second": 1
 _IN_ORDER = ("year", "month", "day", "hour", "minute", "second")
 
 
+_SIZED = {"numeric", "varchar", "bpchar", *BITS, "time", "timetz", "timestamp", "timestamptz"}
+"""Types that have sizes, beside `interval`."""
+
+
 def modifier(type_: str, sizes: tuple[int, ...], fields: str = "", position: int | None = None) -> int:
     """Return the sizes of a type as PostgreSQL keeps them; -1 for none. Raises 22023 for sizes that the type does not have."""
     if type_ == "interval":
@@ -203,6 +207,8 @@ def modifier(type_: str, sizes: tuple[int, ...], fields: str = "", position: int
         return -1 if not sizes and not fields else mask << 16 | (sizes[0] if sizes else 0xFFFF)
     if not sizes:
         return -1
+    if type_ not in _SIZED:
+        raise said("42601", f'type modifier is not allowed for type "{type_}"', position)
     if type_ == "numeric":
         if not 1 <= sizes[0] <= 1000:
             raise said("22023", f"NUMERIC precision {sizes[0]} must be between 1 and 1000", position)
@@ -210,8 +216,8 @@ def modifier(type_: str, sizes: tuple[int, ...], fields: str = "", position: int
         if abs(scale) > 1000:
             raise said("22023", f"NUMERIC scale {scale} must be between -1000 and 1000", position)
         return (sizes[0] << 16 | scale & 0x7FF) + 4
-    if type_ in ("varchar", "bpchar") and sizes[0] < 1:
-        name = "char" if type_ == "bpchar" else "varchar"
+    if type_ in ("varchar", "bpchar", *BITS) and sizes[0] < 1:
+        name = "char" if type_ == "bpchar" else type_
         raise said("22023", f"length for type {name} must be at least 1", position)
     return sizes[0] + 4 * (type_ in ("varchar", "bpchar"))
 
@@ -273,6 +279,8 @@ def read(text: str, type_: str, context: Context, position: int | None = None) -
         return _read_ranges(text, type_, context, position)
     if type_ in OBJECT_READERS:
         return OBJECT_READERS[type_](text, context, position)
+    if type_ == "xml":
+        raise said("0A000", "unsupported XML feature", position)
     if type_ not in READERS:
         raise Elsewhere
     return _read_scalar(text, type_, position)
@@ -340,7 +348,9 @@ def _read_bounded(text: str, element: str, context: Context, position: int | Non
     written = BOUNDS.match(text)
     if written is None:
         raise said("22P02", f'malformed array literal: "{text}"', position)
-    limits = [(int(low), int(high)) for low, high in re.findall(r"([+-]?\d{1,9})\s*:\s*([+-]?\d{1,9})", written[0])]
+    limits = [(int(low), int(high)) for low, high in re.findall(r"([+-]?\d+)\s*:\s*([+-]?\d+)", written[0])]
+    if any(not -WHOLE["int4"] <= number < WHOLE["int4"] for pair in limits for number in pair):
+        raise said("22P02", f'malformed array literal: "{text}"', position)
     if any(high < low for low, high in limits):
         raise said("2202E", "upper bound cannot be less than lower bound", position)
     values = _read_array(text[written.end() :], element, context, position)
