@@ -586,8 +586,8 @@ class QueryBinder:
                 reason, hint = "rows of people stand beside public rows or a result", "aggregate this side first"
                 raise refuse("set_of_rows", reason=reason, way=hint, position=place(original))
             copy.set(name, as_operand(as_query(side), node, name))
-        for name in filter(node.args.get, ("distinct", "by_name", "order", "limit", "offset")):
-            copy.set(name, self.released_part(node.args[name], environment))
+        for name in ("distinct", "by_name", "order", "limit", "offset"):
+            copy.set(name, self.released_part(node.args.get(name), environment))
         released = [side for side in sides if isinstance(side, Released)]
         order_by_all(copy, len(columns := results.united_columns(node, released)))
         return united_rows(node, replace(results.united(node, released), tree=copy, columns=columns), released)
