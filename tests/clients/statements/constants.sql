@@ -1098,3 +1098,5 @@ SELECT max(v) FROM (VALUES ($1::int), ($2)) t(v) -- P: 1 | 9
 SELECT greatest($1, $2) -- P: a | b
 SELECT $1::bytea -- P: \x0102
 SELECT $1::inet << '10.0.0.0/8' -- P: 10.1.2.3
+SELECT nullif(5, 5.0), nullif('a', 'b'), nullif(1::int2, 2::int8), nullif('5', 4), nullif(1.5, 2)
+SELECT nullif($1, 2.5), nullif('2024-01-01', date '2024-01-01') -- P: 3

@@ -539,9 +539,8 @@ class Compiler:
     def _coalesce(self, node: Node) -> Compiled:
         items = [self.value(item, "COALESCE" if node.value == "coalesce" else "") for item in node.items]
         if node.value == "nullif":
-            equal, first = self._operated("=", items, node.position).run, items[0]
-            if first.type == "unknown":
-                first = self.coerced(first, "text" if items[1].type == "unknown" else items[1].type)
+            _, expected, _ = choose("=", [item.type for item in items], node.position, is_operator=True)
+            equal, first = self._operated("=", items, node.position).run, self.coerced(items[0], expected[0])
             return Compiled(first.type, lambda row: None if equal(row) is True else first.run(row), node.position)
         values, common = self.matched(items, node.value.upper())
         runs = [value.run for value in values]
