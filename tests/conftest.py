@@ -19,7 +19,9 @@ FOLDERS = {"clients": "clients", "fuzz": "slow", "guarantee": "slow"}
 """Folders whose tests all have one marker."""
 SLOW_FILES = frozenset(
     {
+        "answers/test_column_names.py",
         "answers/test_correlated_laplace.py",
+        "answers/test_from_lists.py",
         "answers/test_generated.py",
         "answers/test_outside_values.py",
         "answers/test_queries.py",
@@ -141,8 +143,6 @@ STATISTICAL_FILES = frozenset(
     }
 )
 """Files whose tests draw many samples and compare them with a distribution."""
-
-
 LONG_FILES = (
     "guarantee/test_replay.py", "load/test_load.py", "clients/test_statements.py", "audit/test_audit.py",
     "guarantee/test_tight_sensitivity.py", "guarantee/test_neighbours.py", "clients/test_node.py", "clients/test_jdbc.py",
