@@ -9,7 +9,6 @@ every row (NULL, NaN, the largest integer): sums are turned and never grouped an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import groupby, zip_longest
@@ -41,6 +40,7 @@ from dpsql.plan.plan import (
     results_read,
 )
 from dpsql.plan.stability import conjuncts, flat
+from dpsql.storage.records import replace
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "and": "or", "or": "and"}
@@ -65,8 +65,12 @@ def in_canonical_form(part: Any) -> Any:
 def filter_condition(condition: Expr) -> Expr:
     """Return the canonical form of a condition that decides which rows stay, so that FALSE and NULL mean the same. A condition
     whose parts exclude each other is FALSE."""
-    canonical = _where_true(canonical_condition(condition))
-    return literal(False) if _is_excluded((canonical,)) else canonical
+    forms = vars(condition)  # binding asks for the form of one condition several times
+    if "#filter" not in forms:
+        canonical = _where_true(canonical_condition(condition))
+        form = literal(False) if _is_excluded((canonical,)) else canonical
+        forms["#filter"] = None if form is condition else form
+    return forms["#filter"] or condition
 
 
 def has_no_rows(relation: Relation) -> bool:

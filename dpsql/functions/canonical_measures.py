@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -43,6 +42,7 @@ from dpsql.plan.plan import (
     literal,
 )
 from dpsql.plan.stability import flat
+from dpsql.storage.records import replace
 
 TRUE, FALSE = literal(True), literal(False)
 
@@ -60,17 +60,21 @@ def _sorted(measures: Iterable[Measure]) -> tuple[Measure, ...]:
     """Return measures in the order of their texts: that of the SELECT list is no other question. Counts and sums come first:
     sums that share each row then give counts with the smaller errors."""
     listed = tuple(measures)
-    if len(listed) < 2:
-        return listed
-    common = set.intersection(*(set(_parts(measure.filter)) for measure in listed))
-    return tuple(sorted(listed, key=partial(_place, common)))
+    first = [measure for measure in listed if measure.aggregate in ("count", "sum")]
+    remaining = [measure for measure in listed if measure.aggregate not in ("count", "sum")]
+    if len(first) > 1 or len(remaining) > 1:
+        common = set.intersection(*(set(_parts(measure.filter)) for measure in listed))
+        for part in (first, remaining):
+            if len(part) > 1:
+                part.sort(key=partial(_name, common))
+    return (*first, *remaining)
 
 
-def _place(common: Collection[Expr], measure: Measure) -> tuple[bool, str]:
-    """Return the place of a measure; whether `common` conditions stand in the FILTER of all, or in WHERE, has no part in it."""
+def _name(common: Collection[Expr], measure: Measure) -> str:
+    """Return the text of a measure; whether `common` conditions stand in the FILTER of all, or in WHERE, has no part in it."""
     if common:
         measure = replace(measure, filter=_all([part for part in _parts(measure.filter) if part not in common]))
-    return measure.aggregate not in ("count", "sum"), name_of(replace(measure, name=""))
+    return name_of(replace(measure, name=""))
 
 
 def canonical_measure(measure: Measure) -> Measure:
@@ -139,12 +143,13 @@ def with_counts(block: Block) -> Block:
     aggregate reads (AVG) stays: it costs nothing more. The number of units, COUNT(*) FROM (SELECT DISTINCT unit FROM t), is
     COUNT(DISTINCT unit) FROM t."""
     shared = [measure.arguments for measure in block.measures if measure.aggregate not in ("sum", "count")]
-    measures = _sorted(m if m.arguments in shared else _chosen_sum(counted(m)) for m in block.measures)
+    measures = tuple(m if m.arguments in shared else _chosen_sum(counted(m)) for m in block.measures)
+    same = all(a is b for a, b in zip(measures, block.measures, strict=True))
+    measures = block.measures if same else _sorted(measures)
     rows = block.source
     if isinstance(rows, UnitAggregate) and not rows.keys and not block.keys and all(map(_is_number_of_rows, measures)):
         of_units = (Measure(measure.name, "count_units", (), True, None) for measure in measures)
         return replace(block, source=rows.source, measures=tuple(of_units))
-    same = all(a is b for a, b in zip(measures, block.measures, strict=True))
     return block if same else replace(block, measures=measures)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -21,6 +20,7 @@ from dpsql.functions.values import (
 )
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Expr, Literal
+from dpsql.storage.records import replace
 
 # --- dates as text with a literal format ------------------------------------------------------------------------------
 # strftime's letters, and PostgreSQL's to_char words translated to these letters.

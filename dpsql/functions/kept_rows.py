@@ -91,7 +91,13 @@ def name_of(part: Any) -> str:
     return canonical_text(named_rows(part))
 
 
+_CONDITIONED = frozenset({Term, Call, Filter, SemiJoin, Measure, Window, UnitAggregate, Union_})
+"""Parts that may have a condition, or an order."""
+
+
 def _named(part: Any) -> Any:
+    if type(part) not in _CONDITIONED:
+        return part
     if isinstance(part, Term) and part.kind in (TermKind.PRODUCT_PART, TermKind.PAIR_PART):
         return _part_of_pair(part)
     if isinstance(part, Call):

@@ -350,8 +350,9 @@ class _Search:
     # --- candidates ---------------------------------------------------------------------------------------------------
 
     def _is_unknown(self, expression: Expr) -> bool:
-        has_candidates = all(name in self.tables or name.startswith(VARIABLE) for name in names_read(expression))
-        return not has_candidates or reads_result(expression) or not self.public_values.shares(expression)
+        unlisted = names_read(expression) - self.tables.keys()
+        unknown = any(not name.startswith(VARIABLE) for name in unlisted)
+        return unknown or reads_result(expression) or not self.public_values.shares(expression)
 
     def _find_candidates(self, outside: str = "") -> None:
         """Find the candidates of each column. `outside`: a column that shall have only values that the policy does not name."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -52,6 +51,7 @@ from dpsql.plan import intervals as ranges
 from dpsql.plan.intervals import INT64, Facts, Interval, Type, in_decimals
 from dpsql.plan.plan import Call, Expr, Literal, literal
 from dpsql.policy.values import MOST_DIGITS
+from dpsql.storage.records import replace
 
 __all__ = [
     "DATE_PARTS", "DIFF_UNITS", "MOST_PARTS", "MOST_TEXT", "REGISTRY", "TRUNC_UNITS", "Function",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -22,6 +21,7 @@ from dpsql.functions.signatures import call
 from dpsql.functions.values import MONTHS_OF, TIMES_OF, next_start, truncated
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, columns_read, literal, results_read
+from dpsql.storage.records import replace
 
 MOST_VALUES = 100_000
 MOST_LABELLED = 4_000

@@ -225,7 +225,8 @@ def _keyed(key: bytes) -> tuple[HASH, HASH]:
 
 def _authenticated(key: bytes, text: bytes) -> str:
     """Return hex(SHA-256(outer + SHA-256(inner + text))): HMAC-SHA256 of RFC 2104, section 2."""
-    begun, ended = (state.copy() for state in _keyed(key))
+    inner, outer = _keyed(key)
+    begun, ended = inner.copy(), outer.copy()
     begun.update(text)
     ended.update(begun.digest())
     return ended.hexdigest()

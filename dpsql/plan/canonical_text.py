@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
+from fractions import Fraction
 from functools import cache
+from types import NoneType
 from typing import Any
 
 from dpsql.policy.fields import names_in_fingerprint
@@ -18,6 +20,8 @@ KEPT_TEXTS: dict[type, int] = {}
 """Classes whose values cache their own text, up to this many characters, besides their fields. They are frozen, and a copy with
 other fields (`replace`) is made from fields alone, so a cached text is never outdated."""
 _TEXT = "#text"
+_PLAIN = frozenset({str, int, bool, float, NoneType, Fraction})
+"""Types of most fields, which are written in place."""
 
 
 def fingerprint(value: Any) -> str:
@@ -67,7 +71,12 @@ def _of_fields(name: str, names: tuple[str, ...], most_kept: int, added: dict[st
         if _TEXT in parts:
             return str(parts[_TEXT])
         written = [label for label in names if label not in added or parts[label] != added[label]] if added else names
-        text = f"{name}({','.join([f'{label}={_writer(type(part := parts[label]))(part)}' for label in written])})"
+        texts = [
+            f"{label}={kind.__name__}:{part!r}" if (kind := type(part := parts[label])) in _PLAIN
+            else f"{label}={_writer(kind)(part)}"
+            for label in written
+        ]  # fmt: skip
+        text = f"{name}({','.join(texts)})"
         if len(text) <= most_kept:
             parts[_TEXT] = text
         return text

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any, Union, cast
 
 from dpsql.plan.intervals import Type
-from dpsql.storage.records import dataclass
+from dpsql.storage.records import dataclass, hashed_once
 
 
 class Operator(Enum):
@@ -47,6 +47,8 @@ class Operator(Enum):
     TIMESTAMP = "timestamp"
     AT_LEAST = ">="
     LESS = "<"
+
+    __hash__ = object.__hash__  # equal by identity: that of Enum runs in Python, for each operator of each formula
 
 
 class _Arithmetic:
@@ -106,21 +108,13 @@ class ReleasedNumber(_Arithmetic):
     result: str
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Operation(_Arithmetic):
-    """An operator with its operands. The hash is computed only once, because formulas are deep and serve as cache keys."""
+    """An operator with its operands."""
 
     operator: Operator
     operands: tuple[Formula, ...]
-
-    def __hash__(self) -> int:
-        fields = self.__dict__
-        if _HASH not in fields:
-            fields[_HASH] = hash((self.operator, self.operands))
-        return int(fields[_HASH])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"operator": self.operator, "operands": self.operands}  # string hashes differ between processes
 
 
 @dataclass(frozen=True)
@@ -130,6 +124,7 @@ class Deviation(_Arithmetic):
     linear: Formula
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Estimate(_Arithmetic):
     """A measure with two formulas: `plug_in`, to which error bars refer, and `shrunk`, which is shown. Without noise both are the
@@ -139,7 +134,7 @@ class Estimate(_Arithmetic):
     shrunk: Formula
 
 
-_HASH, _TERMS = "#hash", "#terms"
+_TERMS = "#terms"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from math import isfinite
 from typing import Any
 
 from dpsql.policy.values import MOST_DIGITS
-from dpsql.storage.records import dataclass, field, replace
+from dpsql.storage.records import dataclass, field, hashed_once, replace
 
 
 class Type(str, Enum):
@@ -49,6 +49,7 @@ class Type(str, Enum):
 INT64 = (Fraction(-(2**63)), Fraction(2**63 - 1))
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Facts:
     """Facts about one expression. A bound of None is unknown (unbounded).
@@ -203,6 +204,7 @@ def _both(x: Any, y: Any, combine: Any) -> Any:
     return None if x is None or y is None else combine(x, y)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class GroupFacts:
     """Facts about a block's groups besides its numbers. `complete`: the block has every group of the data (all keys are public).

@@ -81,15 +81,18 @@ class Branch:
         return expression
 
 
-def branches(node: Relation, prefix: str = "") -> list[Branch]:
-    """Return the branches of a relation. Raises UnknownOrigin."""
-    result = _branches(node, prefix)
-    if len(result) > MOST_BRANCHES:
+def branches(node: Relation, prefix: str = "") -> tuple[Branch, ...]:
+    """Return the branches of a relation, which keeps them: a question asks for them five times, and all questions for those of
+    their tables. Raises UnknownOrigin."""
+    of_prefix: dict[str, tuple[Branch, ...]] = node.__dict__.setdefault("#branches", {})
+    if prefix not in of_prefix:
+        of_prefix[prefix] = tuple(_branches(node, prefix))
+    if len(of_prefix[prefix]) > MOST_BRANCHES:
         raise UnknownOrigin
-    return result
+    return of_prefix[prefix]
 
 
-def _branches(node: Relation, prefix: str) -> list[Branch]:
+def _branches(node: Relation, prefix: str) -> Iterable[Branch]:
     if isinstance(node, (Scan, ReleasedRows)):
         columns = {column.name: Column(prefix + column.name, column.facts) for column in node.columns}
         if isinstance(node, Scan):
@@ -236,7 +239,7 @@ def _joined(node: Join, prefix: str) -> list[Branch]:
     return result
 
 
-def _apart(branch: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]], in_list: bool = False) -> Branch:
+def _apart(branch: Branch, right: Iterable[Branch], keys: Iterable[tuple[Expr, Expr]], in_list: bool = False) -> Branch:
     """Return the rows of `branch` that match no row of any branch in `right`."""
     pairs = list(keys)
     unmatched = (
@@ -255,13 +258,13 @@ def _pair(branch: Branch, partner: Branch, keys: Iterable[tuple[Expr, Expr]]) ->
     return Branch(branch.columns, conditions, tables, within, unmatched, (*branch.laws, *partner.laws))
 
 
-def _met(node: SemiJoin, prefix: str) -> list[Branch]:
+def _met(node: SemiJoin, prefix: str) -> Iterable[Branch]:
     """Return branches of rows that satisfy a semi-join: with a partner on the right side, unless it is negated."""
     left = branches(node.left, prefix + "l.")
     try:
         right = branches(node.right, prefix + "r.")
     except UnknownOrigin:
-        right = []
+        right = ()
     if node.negated:
         if node.condition is not None or node.on_unit:
             return left

@@ -26,7 +26,7 @@ from dpsql.policy import PolicyColumn, Table
 from dpsql.policy.fields import written_as
 from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.privacy.mechanisms.contract import Norm
-from dpsql.storage.records import dataclass, field, replace
+from dpsql.storage.records import dataclass, field, hashed_once, replace
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -88,6 +88,7 @@ OTHER = "s.c."
 # --- row expressions ------------------------------------------------------------------------------------------------
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Column:
     """A column of the relation below."""
@@ -96,6 +97,7 @@ class Column:
     facts: Facts
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Literal:
     """A constant of the question (None is SQL's NULL)."""
@@ -108,6 +110,7 @@ def literal(value: Any) -> Literal:
     return Literal(value, literal_facts(value))
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Call:
     """A total row function of `dpsql.functions.numeric`."""
@@ -129,16 +132,14 @@ Expr = Union[Column, Literal, Call, ReleasedValue]
 
 
 def columns_read(expression: Expr) -> list[Column]:
-    """Return the columns of an expression in their order, repeated ones as well."""
-    columns: list[Column] = []
-    waiting = [expression]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Column):
-            columns.append(part)
-        elif isinstance(part, Call):
-            waiting += part.arguments[::-1]
-    return columns
+    """Return the columns of an expression in their order, repeated ones as well. A call keeps its own."""
+    if not isinstance(expression, Call):
+        return [expression] if isinstance(expression, Column) else []
+    columns = expression.__dict__.get("#columns")
+    if columns is None:
+        columns = [column for part in expression.arguments for column in columns_read(part)]
+        expression.__dict__["#columns"] = columns
+    return [*columns]
 
 
 def names_read(expression: Expr) -> set[str]:
@@ -589,12 +590,14 @@ def parts_of(value: Any) -> Iterator[Any]:
     while waiting:
         part = waiting.pop()
         kind: Any = type(part)
+        if kind in _ATOMS:
+            continue
         if isinstance(part, tuple):
             waiting += part[::-1]
-        elif kind not in _ATOMS:
-            yield part
-            if kind not in _WITHOUT_PARTS:
-                waiting += map(part.__getattribute__, reversed(compared_fields(kind) or ()))
+            continue
+        yield part
+        if kind not in _WITHOUT_PARTS:
+            waiting += map(part.__getattribute__, reversed(compared_fields(kind) or ()))
 
 
 def results_read(value: Any) -> tuple[str, ...]:

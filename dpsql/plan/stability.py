@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from dpsql.errors.exceptions import refuse
@@ -31,7 +32,6 @@ from dpsql.plan.plan import (
     UnitWindow,
     columns_read,
     names_read,
-    parts_of,
 )
 from dpsql.policy import Policy
 from dpsql.policy.versions import mark
@@ -361,10 +361,16 @@ def parts(relation: Relation) -> tuple[Relation, ...]:
     return relation.sources if isinstance(relation, Union_) else (relation.source,)
 
 
+def relations(relation: Relation) -> list[Relation]:
+    """Return a relation and all below it, each before those below, from left to right."""
+    listed = [relation]
+    for part in parts(relation):
+        listed += relations(part)
+    return listed
+
+
 def tables(relation: Relation) -> frozenset[str]:
-    if isinstance(relation, Scan):
-        return frozenset({relation.table})
-    return frozenset[str]().union(*(tables(part) for part in parts(relation)))
+    return frozenset(map(attrgetter("table"), scans(relation)))
 
 
 # --- relations without the columns that nothing above them reads ------------------------------------------------------
@@ -390,7 +396,7 @@ def narrowed(block: BoundedBlock) -> BoundedBlock:
 
 def without_unread_results(block: Block) -> Block:
     """Return the block without results of one unit's rows that nothing reads."""
-    if not any(isinstance(part, UnitAggregate) and part.columns for part in parts_of(block.source)):
+    if not any(isinstance(part, UnitAggregate) and part.columns for part in relations(block.source)):
         return block
     read = frozenset(column.name for column in _columns((block.keys, block.measures)))
     return replace(block, source=Narrowing(ties=True).narrow(block.source, read))
@@ -407,12 +413,9 @@ def family(relation: Relation) -> Relation:
     return Narrowing(least=0, projected=True).narrow(relation, frozenset())
 
 
-def scans(relation: Relation) -> Iterator[Scan]:
-    """Yield the base tables of a relation, repeated ones as well."""
-    if isinstance(relation, Scan):
-        yield relation
-    for part in parts(relation):
-        yield from scans(part)
+def scans(relation: Relation) -> list[Scan]:
+    """Return the base tables of a relation, repeated ones as well."""
+    return [part for part in relations(relation) if isinstance(part, Scan)]
 
 
 def marks_read(source: Relation, policy: Policy) -> dict[str, str]:

@@ -6,7 +6,7 @@ same question returns (a dashboard asks the same twelve all day).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cached_property, partial
 from math import log, sqrt
@@ -307,10 +307,12 @@ class Planned:
     keys: tuple[str, ...]
     token: QuestionToken = field(default_factory=QuestionToken)
 
-    @cached_property
-    def derived_values(self) -> dict[object, Any]:
-        """Values that readers of the question derive from it and its policy alone, for as long as it lives."""
-        return {}
+    def derived(self, name: object, compute: Callable[[], Any]) -> Any:
+        """Return a value that readers of the question derive from it and its policy alone, for as long as it lives."""
+        values: dict[object, Any] = self.__dict__.setdefault("#derived", {})
+        if name not in values:
+            values[name] = compute()
+        return values[name]
 
     @cached_property
     def text(self) -> str:

@@ -54,7 +54,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -91,6 +90,7 @@ from dpsql.pricing.sum_terms import (
     places_up_to,
 )
 from dpsql.sql.parser import parse_text
+from dpsql.storage.records import replace
 
 FALL = Fraction(1, 3)
 """Decrease of the logarithm of a cell's weight from cell to cell, so that the weight is about 1 / C**2. A cut above all totals

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from dpsql.policy.versions import PERIODS, named_state
 from dpsql.policy.yaml_text import Origin, Place, Problems, Unreadable, read_yaml
 from dpsql.privacy.accounting import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
+from dpsql.storage.records import replace
 
 _FILES = (
     "files ending in .parquet, .csv, .csv.gz (name others, such as .tsv and .txt, so, and say csv: {delimiter: ...}), or "

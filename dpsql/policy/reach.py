@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def lake_table(source: str) -> tuple[str, str] | None:
     return None if begins is None else (begins[1], source[begins.end() :])
 
 
+@lru_cache(maxsize=1024)
 def is_file(source: str) -> bool:
     """Return whether `source` names files (Parquet or CSV, globs allowed; a lake table) instead of a table or a URL."""
     return (_LAKE.match(source) or _FILE.search(source)) is not None and "://" not in source

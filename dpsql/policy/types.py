@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,9 +75,8 @@ class ContributionBounds:
 
     def tightened(self, *further: ContributionBounds) -> ContributionBounds:
         """Return bounds that are each the smallest among these bounds and the `further` ones."""
-        every = (self, *further)
-        names = [entry.name for entry in fields(self)]
-        return ContributionBounds(*(smallest(*(getattr(bounds, name) for bounds in every)) for name in names))
+        values = map(attrgetter(*BOUND_NAMES), (self, *further))
+        return ContributionBounds(*map(smallest, *values))
 
 
 UNBOUNDED = ContributionBounds()

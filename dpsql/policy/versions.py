@@ -15,13 +15,13 @@ decides otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
 from dpsql.policy.fields import fingerprint
 from dpsql.policy.types import UNBOUNDED, Policy, PolicyColumn, Preparation, StorePolicy, Table, TableAccess
+from dpsql.storage.records import replace
 
 
 def widened(old: Policy, new: Policy) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any, TypeVar
@@ -45,6 +44,7 @@ from dpsql.pricing.sum_terms import (
     whole_share,
 )
 from dpsql.privacy.mechanisms.exponential import Lean
+from dpsql.storage.records import replace
 
 Cuts = Mapping[tuple[Expr, "Expr | None", bool], TotalCut]
 """Bounds per unit that are chosen privately, keyed by value, condition, and whether the bound limits a number of distinct

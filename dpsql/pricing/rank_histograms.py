@@ -7,7 +7,6 @@ The grid follows from the bounds of the value and from the number of public grou
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,6 +33,7 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     recursion,
     split,
 )
+from dpsql.storage.records import replace
 
 # --- cells of lists ---------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.errors.exceptions import refuse
@@ -12,6 +11,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Clip, Column, Expr, ReleasedValue, Term, TermKind, TotalCut, literal
 from dpsql.privacy.loss import plain_decimal
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.storage.records import replace
 
 GRID_BITS = 52
 """Row values fill at most this many bits: |q| <= 2**52, so HUGEINT sums of fewer than 2**63 rows cannot overflow."""

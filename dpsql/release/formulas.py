@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache, reduce
 from math import ceil, copysign, floor, inf, isfinite, sqrt
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def numbers(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
     """Return the values of a formula as doubles in the shape of the terms, NaN for NULL: days since 1970 for a date, microseconds
     for a timestamp, the position for an element of a list that holds no numbers."""
     with np.errstate(all="ignore"):
-        return np.asarray(_numbers(formula, terms, {}), dtype=np.float64)
+        return np.asarray(_numbers(formula, terms), dtype=np.float64)
 
 
 def formula_values(formula: Formula, type_: Type, terms: Mapping[str, Vector]) -> pa.Array | None:
@@ -144,7 +145,7 @@ def formula_values(formula: Formula, type_: Type, terms: Mapping[str, Vector]) -
     inner = formula.number if isinstance(formula, Element) else formula
     try:
         with np.errstate(all="raise", under="ignore"):
-            values = np.asarray(_numbers(inner, terms, {}), dtype=np.float64)
+            values = np.asarray(_numbers(inner, terms), dtype=np.float64)
     except FloatingPointError:
         return None
     limit = _LIMITS.get(type_, _LARGEST)
@@ -170,23 +171,48 @@ def typed(values: Vector, type_: Type | None) -> pa.Array:
     return pa.array(values, mask=nothing)
 
 
-def _numbers(formula: Formula, terms: Mapping[str, Vector], done: dict[int, Vector]) -> Vector:
-    """Return the numbers of a formula. `done` caches parts by identity, because hashing a formula would visit all of it."""
-    if isinstance(formula, Operation):
-        number = done.get(id(formula))
-        if number is None:
-            operands = [terms[o.term] if type(o) is NoisyValue else _numbers(o, terms, done) for o in formula.operands]
-            number = done[id(formula)] = MEANINGS[formula.operator].numbers(*operands)
-        return number
+def _numbers(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):
         return np.float64(formula.value)  # type: ignore[return-value]
-    assert isinstance(formula, Element), _NO_NOISE
-    number = _numbers(formula.number, terms, done)
-    if not isinstance(formula.values[0], (bool, int, float)):
-        return number
-    return np.asarray(np.array(formula.values)[number.astype(np.int64) % len(formula.values)])
+    if isinstance(formula, Element):
+        number = _numbers(formula.number, terms)
+        if not isinstance(formula.values[0], (bool, int, float)):
+            return number
+        return np.asarray(np.array(formula.values)[number.astype(np.int64) % len(formula.values)])
+    assert isinstance(formula, Operation), _NO_NOISE
+    steps = formula.__dict__.get(_STEPS) or formula.__dict__.setdefault(_STEPS, _steps(formula))
+    values: list[Vector] = []
+    for step in steps:
+        kind = type(step)
+        values.append(terms[step] if kind is str else step[0](*step[1](values)) if kind is tuple else step)
+    return values[-1]
+
+
+_STEPS = "#steps"
+
+
+def _steps(formula: Operation) -> list[Any]:
+    """Return the different parts of a formula, operands first: terms by name, constants, and operations with what takes their
+    operands from the values so far. Formulas serve many answers, and visiting one takes longer than its operations."""
+    steps, positions = list[Any](), dict[Formula, int]()
+
+    def position(part: Formula) -> int:
+        if part not in positions:
+            if isinstance(part, Operation):
+                taken = [position(operand) for operand in part.operands]
+                # Of one operand a list, too: `itemgetter` of one position would return the value itself.
+                operands = itemgetter(*taken) if len(taken) > 1 else itemgetter(slice(taken[0], taken[0] + 1))
+                steps.append((MEANINGS[part.operator].numbers, operands))
+            else:
+                assert isinstance(part, (NoisyValue, Number)), _NO_NOISE
+                steps.append(part.term if isinstance(part, NoisyValue) else np.float64(part.value))
+            positions[part] = len(positions)
+        return positions[part]
+
+    position(formula)
+    return steps
 
 
 def _rounded(value: Vector) -> Vector:

@@ -46,11 +46,11 @@ class Clamp:
     @cached_property
     def sentence(self) -> str:
         """Say what counts as what."""
-        ends = [end for end in (self.lower, self.upper) if end is not None]
-        before, after = ("before", "after") if isinstance(ends[0], date) else ("below", "above")
-        sides = [(before, self.lower)] * (self.lower is not None) + [(after, self.upper)] * (self.upper is not None)
-        beyond = " or ".join(f"{side} {_text(end)}" for side, end in sides)
-        return f"values of {self.value} {beyond} count as {' or '.join(map(_text, ends))}"
+        ends = (self.lower, self.upper)
+        sides = ("before", "after") if any(isinstance(end, date) for end in ends) else ("below", "above")
+        texts = [(side, _text(end)) for side, end in zip(sides, ends, strict=True) if end is not None]
+        beyond = " or ".join(f"{side} {text}" for side, text in texts)
+        return f"values of {self.value} {beyond} count as {' or '.join(text for _, text in texts)}"
 
 
 def _text(end: Any) -> str:
@@ -205,10 +205,11 @@ def _flagged(
     for side, bound, where in ((1, clamp.upper, "above"), (-1, clamp.lower, "below")):
         if not isinstance(bound, (int, float, Fraction)):
             continue
-        words[side < 0] = f"{near.format(_text(bound))}: the true {word} may be far {where}"
         with np.errstate(invalid="ignore"):
             reached = _reached(fact, clamp.width, side, float(bound), (number, low, high), counted)
         touches = np.where((touches == 0) & reached & ~column.unknown, side, touches).astype(np.int8)
+        if reached.any():
+            words[side < 0] = f"{near.format(_text(bound))}: the true {word} may be far {where}"
     return replace(column, touches=touches, words=(words[0], words[1]))
 
 

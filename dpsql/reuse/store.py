@@ -14,6 +14,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any
 
 from dpsql.errors.exceptions import Error, Fault, refuse
@@ -77,6 +78,7 @@ _INDEXES = (
 )
 
 
+@lru_cache(maxsize=64)
 def _insert(count: int, verb: str = "INSERT") -> str:
     """Return the statement that inserts `count` rows, whose values have the row's number at the end of their names."""
     rows = (f"({', '.join(f':{name}{row}' for name in _WRITTEN)})" for row in range(count))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +35,7 @@ from dpsql.plan.stability import parts
 from dpsql.policy import Policy
 from dpsql.privacy.loss import plain_decimal
 from dpsql.release.shape import Clamp
+from dpsql.storage.records import replace
 
 _MOST_LINES = 5
 _CLAMPED_OF_UNIT = ("sum", "avg")
@@ -47,19 +47,32 @@ _VALUES_OF_ROWS = ("min", "max", "lag", "lead", "first_value")
 """Aggregates and windows of one unit's rows whose result is one of the stored values of their argument."""
 
 
-def clamp_notices(plan: Plan, policy: Policy) -> tuple[str, ...]:
+Clamps = Mapping[tuple[str, str], tuple[Clamp, ...]]
+"""What the policy's bounds clamp in the arguments of each measure, by the names of its block and its own."""
+
+
+def clamps_of(plan: Plan, policy: Policy) -> Clamps:
+    """Return the clamps of measures. Blocks that choose a bound on totals (`planning.total_cuts`) are left out: the sum itself
+    names their values."""
+    choosing = {cut.block for cut in plan.cuts}
+    return {
+        (block.name, measure.name): _clamps(_measured(measure, block.source), policy)
+        for block in plan.blocks if block.name not in choosing for measure in block.measures
+    }  # fmt: skip
+
+
+def clamp_notices(plan: Plan, policy: Policy, clamps: Clamps) -> tuple[str, ...]:
     """Return notices of values that would count as the policy's bounds in sums, means, and choices among values.
 
     The notices follow only from policy and text: whether such values exist must not be revealed. Bounds that follow from the
-    question, such as those of CASE with two numbers, clamp nothing and are not named. Blocks that choose a bound on totals
-    (`planning.total_cuts`) are left out: the sum itself names their values.
+    question, such as those of CASE with two numbers, clamp nothing and are not named.
     """
     choosing = {cut.block for cut in plan.cuts}
     notices = dict.fromkeys(
         clamp.sentence
         for block in plan.blocks if block.name not in choosing
         for clamp in (
-            *(clamp for measure in block.measures for clamp in clamps_of(measure, block.source, policy)),
+            *(clamp for measure in block.measures for clamp in clamps[block.name, measure.name]),
             *_clamps(_summed_within(block.source), policy),
         )
     )  # fmt: skip
@@ -136,21 +149,14 @@ def _end_text(end: Any) -> str:
     return plain_decimal(Fraction(end)) if isinstance(end, (int, Fraction)) else str(end)
 
 
-def clamps_of(measure: Measure, source: Relation, policy: Policy) -> tuple[Clamp, ...]:
-    """Return what the policy's bounds clamp in the arguments of a measure over `source`."""
-    return _clamps(_measured((measure,), source), policy)
-
-
 def _clamps(values: Iterable[tuple[Expr, Relation]], policy: Policy) -> tuple[Clamp, ...]:
     clamps = (_clamp(value, _stored(value, source, policy)) for value, source in values)
     return tuple(clamp for clamp in clamps if clamp is not None)
 
 
-def _measured(measures: tuple[Measure, ...], source: Relation) -> Iterator[tuple[Expr, Relation]]:
-    """Yield the values that the measures of a block clamp, with the relation over which they are computed."""
-    for measure in measures:
-        if aggregate_of(measure.aggregate).counts:
-            continue
+def _measured(measure: Measure, source: Relation) -> Iterator[tuple[Expr, Relation]]:
+    """Yield the values that a measure of a block clamps, with the relation over which they are computed."""
+    if not aggregate_of(measure.aggregate).counts:
         for argument in measure.arguments:
             for value in _of_samples(argument):
                 yield value, source

@@ -40,7 +40,7 @@ from dpsql.release.release import OutputColumn, group_notices
 from dpsql.release.remainder import ReleasedBlock, Remainder, inconsistent_notice
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import PaidBlock, derived_notices
-from dpsql.session.clamp_notices import bound_notices, clamp_notices
+from dpsql.session.clamp_notices import Clamps, bound_notices, clamp_notices, clamps_of
 from dpsql.session.context import SessionContext
 from dpsql.session.stages import Public, tables_read
 from dpsql.sql.rewrites.dialects import differences
@@ -69,6 +69,12 @@ class NoticedQuestion:
     @property
     def confidence(self) -> str:
         return confidence_text(float(self.planned.options.confidence))
+
+    @property
+    def clamps(self) -> Clamps:
+        """Return what the policy's bounds clamp in the arguments of each measure."""
+        clamps: Clamps = self.planned.derived(clamps_of, partial(clamps_of, self.planned.plan, self.policy))
+        return clamps
 
     @cached_property
     def released(self) -> Mapping[str, ReleasedBlock]:
@@ -333,7 +339,7 @@ def _folded(expression: Expr) -> str:
 def clamped_value_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return the sentences on values that the policy's bounds clamp, and on comparisons with values beyond them."""
     plan, policy = question.planned.plan, question.policy
-    return (*bound_notices(plan, policy), *clamp_notices(plan, policy))
+    return (*bound_notices(plan, policy), *clamp_notices(plan, policy, question.clamps))
 
 
 def min_units_notice(question: NoticedQuestion) -> tuple[str, ...]:

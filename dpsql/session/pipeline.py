@@ -43,7 +43,7 @@ from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, shown_term_er
 from dpsql.session.background_work import Pace, Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
-from dpsql.session.clamp_notices import clamps_of
+from dpsql.session.clamp_notices import Clamps
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices, rows_of, unit_word
 from dpsql.session.stages import Stages, tables_read
@@ -235,7 +235,12 @@ def _held_by_all(condition: exp.Expr) -> exp.Expr:
 
 
 def measure_facts(
-    plan: Plan, priced: Sequence[PricedBlock], policy: Policy, confidence: float, elsewhere: Collection[str]
+    plan: Plan,
+    priced: Sequence[PricedBlock],
+    policy: Policy,
+    clamped: Clamps,
+    confidence: float,
+    elsewhere: Collection[str],
 ) -> tuple[MeasureFacts, ...]:
     """Return the facts of each measure. `elsewhere`: blocks whose numbers come from another measurement than the planned one, so
     that their rank errors are not those of the plan."""
@@ -246,7 +251,7 @@ def measure_facts(
         block = blocks[priced_block.block.name]
         ranks = {} if block.name in elsewhere else _ranks(block, priced_block, confidence)
         for measure in block.measures if block.name not in choosing else ():
-            clamps = clamps_of(measure, block.source, policy)
+            clamps = clamped[block.name, measure.name]
             rank = ranks.get(measure.name)
             limit, units = _limit(measure, block, priced_block.block.caps.rows_per_unit, policy)
             if limit is not None:
@@ -525,10 +530,9 @@ def _release(
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
     elsewhere = frozenset(part.block.name for part in stored if part.how)
     confidence = planned.options.confidence
-    facts = planned.derived_values.setdefault(
-        elsewhere,
-        Lazily(partial(measure_facts, planned.plan, planned.own_blocks, context.policy, float(confidence), elsewhere)),
-    )
+    named = planned.plan, planned.own_blocks, context.policy, question.clamps
+    compute = partial(measure_facts, *named, float(confidence), elsewhere)
+    facts = planned.derived(elsewhere, lambda: Lazily(compute))
     release = make_release(context.sandbox, remainder, presentation(planned.options), receipt, facts)
     errors = {part.block.name: part.errors for part in stored}
     if consistent != blocks:
@@ -542,9 +546,8 @@ def _release(
 
 def _standing(context: SessionContext, planned: Planned) -> tuple[str, ...]:
     """Return the notices of a question that stand for many answers."""
-    if Shown.STANDING not in planned.derived_values:
-        planned.derived_values[Shown.STANDING] = notices(NoticedQuestion(context, planned), Shown.STANDING)
-    texts: tuple[str, ...] = planned.derived_values[Shown.STANDING]
+    question = NoticedQuestion(context, planned)
+    texts: tuple[str, ...] = planned.derived(Shown.STANDING, lambda: notices(question, Shown.STANDING))
     return texts
 
 

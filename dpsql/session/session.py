@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
 from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 from math import sqrt
@@ -49,6 +48,7 @@ from dpsql.session.pipeline import rehearse
 from dpsql.session.statements import answer_statement, statement_columns
 from dpsql.sql.lexer import SqlText, as_piece, person_in_comment
 from dpsql.sql.parse import Parameters, Statement
+from dpsql.storage.records import replace
 
 # Faults of the source, for analysts to whom the policy shows only a part of it: messages name nothing that is hidden.
 

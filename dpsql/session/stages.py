@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
@@ -39,6 +38,7 @@ from dpsql.release.error_bars import answer
 from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import PaidBlock
+from dpsql.storage.records import replace
 
 Public = Callable[[Scan], pa.Table]
 

@@ -25,8 +25,7 @@ class RecentValues(Generic[Value]):
     def __init__(self, most: int, most_weight: int | None = None) -> None:
         """`most_weight`: bounds the memory of values that may be large (None: no bound)."""
         self._most, self._most_weight = most, most_weight
-        self._values: OrderedDict[Hashable, Value] = OrderedDict()
-        self._weights: dict[Hashable, int] = {}
+        self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._weight = 0
         self._lock = threading.Lock()
 
@@ -34,18 +33,17 @@ class RecentValues(Generic[Value]):
         """Return the value under `key`, made and kept if there is none. Raises what `make` raises; nothing is kept then.
         `weight` measures the memory of the value, such as the length of the text that it is made from."""
         with self._lock:
-            if key in self._values:
+            if (entry := self._values.get(key)) is not None:
                 self._values.move_to_end(key)
-                return self._values[key]
+                return entry[0]
         value = make()
         weight = weight if isinstance(weight, int) else weight(value)
         with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            self._weight += weight - self._weights.get(key, 0)
-            self._weights[key] = weight
+            _, before = self._values.pop(key, (None, 0))
+            self._values[key] = value, weight
+            self._weight += weight - before
             while self._is_full() and len(self._values) > 1:
-                self._weight -= self._weights.pop(self._values.popitem(last=False)[0])
+                self._weight -= self._values.popitem(last=False)[1][1]
         return value
 
     def _is_full(self) -> bool:

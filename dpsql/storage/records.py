@@ -11,11 +11,19 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, field, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-__all__ = ["MISSING", "asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
+__all__ = ["MISSING", "asdict", "dataclass", "field", "fields", "hashed_once", "is_dataclass", "replace"]
 
+Kind = TypeVar("Kind", bound=type)
 _FIELDS, _PARAMETERS, _MATCHED = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
+_HASHED = """
+def __hash__(self):
+ parts = self.__dict__
+ if '#hash' not in parts:
+  parts['#hash'] = hash(({}))
+ return parts['#hash']
+"""
 
 
 def _record(cls: type, frozen: bool, eq: bool, repr: bool) -> type:
@@ -94,6 +102,20 @@ def _initial(cls: type) -> Any:
     return space["__init__"]
 
 
+def hashed_once(cls: Kind) -> Kind:
+    """Let each value of a frozen class keep its hash: deep values serve as keys again and again. What a value keeps beside its
+    fields (`#`) is not pickled, because texts have another hash in another process."""
+    space: dict[str, Any] = {}
+    exec(_HASHED.format("".join(f"self.{entry.name}, " for entry in fields(cls) if entry.compare)), space)
+    for name, method in (("__hash__", space["__hash__"]), ("__getstate__", _fields_of)):
+        setattr(cls, name, method)
+    return cls
+
+
+def _fields_of(self: Any) -> dict[str, Any]:
+    return {name: part for name, part in vars(self).items() if name[0] != "#"}
+
+
 def _assigned(self: object, name: str, value: object) -> NoReturn:
     raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
@@ -121,7 +143,7 @@ else:
             return dataclasses.replace(value, **changes)
         copy, parts = object.__new__(type(value)), value.__dict__
         # By one update, so that its fields are then read fast.
-        copy.__dict__.update({name: parts[name] for name in names} | changes)
+        copy.__dict__.update((parts if len(parts) == len(names) else {name: parts[name] for name in names}) | changes)
         return copy
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, repr=True, **further):

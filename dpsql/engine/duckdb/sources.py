@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, PolicyColumn
 from dpsql.policy.reach import is_file, lake_table
 from dpsql.storage.memory import return_free_memory
+from dpsql.storage.records import replace
 
 if TYPE_CHECKING:
     from dpsql.engine.csv_files import CsvFiles

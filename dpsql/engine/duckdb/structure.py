@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from dpsql.engine.lake_tables import columns_of, format_of, snapshot
 from dpsql.engine.query import check_openable, matching
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file, within
+from dpsql.storage.records import replace
 
 _VALUE = re.compile(r"[-+]?[0-9]+([.,:/-][0-9]+)*")
 """A text that is no name of a column. In the first cell of a file it says that the first line is a row, of secret values."""

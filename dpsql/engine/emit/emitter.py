@@ -6,7 +6,7 @@ that computes it (`dpsql.engine.emit.bounded_view`). Both contain the same rows.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from math import prod
 
 from dpsql.aggregates.moments import presence
@@ -188,7 +188,7 @@ class Emitter(RelationText):
         keys, names = [key.name for key in block.keys], [self._name(term.name) for term in block.terms]
         parts = []
         for part, sign in ((RowsRead.ALL, ""), (RowsRead.LEFT_OUT, "-")):
-            reader = replace(self, view=partial(self._part_of, part))
+            reader = replace(self, view=cache(partial(self._part_of, part)))
             sums = reader.dialect.derived(reader._plain(block, *reader._rows(block)))
             parts.append(f"SELECT {', '.join([*keys, *(f'{sign}{name} AS {name}' for name in names)])} FROM {sums}")
         total = [f"{self._added_up(term)} AS {self._name(term.name)}" for term in block.terms]
@@ -366,7 +366,7 @@ class Emitter(RelationText):
         rows inside their domains (`_capped` ensures that). Measured at 10 million rows, 100,000 units and 50 groups:
         0.05 s; COUNT(DISTINCT) took 0.3 s, and a subquery with DISTINCT was no faster than that.
         """
-        sets = sum(term.kind is TermKind.UNITS for term in block.terms)
+        sets = [term.kind for term in block.terms].count(TermKind.UNITS)
         prepared = self._prepared(block.source)
         if prepared is None or not sets or not all(strict(key) for key in block.keys):
             return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
@@ -15,6 +14,7 @@ from dpsql.plan.plan import BoundedBlock, Column, Expr, Filter, Relation, Scan, 
 from dpsql.policy import Policy
 from dpsql.policy.types import PolicyColumn
 from dpsql.pricing.sum_terms import summed
+from dpsql.storage.records import replace
 
 
 @lru_cache(maxsize=1024)
@@ -52,10 +52,10 @@ def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callabl
         return None
     summed = (term.lower, term.upper, term.centre, term.grid - term.finer)
     integers = kept_integers(policy.tables[source.table].columns[term.value.name])
-    names = (
-        name for name, stored in integers.items() if (stored.lower, stored.upper, stored.centre, stored.grid) == summed
-    )
-    return next(names, None)
+    for name, stored in integers.items():
+        if (stored.lower, stored.upper, stored.centre, stored.grid) == summed:
+            return name
+    return None
 
 
 def row_integer(term: Term, value: str, dialect: Dialect) -> str:

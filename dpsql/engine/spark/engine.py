@@ -6,7 +6,6 @@ import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +24,7 @@ from dpsql.engine.spark.stored_views import FolderViews
 from dpsql.engine.spark.tables import MOST_RESULT, Tables, TaggedJobs, application, checked, ended, pinned
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
+from dpsql.storage.records import replace
 
 _EXPOSED = {
     "spark.ui.enabled": "the web page of the Spark application shows generated queries: switch it off (spark.ui.enabled), or "

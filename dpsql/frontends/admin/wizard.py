@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import takewhile
@@ -48,6 +47,7 @@ from dpsql.policy.types import Preparation
 from dpsql.policy.values import MOST_COUNT, login
 from dpsql.privacy.ledger_units import EVERY
 from dpsql.session.budget import in_questions
+from dpsql.storage.records import replace
 
 _OF_ROWS = re.compile(r"(?i)row_*names?|(row|line|unnamed)?_*(num(ber)?|no|nr|index|\d+)")
 """Names of columns that number rows, and so no persons."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.storage.records import dataclass, field
+from dpsql.storage.records import dataclass, field, hashed_once
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,6 +23,7 @@ class Norm(str, Enum):
     L2 = "L2"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Sensitivity:
     """Bounds on how far one privacy unit can move a vector of integer sums, over all groups together (privacy.md 4).

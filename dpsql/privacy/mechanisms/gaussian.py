@@ -14,7 +14,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Floats, GridNoise, Noise, Sensitivity, SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
-from dpsql.storage.records import dataclass
+from dpsql.storage.records import dataclass, hashed_once
 
 MOST_SIGMA = 1 << 20
 """Upper bound of sigma (`samplers.MOST_SIGMA`)."""
@@ -28,6 +28,7 @@ _REACH = 9
 _STARTS = 1 << 16
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Gaussian(GridNoise):
     """Noise of integer `sigma` on the row grid times 2**shift, which may be finer (shift < 0) or coarser.

@@ -50,7 +50,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Floats, GridNoise, Noise, Sensitivity, SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within, sqrt_lower
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
-from dpsql.storage.records import dataclass
+from dpsql.storage.records import dataclass, hashed_once
 
 # --- divergences ------------------------------------------------------------------------------------------------------
 
@@ -168,6 +168,7 @@ _REACH_DEVIATIONS, _REACH_SCALES = 14, 40
 LOGARITHMS["laplace"] = lambda squares: np.asarray(-np.log1p(squares / 2))
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Laplace(GridNoise):
     """Noise of scale t/s on the row grid coarsened by 2**shift.

@@ -117,7 +117,7 @@ def require_allowed(words: Iterable[str], allowed: Sequence[str]) -> None:
 
 
 def askable() -> tuple[Mechanism, ...]:
-    return tuple(mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations and mechanism.named)
+    return tuple([mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations and mechanism.named])
 
 
 def registered(noise: Noise) -> Noise:

@@ -159,7 +159,7 @@ class PlainMeasure:
 
 def measures_shown(answered: Answer) -> tuple[tuple[PlainMeasure, ...], ...]:
     """Return, for each column of an answer, the measures that it shows: one, several for a list; () for other columns."""
-    traced = shape_of(answered.remainder).traced
+    traced = (answered.shape or shape_of(answered.remainder)).traced
     block = None if traced is None else answered.remainder.block(traced.block)
     if traced is None or block is None or answered.place is None:
         return ((),) * len(answered.noisy)

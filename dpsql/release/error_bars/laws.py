@@ -23,7 +23,7 @@ from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered, vector_law
 from dpsql.release.formulas import Linear, Part
 from dpsql.release.remainder import ConsistentTerm, PooledTerm, measured_again
-from dpsql.storage.records import dataclass
+from dpsql.storage.records import dataclass, hashed_once
 
 Floats = npt.NDArray[np.float64]
 _LEAST_SHOWN = 1.0
@@ -50,6 +50,7 @@ def known_law(term: ReleasedTerm) -> bool:
     return is_registered(term.noise)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class TermLaw(NoisyNumbers):
     """The law of the error of one released term (`ReleasedTerm`)."""

@@ -357,17 +357,23 @@ _OF_INTERVALS = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median, exp.WithinGroup
 
 def in_seconds(node: exp.Expr, scalars: Scalars) -> exp.Expr | None:
     """Return AVG(EXTRACT(EPOCH FROM s - t)) for AVG(s - t) of timestamps, and the like; None for other aggregates."""
-    call = node.this if isinstance(node, exp.Filter) else node
+    value = _interval(node)
+    if value is None or moments_of(scalars, value) is None:
+        return None
     copied = node.copy()
-    for tree in (call, copied.this if isinstance(node, exp.Filter) else copied):
-        value = _value(tree) if isinstance(tree, _OF_INTERVALS) else None
-        while value is not None and (branch := _only_branch(value.unnest())) is not None:
-            value = branch[1]
-        if value is None or moments_of(scalars, value) is None:
-            return None
+    value = _interval(copied)
     assert value is not None
     value.replace(exp.Extract(this=exp.var("EPOCH"), expression=value.copy()))
     return copied
+
+
+def _interval(node: exp.Expr) -> exp.Expr | None:
+    """Return the value that an aggregate reads if it is one of `_OF_INTERVALS`."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    value = _value(call) if isinstance(call, _OF_INTERVALS) else None
+    while value is not None and (branch := _only_branch(value.unnest())) is not None:
+        value = branch[1]
+    return value
 
 
 OF_ONE_PERSON = "COUNT, SUM, AVG, MIN and MAX are computed for each person"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from dpsql.policy.yaml_text import Problems
 from dpsql.sql.binder.row_filters import filtered
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, Scope, same_unit
 from dpsql.sql.lexer import place
+from dpsql.storage.records import replace
 
 # --- the privacy unit's key behind expressions ------------------------------------------------------------------------
 # Which have a different value for each unit, and which may not.

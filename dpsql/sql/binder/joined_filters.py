@@ -7,7 +7,6 @@ which of a unit's rows count (the bounded view is below all filters), does not d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from dpsql.functions.canonical_conditions import in_canonical_form
@@ -40,6 +39,7 @@ from dpsql.plan.plan import (
 from dpsql.plan.stability import conjuncts, rows_per_unit, without_unread_results
 from dpsql.policy import Policy
 from dpsql.sql.binder.tested_rows import filtered, with_sides, with_tested_rows
+from dpsql.storage.records import replace
 
 Owners = Callable[[str], object]
 """Whether a table, by its name, has a condition of the policy's owner."""

@@ -7,7 +7,6 @@ rows and changes no others (privacy.md 3). The intervals of its columns are deri
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
@@ -41,6 +40,7 @@ from dpsql.sql.binder.scalars import NO_OUTPUTS, KeyScalars, Scalars
 from dpsql.sql.binder.scope import Kind, Protected, Scope, only, same_unit, sql_word, wrong_call
 from dpsql.sql.binder.trees import output_name, outputs_by_alias
 from dpsql.sql.lexer import place
+from dpsql.storage.records import replace
 
 # --- window functions over protected rows, where every window holds rows of one privacy unit alone --------------------
 # `row_number() OVER (PARTITION BY patient_id ORDER BY day)` is a function of the patient's own rows: adding a patient

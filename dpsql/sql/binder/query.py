@@ -8,7 +8,6 @@ reads released and public tables only (`Released`: the text of the public remain
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
@@ -104,6 +103,7 @@ from dpsql.sql.binder.written_rows import column_names, in_from, with_facts, wri
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement, dialect
 from dpsql.sql.rewrites.pivots import listed_values, with_declared_labels, without_pivots
+from dpsql.storage.records import replace
 
 MOST_BLOCKS = 50
 MOST_SCANS = 200

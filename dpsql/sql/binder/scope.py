@@ -437,11 +437,12 @@ class Scope:
 
     def _unambiguous(self, node: exp.Column, candidates: list[Protected]) -> Column | None:
         """Return the column of `candidates` that a name denotes; None if it denotes none, several, or one of unknown type."""
-        name = node.name.lower()
-        columns = [column for source in candidates for column in source.by_label.get(name, ())]
-        if not columns or (len(columns) > 1 and name not in self.merged):
-            return None
-        return None if any(name in source.untyped for source in candidates) else columns[0]
+        name, columns = node.name.lower(), list[Column]()
+        for source in candidates:
+            if name in source.untyped:
+                return None
+            columns += source.by_label.get(name, ())
+        return columns[0] if len(columns) == 1 or (columns and name in self.merged) else None
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
         """Return the columns of SELECT * or alias.*. One that USING merges appears once, at its place in the first source."""

@@ -8,7 +8,6 @@ row that a declared key names stays: a table by its columns has that source, and
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from dpsql.functions.canonical_conditions import filter_condition, in_canonical_form, tested_for_null
@@ -42,8 +41,9 @@ from dpsql.plan.plan import (
     results_read,
     types_of,
 )
-from dpsql.plan.stability import conjuncts, rows_per_unit, scans, told_apart, unfiltered
+from dpsql.plan.stability import conjuncts, relations, rows_per_unit, scans, told_apart, unfiltered
 from dpsql.policy import Policy
+from dpsql.storage.records import replace
 
 
 def with_tested_rows(block: Block, policy: Policy) -> Block:
@@ -53,7 +53,7 @@ def with_tested_rows(block: Block, policy: Policy) -> Block:
         one_row = rows_per_unit(units, policy) == 1
         measures = (measure if one_row else replace(_UNITS, name=measure.name) for measure in block.measures)
         return replace(block, source=units, measures=tuple(measures))
-    if not any(isinstance(part, Join) for part in parts_of(block.source)):
+    if Join not in map(type, relations(block.source)):
         return block
     source, names = _tested(block.source, _read((block.keys, block.measures)), policy)
     if source is block.source:

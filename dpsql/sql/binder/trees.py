@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, combinations, product
 from math import prod
@@ -21,6 +20,7 @@ from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
 from dpsql.sql.parser import WRITTEN_NAME
 from dpsql.sql.rewrites.postgresql import LABEL
+from dpsql.storage.records import replace
 
 SQL_TYPES = {
     Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
@@ -314,8 +314,8 @@ def mark_shown(query: exp.Query) -> None:
     while isinstance(node, exp.Select):
         node.meta[_SHOWN] = True
         clause = node.args.get("from_")
-        clauses = (value for name, value in node.args.items() if name not in ("from_", "with_"))
-        parts = (part for value in clauses for part in (value if isinstance(value, list) else [value]) if part)
+        clauses = [value for name, value in node.args.items() if value and name not in ("from_", "with_")]
+        parts = [part for value in clauses for part in (value if isinstance(value, list) else [value]) if part]
         several = any(isinstance(part, exp.Join) or part.find(exp.Query) for part in parts)
         if clause is None or several or asks_no_rows(node):
             return

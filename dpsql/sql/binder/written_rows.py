@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date, datetime, time
 from fractions import Fraction
 from functools import partial
@@ -33,6 +32,7 @@ from dpsql.sql.binder.scalars import Scalars, literal_interval, literal_value, t
 from dpsql.sql.binder.scope import HIDDEN, BindingContext, Environment, Released, Scope, only
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.lexer import place
+from dpsql.storage.records import replace
 
 MOST_COLUMNS = 20
 MOST_ROWS = 1_000

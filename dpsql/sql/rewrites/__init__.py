@@ -49,7 +49,7 @@ _CASTS = ("CAST", "TRY_CAST")
 def decimals_as_reals(tokens: list[Token]) -> list[Token]:
     """Return the tokens with DOUBLE in place of each type DECIMAL without digits: behind `::`, behind AS in a cast, and before
     a text. Columns and aliases of that name stay."""
-    if not any(token.token_type is TokenType.DECIMAL for token in tokens):
+    if TokenType.DECIMAL not in [token.token_type for token in tokens]:
         return tokens
     plain, in_cast = tokens[:1], [False]
     """`in_cast`: for the text itself and each open bracket, whether a cast has opened it."""
@@ -190,8 +190,8 @@ _CONDITIONS = frozenset({
 
 def conditions_in_sets(tokens: list[Token]) -> list[Token]:
     """Return the tokens with brackets around the conditions in ROLLUP (a > b) and CUBE, where the parser reads no condition."""
-    sets = (TokenType.ROLLUP, TokenType.CUBE)
-    if not any(token.token_type in sets for token in tokens):
+    sets = frozenset({TokenType.ROLLUP, TokenType.CUBE})
+    if sets.isdisjoint([token.token_type for token in tokens]):
         return tokens
     bracketed: list[Token] = []
     starts: list[int | None] = []

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +27,7 @@ from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement
 from dpsql.sql.rewrites.bigquery import REPORT, with_reports
 from dpsql.sql.rewrites.postgresql import LABEL
+from dpsql.storage.records import replace
 
 DIALECTS = ("duckdb", "postgresql")
 

@@ -102,8 +102,7 @@ def test_the_weight_of_what_is_kept_is_bounded(seed: int) -> None:
     for _ in range(300):
         values.get(chance.randrange(12), lambda: 1, chance.randrange(40))
         assert len(values._values) <= values._most
-        assert values._weight == sum(values._weights.values()) <= 50
-        assert values._weights.keys() == values._values.keys()
+        assert values._weight == sum(weight for _, weight in values._values.values()) <= 50
 
 
 def test_a_value_that_could_not_be_made_is_made_at_the_next_request() -> None:

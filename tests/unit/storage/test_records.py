@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 
 from dpsql.storage.records import dataclass as record
-from dpsql.storage.records import replace
+from dpsql.storage.records import hashed_once, replace
 
 OPTIONS = [
     {"frozen": frozen, "eq": eq, "repr": shown} for frozen, eq, shown in itertools.product((True, False), repeat=3)
@@ -142,6 +142,34 @@ def test_values_with_a_constructor_of_their_own_are_copied_by_it() -> None:
             self.first, self.double = first, 2 * first
 
     assert replace(Doubling(1), first=2).double == 4
+
+
+@hashed_once
+@record(frozen=True)
+class Hashed:
+    """A value of which one field is not compared."""
+
+    name: str
+    parts: tuple[Any, ...] = ()
+    note: str = dataclasses.field(default="", compare=False)
+
+
+def test_a_value_is_hashed_once_and_travels_without_its_hash() -> None:
+    class Part:
+        hashed = 0
+
+        def __hash__(self) -> int:
+            self.hashed += 1
+            return 5
+
+    part = Part()
+    one = Hashed("a", (part,), "first")
+    assert [hash(one) for _ in range(3)] == [hash(Hashed("a", (part,), "second"))] * 3 and part.hashed == 2
+    plain = Hashed("a", (1,))
+    assert hash(plain) != hash(replace(plain, name="b")) and hash(dataclasses.replace(plain, name="b")) != hash(plain)
+    sent = pickle.loads(pickle.dumps(plain))
+    assert vars(sent) == {"name": "a", "parts": (1,), "note": ""} == vars(copy.copy(plain)) != vars(plain)
+    assert sent == plain and hash(sent) == hash(plain)
 
 
 def test_the_standard_library_extends_records() -> None:
