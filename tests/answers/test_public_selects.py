@@ -51,6 +51,13 @@ SETS = (
 )
 
 
+@pytest.mark.parametrize(
+    ("union", "rows"), [("{0} UNION ALL {0} UNION ALL ({0} UNION {0})", 3), ("({0} UNION ALL {0}) UNION {0}", 1), ("({0} UNION {0}) UNION ALL {0}", 2)]
+)  # fmt: skip
+def test_union_all_of_results_keeps_repeated_rows(world: World, union: str, rows: int) -> None:  # noqa: F811
+    assert len(world[1].execute(union.format("SELECT COUNT(*) AS n FROM a"))) == rows
+
+
 @pytest.mark.parametrize("change", ["REPLACE ('p' AS code)", "EXCLUDE (code) RENAME (label AS code)"])
 def test_a_star_that_gives_a_key_other_values_promises_nothing_of_them(world: World, change: str) -> None:  # noqa: F811
     """Otherwise, rows that all match one key would be counted once each."""
