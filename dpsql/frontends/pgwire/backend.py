@@ -28,11 +28,12 @@ from dpsql.frontends.pgwire.commands import (
     unquoted,
     without_local,
     without_options,
+    written_word,
 )
 from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.encodings import parameter_text, read_parameter
 from dpsql.frontends.pgwire.parameters import declared_types, values_in
-from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
+from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter, prepared_write
 from dpsql.frontends.pgwire.rows import (
     ResultField,
     Rows,
@@ -243,6 +244,7 @@ class Backend:
             raise refuse("transaction_failed")
         if not piece.sql:
             return PreparedStatement(piece, "empty")
+        self._questions.check_may(command)
         if command is None or (command.kind == "show" and command.is_option):
             return self._questions.prepare(without_options(piece), oids)
         if command.kind in ("set", "reset") and command.is_option:
@@ -252,6 +254,8 @@ class Backend:
             return PreparedStatement(piece, "command", command=command)
         if command.kind == "prepare":
             oids = declared_types(command.words)
+        if written := written_word(command.query, command.query.tokens()):
+            return prepared_write(piece, command, written)
         try:
             inner = self._questions.prepare(command.query, oids)
             if command.kind == "declare" and not inner.oids:
@@ -495,9 +499,12 @@ class Backend:
             return self._prepare(prepared, command)
         if command.kind == "execute":
             named = self._statement(command.name)
+            self._questions.check_may(named.command)
             if named.command is not None:
                 raise refuse("wire_prepare", word=f"EXECUTE of {named.command.tag}")
-            values = () if command.query is None else self._questions.constants(command.query)
+            values = (
+                () if command.query is None or not named.oids else self._questions.constants(command.query, named.oids)
+            )
             return self._inner(Portal(named, values_in(command.name, values, named.oids, named.kind == "catalog")))
         if command.kind == "explain_execute":
             self._statement(command.name)
@@ -565,11 +572,8 @@ class Backend:
         formats = (1,) if "BINARY" in command.words else ()
         size = _PORTAL_BYTES + prepared.size
         inner.forget_long()
-        self._keep(
-            command.name,
-            Portal(inner, values, formats, cursor=True, hold=hold, scrolls="SCROLL" in command.words),
-            size,
-        )
+        scrolls = "SCROLL" in command.words or ("NO SCROLL" not in command.words and self._questions.goes_back(inner))
+        self._keep(command.name, Portal(inner, values, formats, cursor=True, hold=hold, scrolls=scrolls), size)
         return StatementResult(command.tag)
 
     def _fetched(self, command: Command) -> StatementResult:
@@ -606,6 +610,7 @@ class Backend:
         if command.name == "ALL" and command.kind == "discard":
             self._drop_portals(lambda *_: False)
             self._channels.clear()
+            self._questions.locks.clear()
             return self._transaction.run(Command("reset", command.tag, "all"))
         return StatementResult(command.tag)
 

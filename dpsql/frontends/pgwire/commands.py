@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire import writes as w
 from dpsql.frontends.pgwire.catalog.shape import quoted
 from dpsql.frontends.pgwire.constants.moments import read_interval
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said, tokenize
@@ -44,12 +45,8 @@ class Command:
         return self.kind in ("set", "reset") and "LOCAL" in self.words
 
 
-_WRITES = {
-    "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "COMMENT",
-    "VACUUM",
-    "ANALYZE", "REINDEX", "CLUSTER", "REFRESH", "LOCK", "IMPORT", "SECURITY", "REASSIGN", "CALL", "DO",
-    "CHECKPOINT", "LOAD", "ATTACH", "DETACH", "INSTALL", "PRAGMA", "EXPORT", "USE",
-}  # fmt: skip
+_OF_OTHERS = {"ATTACH", "DETACH", "INSTALL", "PRAGMA", "EXPORT", "USE"}
+"""First words of statements that PostgreSQL does not have."""
 _COMMANDS = {
     "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD",
     "DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN", "DECLARE", "FETCH", "MOVE", "COPY", "PREPARE", "EXECUTE", "NOTIFY",
@@ -84,10 +81,12 @@ def read_command(piece: Piece) -> Command | None:
     first = piece.source(tokens[0]).upper()
     if first == "EXPLAIN":
         _check_explain(piece, tokens)
-    if first == "LOCK" and (names := _shared(words_of(piece, tokens[1:][:MOST_COMMAND]))):
-        return Command("lock", "LOCK TABLE", words=names)
-    if first in _WRITES:
-        raise refuse("read_only", word=_write_words(words_of(piece, tokens[:_MOST_HEAD])))
+    if written := written_word(piece, tokens):
+        return Command("write", written)
+    if first in _OF_OTHERS:
+        raise _wrong_at(piece.sql, 0)
+    if first in w.MAINTAINS:
+        return _maintenance(piece, first, words_of(piece, tokens[:MOST_COMMAND]))
     if first == "EXPLAIN" and (name := _explained_name(piece, tokens)):
         return Command("explain_execute", "EXPLAIN", name)
     if first not in _COMMANDS:
@@ -140,44 +139,44 @@ def _explained_name(piece: Piece, tokens: Sequence[Token]) -> str:
     )
 
 
-def _shared(words: list[str]) -> tuple[str, ...]:
-    """Return the tables that LOCK ... IN ACCESS SHARE MODE names, the mode of readers; nothing for another mode."""
-    upper = [word.upper() for word in words]
-    stop = len(words) - (upper[-1:] == ["NOWAIT"])
-    if upper[stop - 4 : stop] != ["IN", "ACCESS", "SHARE", "MODE"]:
-        return ()
-    names, name = list[str](), ""
-    for word in (*(word for word in words[: stop - 4] if word.upper() not in ("TABLE", "ONLY", "*")), ","):
-        if word == "," and name[-1:] not in ("", "."):
-            names, name = [*names, name], ""
-        elif word != "," and not word[0].isdecimal() and (word == "." or name[-1:] in ("", ".")):
-            name += word
-        else:
-            return ()
-    return tuple(names)
+def written_word(piece: Piece, tokens: Sequence[Token]) -> str:
+    """Return what PostgreSQL calls a statement that its read-only transactions refuse; "" for another. Raises what a role without
+    rights is told before."""
+    first = piece.source(tokens[0]).upper()
+    if first == "WITH":
+        return w.change_in_with(words_of(piece, tokens[:MOST_COMMAND]))
+    if first == "EXPLAIN":
+        behind = next((k for k, t in enumerate(tokens) if piece.source(t).upper() in w.CHANGES), 0)
+        start = _closing(tokens, 1) + 1 if len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN else 1
+        skipped = {piece.source(token).upper() for token in tokens[start:behind]}
+        return piece.source(tokens[behind]).upper() if behind and skipped <= {"ANALYZE", "VERBOSE"} else ""
+    if first not in w.WRITES:
+        return ""
+    words = words_of(piece, tokens[:_MOST_HEAD])
+    if refused := w.refusal(words, [unquoted(word) for word in words]):
+        raise refused
+    return w.write_words(words)
 
 
-def _write_words(words: list[str]) -> str:
-    """Return the name of a write command as PostgreSQL's message has it, such as CREATE TABLE."""
-    first, *more = [upper for word in words if (upper := word.upper()) not in _MODIFIERS]
-    if first not in _NAMING:
-        return f"{first} TABLE" if first in ("LOCK", "TRUNCATE") else first
-    size = 2 if " ".join(more[:2]) in _OF_TWO_WORDS else 1
-    named = " ".join([first, *more[:size]]) if more and more[0].isalpha() else first
-    return f"{named} AS" if named == "CREATE TABLE" and "AS" in more else named
-
-
-_NAMING = {"CREATE", "ALTER", "DROP", "IMPORT", "REASSIGN", "SECURITY", "REFRESH"}
-_OF_TWO_WORDS = {
-    "MATERIALIZED VIEW",
-    "FOREIGN TABLE",
-    "FOREIGN SCHEMA",
-    "EVENT TRIGGER",
-    "DEFAULT PRIVILEGES",
-    "USER MAPPING",
-}
-_MODIFIERS = {"TEMP", "TEMPORARY", "LOCAL", "GLOBAL", "UNLOGGED", "OR", "REPLACE", "UNIQUE", "RECURSIVE"}
-"""Words that PostgreSQL's name of a statement lacks."""
+def _maintenance(piece: Piece, first: str, words: list[str]) -> Command:
+    """Return VACUUM, LOCK and the like. Raises what a role without rights is told of the others."""
+    if refused := w.refusal(words, [unquoted(word) for word in words]):
+        raise refused
+    if first == "CALL":
+        return Command("call", first, query=Piece(f"SELECT {piece.sql[4:]}", offset=-3))
+    if first == "LOCK":
+        locked = w.locked(words[1:])
+        if isinstance(locked, int):
+            raise _wrong_at(piece.sql, 1 + locked)
+        return Command("lock", "LOCK TABLE", value=locked[0], words=locked[1])
+    whole = first == "REINDEX" and (words[1:] or [""])[0].upper() in ("DATABASE", "SYSTEM", "SCHEMA")
+    names = ("",) if whole else w.maintained(words[1:])
+    if isinstance(names, int):
+        raise _wrong_at(piece.sql, 1 + names)
+    tag = "ANALYZE" if first == "ANALYSE" else first
+    return Command(
+        "maintain", tag, value=words[1].lower() if first == "REINDEX" and words[1:] else "table", words=names
+    )
 
 
 def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
@@ -249,8 +248,6 @@ def _set(sql: str, words: list[str], upper: list[str]) -> Command:
         problem = "a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ"
         raise said("0A000", problem)
     if upper[0] in ("CHARACTERISTICS", "TRANSACTION", "CONSTRAINTS"):
-        if "WRITE" in upper and upper[0] != "CHARACTERISTICS":
-            raise refuse("read_write")
         tag = "SET CONSTRAINTS" if upper[0] == "CONSTRAINTS" else "SET"
         return Command("characteristics", tag, words=tuple(upper))
     if upper[0] in ("ROLE", "AUTHORIZATION"):
@@ -374,8 +371,8 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
         name = "".join(map(unquoted, words))
         if wrong := set(words[1::2]) - {"."}:
             raise _wrong_at(" ".join([first, *words]), 1 + words.index(min(wrong, key=words.index)))
-    if not name:
-        raise refuse("wire_syntax", word=first)
+    if not name or words[0][0] in "$'" or words[0][0].isdecimal():
+        raise _wrong_at(" ".join([first, *words]), 1)
     return Command(first.lower(), first, name)
 
 
@@ -412,7 +409,7 @@ def _declare(piece: Piece) -> Command:
     if not proper or start + 1 >= len(tokens):
         raise refuse("wire_syntax", word="DECLARE")
     words = ("HOLD",) * (holding == ["WITH", "HOLD"]) + ("BINARY",) * ("BINARY" in options)
-    words += ("SCROLL",) * ("SCROLL" in options and "NO" not in upper[2:cursor])
+    words += ("NO SCROLL" if "NO" in upper[2:cursor] else "SCROLL",) * ("SCROLL" in options)
     stop = len(tokens) - 3 * ([token.text.upper() for token in tokens[-3:]] == ["FOR", "READ", "ONLY"])
     return Command("declare", "DECLARE CURSOR", unquoted(head[1]), query=piece.part(start + 1, stop), words=words)
 
@@ -434,7 +431,8 @@ def _prepared(piece: Piece, first: str) -> Command:
         return Command("execute", first, name, query=piece.part(3, end - 1) if end > 4 else None)
     if not name or end + 1 >= len(tokens) or piece.source(tokens[end]).upper() != "AS":
         raise refuse("wire_syntax", word=first)
-    types = " ".join(words_of(piece, tokens[3 : end - 1]) if listed else ()).replace(" . ", ".").split(" , ")
+    written = " ".join(words_of(piece, tokens[3 : end - 1]) if listed else ()).replace(" . ", ".")
+    types = re.sub(r" \([\d ,]*\)", "", written).split(" , ")  # sizes bind no parameter
     return Command("prepare", first, name, query=piece.part(end + 1, len(tokens)), words=tuple(filter(None, types)))
 
 
@@ -494,6 +492,11 @@ def unquoted(word: str) -> str:
     if len(word) >= 2 and word[0] == word[-1] and word[0] in "\"'":
         return word[1:-1].replace(word[0] * 2, word[0])
     return word.lower() if word.isidentifier() else word
+
+
+def bare_name(written: str) -> str:
+    """Return the last part of a name, without quotes."""
+    return unquoted(re.split(r"\.(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", written)[-1]) if written else ""
 
 
 def without_local(piece: Piece) -> Piece:

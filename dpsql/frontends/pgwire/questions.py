@@ -23,15 +23,17 @@ from dpsql.errors.custodian_log import TRACES, registering
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
-from dpsql.frontends.pgwire.catalog.shape import quoted
+from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, quoted, relations
 from dpsql.frontends.pgwire.commands import Command, moved
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable, check_values, parameters_of
 from dpsql.frontends.pgwire.constants.answers import parsed as parsed_select
-from dpsql.frontends.pgwire.constants.query_syntax import Select, WrittenQuery, tables_in
+from dpsql.frontends.pgwire.constants.query_syntax import Select, WrittenQuery, goes_back, tables_in
+from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, read_postgres
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.stop import Activity, Stop
+from dpsql.frontends.pgwire.writes import CHANGES
 from dpsql.plan.plan import group_count
 from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import PrivacyLoss
@@ -99,6 +101,22 @@ class PreparedStatement:
                 prepared.piece.forget()
 
 
+def prepared_write(piece: Piece, command: Command, written: str) -> PreparedStatement:
+    """Return PREPARE of a statement that writes, whose EXECUTE is refused. Raises PostgreSQL's syntax error where a command takes
+    no such statement."""
+    assert command.query is not None
+    if command.kind == "copy":
+        raise refuse("read_only", word=written)
+    if command.kind == "prepare" and written in (*CHANGES, "SELECT"):
+        inner = PreparedStatement(command.query, "command", command=Command("write", written))
+        return PreparedStatement(piece, "command", (), command, inner=inner)
+    first = command.query.source(command.query.tokens()[0])
+    raise said("42601", f'syntax error at or near "{first}"', command.query.offset + 1)
+
+
+_NO_PROCEDURE = "No procedure matches the given name and argument types. You might need to add explicit type casts."
+
+
 class Questions:
     """The questions of one connection; used by one thread at a time, except for `stop`."""
 
@@ -130,6 +148,7 @@ class Questions:
             self._await_turn,
             self._end_turn,
         )
+        self.locks = self._place.locks
         self._turn: ExitStack | None = None
         self._tables = {name.lower() for name in session.policy.visible}
         self._texts = FairQueue(1) if texts is None else texts
@@ -138,6 +157,32 @@ class Questions:
     def require_relation(self, name: str) -> None:
         """Raise PostgreSQL's refusal of a table that does not exist."""
         self._catalog.tables.names.oid("regclass", name, ())
+
+    def goes_back(self, prepared: PreparedStatement) -> bool:
+        """Return whether PostgreSQL's cursor for a question goes backwards without SCROLL."""
+        select = prepared.select
+        if select is None:
+            return False
+        listed = (relations().get((PG_CATALOG, names[-1])) for names in tables_in(select))
+        return goes_back(select, all(relation is not None and relation.kind == "r" for relation in listed))
+
+    def check_may(self, command: Command | None) -> None:
+        """Raise PostgreSQL's refusal of a command that writes or calls a procedure."""
+        if command is not None and command.kind == "write":
+            raise refuse("read_only", word=command.tag)
+        if command is not None and command.kind == "call" and command.query is not None:
+            raise self._no_procedure(command.query)
+
+    def _no_procedure(self, query: Piece) -> Error:
+        try:
+            self._answerable(parsed_select(query.sql), ())
+        except Error as error:
+            if error.sqlstate == "42883" and error.message.startswith("function "):
+                words = error.message.replace("function", "procedure", 1)
+                error = said("42883", words, error.position, _NO_PROCEDURE)
+            return moved(error, query.offset)
+        name = query.sql.split("(")[0].split()[-1]
+        return said("42809", f"{name} is not a procedure", None, "To call a function, use SELECT.")
 
     def is_role(self, name: str) -> bool:
         """Return whether the catalogs list a role."""
@@ -251,10 +296,10 @@ class Questions:
         """Raise what PostgreSQL says at Bind of texts of parameters that are no values of their types."""
         check_values(self._place, prepared.oids, values)
 
-    def constants(self, piece: Piece) -> tuple[str | None, ...]:
-        """Return the texts of the values that EXECUTE lists. Raises PostgreSQL's errors."""
+    def constants(self, piece: Piece, oids: Sequence[int]) -> tuple[str | None, ...]:
+        """Return the texts of the values that EXECUTE lists, as the types of the parameters. Raises PostgreSQL's errors."""
         try:
-            (row,) = self._answerable(parsed_select(piece.sql, parameters_of), ()).rows() if piece.sql else ((),)
+            (row,) = self._answerable(parsed_select(piece.sql, lambda parser: parameters_of(parser, oids)), ()).rows()
         except Error as error:
             raise moved(error, piece.offset) from None
         return tuple(value["text"] if isinstance(value, dict) else value for value in row)
@@ -408,6 +453,8 @@ class Questions:
         return StatementResult("SELECT", fields, table, notices=(notice,))
 
     def _probe(self, prepared: PreparedStatement, error: Error) -> tuple[ResultField, ...]:
+        if error.sqlstate == "42601":
+            parsed_select(prepared.piece.sql)  # which says where PostgreSQL sees it
         if error.slug not in ("raw_rows", "rows_clause"):
             raise error
         tree = prepared.tree or read_postgres(prepared.piece)

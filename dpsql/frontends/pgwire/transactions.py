@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.commands import Command
+from dpsql.frontends.pgwire.commands import Command, bare_name
 from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import ResultField, StatementResult
@@ -33,6 +33,8 @@ class _Before:
     size: int = 0
 
 
+_NO_WRITES = (("transactions are read-only here", "nothing can be written"),)
+"""Notice of a transaction that was begun for writing."""
 _OUTSIDE = (("SET LOCAL can only be used in transaction blocks", "nothing was set"),)
 """Notice of a SET LOCAL outside of a transaction, which ends with its message."""
 
@@ -124,10 +126,12 @@ class Transaction:
             self._savepoint(command)
         elif kind == "lock":
             self._lock(command)
+        elif kind == "maintain":
+            notices = self._maintain(command)
         elif kind in ("role", "own_role"):
             self._set_role(command)
         elif kind == "characteristics":
-            self._characterise(command)
+            notices = self._characterise(command)
         elif kind in ("set", "reset"):
             notices = self._change_setting(command)
         return StatementResult(tag, notices=notices, statuses=tuple(self._changed_since(reported)))
@@ -142,8 +146,6 @@ class Transaction:
         self._local, self._local_options = dict(before.local), dict(before.local_options)
 
     def _begin(self, command: Command) -> tuple[tuple[str, str], ...]:
-        if "WRITE" in command.words:
-            raise refuse("read_write")
         if self.status != "I":
             return (("there is already a transaction in progress", ""),)
         self.status, self._before, self._message = "T", self._message or self._snapshot(), None
@@ -153,14 +155,14 @@ class Transaction:
         words = " ".join(command.words)
         if "DEFERRABLE" in words:
             self._set_local("transaction_deferrable", "off" if "NOT DEFERRABLE" in words else "on")
-        return ()
+        return _NO_WRITES if "WRITE" in command.words else ()
 
     def _set_local(self, name: str, value: str) -> None:
         """Set a setting until the end of the transaction."""
         if self._questions.settings.get(name) != value:
             self._change_setting(Command("set", "SET", name, value, words=("LOCAL",)))
 
-    def _characterise(self, command: Command) -> None:
+    def _characterise(self, command: Command) -> tuple[tuple[str, str], ...]:
         """Execute SET TRANSACTION and SET SESSION CHARACTERISTICS: the level that is shown, as nothing here is written."""
         level, settings = _level(command.words), self._questions.settings
         if command.words[0] == "CHARACTERISTICS":
@@ -172,12 +174,27 @@ class Transaction:
             if self.has_read:
                 raise said("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
             self._set_local("transaction_isolation", level)
+        return _NO_WRITES if command.words[0] == "TRANSACTION" and "WRITE" in command.words else ()
 
     def _lock(self, command: Command) -> None:
-        """Execute LOCK in the mode of readers, whom nothing keeps waiting here: the tables must exist."""
+        """Execute LOCK, which analysts may in the mode of readers, whom nothing keeps waiting here."""
         self.require(command.tag)
         for name in command.words:
             self._questions.require_relation(name)
+            if command.value != "ACCESS SHARE":
+                raise said("42501", f"permission denied for table {bare_name(name)}")
+
+    def _maintain(self, command: Command) -> tuple[tuple[str, str], ...]:
+        """Execute VACUUM and the like: they skip the tables of others, or are for their owners only."""
+        if command.tag == "VACUUM" and (self.status != "I" or self.several):
+            raise said("25001", "VACUUM cannot run inside a transaction block")
+        for name in filter(None, command.words):
+            self._questions.require_relation(name)
+        if command.words and command.tag in ("REINDEX", "CLUSTER"):
+            named = bare_name(command.words[0]) or self._questions.session.policy.dataset
+            raise said("42501", f"must be owner of {command.value} {named}")
+        skipped = 'permission denied to {} "{}", skipping it'
+        return tuple((skipped.format(command.tag.lower(), bare_name(name)), "") for name in command.words)
 
     def _set_role(self, command: Command) -> None:
         """Execute SET ROLE and RESET ROLE. Refuses another role than the asker's own."""

@@ -1081,25 +1081,19 @@ CREATE VIEW v AS SELECT 1
 GRANT SELECT ON orders TO public
 -- differs: nothing can be written
 COMMENT ON TABLE orders IS 'x'
--- differs: nothing can be written
 VACUUM
--- differs: nothing can be written
 ANALYZE
--- differs: nothing can be written
 ANALYZE orders
--- differs: nothing can be written
+-- in 18: who has all rights may maintain
 REINDEX TABLE orders
--- differs: nothing can be written
 CLUSTER
 -- differs: nothing can be written
 DO $$ BEGIN END $$
--- differs: nothing can be written
 CALL nosuch()
 COPY (SELECT 1) TO PROGRAM 'x'
 -- differs: nothing can be written
 REFRESH MATERIALIZED VIEW nosuch
 NOTIFY x
--- differs: nothing can be written
 LOAD 'x'
 -- differs: nothing can be written
 SECURITY LABEL ON TABLE orders IS 'x'
@@ -1705,3 +1699,65 @@ SELECT COLLATION FOR (1)
 SELECT '10:20:10,14,15'::pg_snapshot, '5:4:'::txid_snapshot
 SELECT name, setting, source FROM pg_settings WHERE name IN ('work_mem', 'datestyle', 'search_path') ORDER BY name
 SELECT count(*) > 11000, count(DISTINCT object_type) FROM information_schema.data_type_privileges WHERE object_schema <> 'pg_temp'
+-- Recursion with orders and cycles, names that mean nothing here, properties of indexes, addresses of objects, text search
+WITH RECURSIVE g(f, t) AS (SELECT 1, 2 UNION ALL SELECT t, t % 3 + 1 FROM g) CYCLE f SET is_cycle USING path SELECT f, t, is_cycle, path FROM g
+WITH RECURSIVE g(f, t) AS (SELECT 1, 2 UNION ALL SELECT t, t + 1 FROM g WHERE t < 4) SEARCH DEPTH FIRST BY f SET ord SELECT * FROM g ORDER BY ord
+WITH RECURSIVE g(f) AS (SELECT 1 UNION ALL SELECT f + 1 FROM g WHERE f < 3) SEARCH BREADTH FIRST BY f SET ord SELECT f, ord FROM g ORDER BY ord
+WITH RECURSIVE g(f, t) AS (SELECT 1, 2 UNION SELECT t, t % 3 + 1 FROM g) SEARCH DEPTH FIRST BY f, t SET o CYCLE f, t SET m TO 'Y' DEFAULT 'N' USING p SELECT * FROM g
+WITH RECURSIVE tree(id, parent) AS (VALUES (1, NULL::int), (2, 1), (3, 1), (4, 2)), w AS (SELECT id, parent FROM tree WHERE parent IS NULL UNION ALL SELECT c.id, c.parent FROM tree c JOIN w r ON c.parent = r.id) SEARCH DEPTH FIRST BY id SET o SELECT id FROM w ORDER BY o
+WITH RECURSIVE tree(id, parent) AS (VALUES (1, NULL::int), (2, 1), (3, 1), (4, 2)), w AS (SELECT id, parent FROM tree WHERE parent IS NULL UNION ALL SELECT c.id, c.parent FROM tree c JOIN w r ON c.parent = r.id) SEARCH BREADTH FIRST BY id SET o SELECT id, o FROM w ORDER BY o DESC
+WITH g(f) AS (SELECT 1) SEARCH DEPTH FIRST BY f SET ord SELECT 1
+WITH RECURSIVE g(f) AS (SELECT 1) CYCLE f SET c USING p SELECT 1
+WITH RECURSIVE g(f) AS (SELECT 1 UNION ALL SELECT f + 1 FROM g) SEARCH DEPTH FIRST BY nosuch SET ord SELECT 1
+WITH RECURSIVE g(f) AS (SELECT 1 UNION ALL SELECT f + 1 FROM g) CYCLE nosuch SET ord USING p SELECT 1
+WITH RECURSIVE g(f) AS (SELECT 1 UNION ALL SELECT f + 1 FROM g) CYCLE f SET c TO 1 DEFAULT 'x' USING p SELECT 1
+WITH RECURSIVE g(f) AS (SELECT 1 UNION ALL SELECT f + 1 FROM g) SEARCH NOSUCH FIRST BY f SET c SELECT 1
+WITH RECURSIVE g(f) AS (SELECT 1 UNION ALL SELECT f + 1.5 FROM g) SELECT 1
+WITH RECURSIVE g(f) AS (SELECT 1.5 UNION ALL SELECT 1 FROM g WHERE f > 1) SELECT * FROM g
+WITH RECURSIVE g(f) AS (SELECT 1::int8 UNION ALL SELECT (f + 1)::int4 FROM g WHERE f < 3) SELECT * FROM g
+WITH RECURSIVE g(f, n) AS (SELECT 1, 'a'::text UNION ALL SELECT f + 1, NULL FROM g WHERE f < 3) SELECT * FROM g
+WITH RECURSIVE g(f, n) AS (SELECT 1, 'a' UNION ALL SELECT f + 1, n || 'x' FROM g WHERE f < 3) SELECT * FROM g
+WITH RECURSIVE g(f) AS (SELECT 1 UNION ALL SELECT f, 1 FROM g) SELECT * FROM g
+WITH RECURSIVE i AS (SELECT 'users'::regclass::oid AS o, ARRAY['users'::regclass::oid] p UNION ALL SELECT inhrelid, p || inhrelid FROM pg_inherits JOIN i ON inhparent = o) CYCLE o SET c USING q SELECT o::regclass, c, cardinality(q) FROM i
+SELECT relname FROM pg_class WHERE oid IN (SELECT oid, relname FROM pg_class)
+SELECT relname FROM pg_class WHERE oid = ANY (SELECT oid, relname FROM pg_class)
+SELECT relname FROM pg_class WHERE (oid, relname) IN (SELECT oid FROM pg_class)
+SELECT 1, 2 UNION SELECT 1 INTERSECT SELECT 2
+SELECT (SELECT 1, 2)
+SELECT ARRAY(SELECT 1, 2)
+SELECT DISTINCT ON (relkind) relname FROM pg_class ORDER BY relname
+SELECT DISTINCT ON (relkind, relname) relname FROM pg_class ORDER BY relname, oid, relkind
+SELECT DISTINCT ON (relname, relkind) relname FROM pg_class WHERE relnamespace=2200 ORDER BY relkind DESC, relname, oid
+SELECT DISTINCT ON (relkind) relkind FROM pg_class WHERE relnamespace = 2200 ORDER BY relkind, relname
+SELECT 1 FROM x.pg_catalog.pg_class
+SELECT pg_class.relname FROM pg_class c
+SELECT pg_class.* FROM pg_class c
+SELECT c.relname FROM pg_class c, (SELECT c.oid FROM pg_namespace) x
+SELECT c.relname FROM pg_class c JOIN (SELECT 1 WHERE c.oid = 1) x ON true
+SELECT pg_catalog.nosuch(oid) FROM pg_class
+SELECT pg_catalog.lower(1, 2)
+SELECT pg_catalog.lower(oid) FROM pg_class
+SELECT information_schema.nosuch(1)
+SELECT information_schema._pg_char_max_length(1043, 14), information_schema._pg_char_octet_length(1043, 14), information_schema._pg_char_octet_length(25, -1), information_schema._pg_numeric_precision(1700, 655366), information_schema._pg_numeric_precision_radix(1700, -1), information_schema._pg_numeric_scale(1700, 655366), information_schema._pg_datetime_precision(1114, -1), information_schema._pg_interval_type(1186, -1)
+SELECT information_schema._pg_numeric_precision(t, -1), information_schema._pg_numeric_precision_radix(t, -1), information_schema._pg_numeric_scale(t, -1), information_schema._pg_datetime_precision(t, -1), information_schema._pg_char_max_length(t, -1) FROM unnest(ARRAY[20,21,23,700,701,1700,1082,1083,1114,1184,1186,25,1042]::oid[]) t
+SELECT information_schema._pg_index_position('users_pkey'::regclass, 1::int2)
+SELECT pg_index_column_has_property('users_pkey'::regclass, 1, p) FROM unnest(ARRAY['asc','desc','nulls_first','nulls_last','orderable','distance_orderable','returnable','search_array','search_nulls','nosuch']) p
+SELECT pg_index_has_property('users_pkey'::regclass, p) FROM unnest(ARRAY['clusterable','index_scan','bitmap_scan','backward_scan','nosuch']) p
+SELECT a.oid, pg_indexam_has_property(a.oid, p), p FROM pg_am a, unnest(ARRAY['can_order','can_unique','can_multi_col','can_exclude','can_include','nosuch']) p ORDER BY 1, 3
+SELECT pg_index_column_has_property('users'::regclass, 1, 'asc'), pg_index_column_has_property('users_pkey'::regclass, 2, 'asc'), pg_indexam_has_property(1, 'can_order')
+SELECT 'english'::regconfig, 'simple'::regdictionary, 3748::regconfig, to_regtype('regconfig')
+SELECT 'nosuch'::regconfig
+SELECT 'nosuch'::regdictionary
+SELECT ARRAY[3765]::regdictionary[]
+SELECT * FROM ts_token_type('default') ORDER BY tokid LIMIT 3
+SELECT alias FROM ts_token_type(3722) WHERE tokid = 2
+SELECT * FROM ts_token_type(1)
+SELECT ts_token_type('nosuch')
+SELECT pg_identify_object_as_address('pg_class'::regclass, 'users'::regclass, 0)
+SELECT * FROM pg_identify_object_as_address('pg_class'::regclass, 'users'::regclass, 2)
+SELECT * FROM pg_get_object_address('table', '{public,users}', '{}')
+SELECT * FROM pg_get_object_address('table column', '{public,users,age}', '{}')
+SELECT * FROM pg_shadow
+SELECT DISTINCT nspname, relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid=relnamespace WHERE has_table_privilege(pg_class.oid, 'SELECT') AND relkind IN ('r','t') AND nspname IN ('public','pg_toast') ORDER BY 2
+SELECT xmax = 0, xmin <> 0 FROM pg_namespace WHERE nspname = 'public'
+SELECT pg_safe_snapshot_blocking_pids(1)

@@ -111,9 +111,7 @@ CLOSE nosuch
 LISTEN x
 UNLISTEN *
 UNLISTEN x
--- differs: nothing can be written
 LOCK TABLE orders
--- differs: nothing can be written
 CHECKPOINT
 PREPARE p AS SELECT 1; EXECUTE p; DEALLOCATE p
 PREPARE p (int) AS SELECT $1; EXECUTE p(3); DEALLOCATE p
@@ -137,7 +135,7 @@ SELECT pg_cancel_backend(0)
 SELECT pg_notify('a', 'b')
 -- differs: there are other settings
 SHOW ALL
--- differs: there are no snapshots
+-- differs: nothing imports a snapshot here
 SELECT pg_export_snapshot() IS NOT NULL
 -- settings by a function
 SELECT set_config('search_path', 'public', false), current_setting('search_path'); SHOW search_path
@@ -219,7 +217,6 @@ SET ROLE nosuch
 SET ROLE 'ann'
 SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE; SHOW default_transaction_isolation
 SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE
--- differs: nothing can be written
 BEGIN READ WRITE; COMMIT
 BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE; SHOW transaction_isolation; COMMIT
 BEGIN TRANSACTION; SET TRANSACTION READ ONLY; COMMIT
@@ -245,7 +242,6 @@ PREPARE q (text) AS SELECT $1 AS a; EXECUTE q('x'); EXECUTE q('y'); DEALLOCATE q
 PREPARE q AS SELECT $1::int + 1; EXECUTE q(41)
 PREPARE q AS SELECT relname FROM pg_class WHERE relname = $1; EXECUTE q('orders')
 PREPARE q AS SELECT 1; PREPARE q AS SELECT 2
--- differs: values that no parameter takes are refused, and prepared statements are not listed
 PREPARE q AS SELECT 1; EXECUTE q(1)
 EXECUTE nosuch(1)
 DEALLOCATE PREPARE nosuch
@@ -486,11 +482,8 @@ COPY
 SET
 EXECUTE p p
 FETCH SIDEWARD FROM c
--- differs: refused by its kind before its words are read
 LOCK a b IN ACCESS SHARE MODE
--- differs: refused by its kind before its words are read
 LOCK 1 IN ACCESS SHARE MODE
--- differs: refused by its kind before its words are read
 LOCK , IN ACCESS SHARE MODE
 (SELECT 1)
 -- differs: refused by its kind before its words are read
@@ -614,3 +607,51 @@ SELECT p.nosuch FROM products p
 SELECT count(*) FROM products WHERE nosuch.x = 1
 SELECT $x$abc
 SELECT pg_catalog.count(*) FROM products
+-- Rights decide on what a read-only transaction does not refuse; locks of the session; errors in failed transactions
+BEGIN; SELECT 1/0; INSERT INTO users VALUES (1)
+BEGIN; SELECT nosuch; VACUUM
+SELECT pg_advisory_lock(7), pg_advisory_unlock(7), pg_advisory_unlock(7)
+SELECT pg_advisory_lock(1, 2), pg_advisory_lock(1, 2), pg_advisory_unlock(1, 2), pg_advisory_unlock(1, 2), pg_advisory_unlock(1, 2)
+SELECT pg_advisory_unlock_shared(5), pg_try_advisory_lock_shared(5), pg_advisory_unlock_shared(5)
+PREPARE w AS INSERT INTO users VALUES (1, 'AT', NULL, NULL, '2024-01-01', true, 'x'); DEALLOCATE w
+PREPARE w AS CREATE TABLE x (a int)
+DECLARE c CURSOR FOR DELETE FROM users
+CALL nosuch(1, 'a')
+LOCK users IN NOSUCH MODE
+LOCK users IN SHARE MODE
+BEGIN; LOCK TABLE nosuch IN EXCLUSIVE MODE
+VACUUM nosuch
+ANALYZE users (age, plan), orders
+VACUUM (VERBOSE) users
+BEGIN; VACUUM users
+SELECT 1; VACUUM
+REINDEX TABLE nosuch
+CLUSTER
+LOAD 'x'
+ALTER SYSTEM SET work_mem = '1MB'
+ALTER SYSTEM RESET ALL
+USE shop
+PRAGMA x
+INSTALL x
+SELECT count(*) FROM users GROUP BY
+SELECT count(*) FROM users WHERE
+BEGIN; DECLARE c CURSOR FOR SELECT * FROM generate_series(1,5); FETCH 2 FROM c; FETCH ALL c; MOVE BACKWARD 1 IN c; FETCH PRIOR c; CLOSE c; COMMIT
+BEGIN; DECLARE c CURSOR FOR SELECT 1; FETCH c; FETCH PRIOR c
+BEGIN; DECLARE c CURSOR FOR SELECT oid FROM pg_am WHERE oid > 100; FETCH 3 c; FETCH BACKWARD 1 c; COMMIT
+BEGIN; DECLARE c CURSOR FOR SELECT c.oid FROM pg_am c JOIN pg_proc p ON p.oid = c.amhandler; FETCH 3 c; FETCH BACKWARD 1 c
+BEGIN; DECLARE c CURSOR FOR SELECT count(*) FROM pg_am; FETCH c; FETCH BACKWARD 1 c
+BEGIN; DECLARE c CURSOR FOR VALUES (1), (2), (3); FETCH 2 c; FETCH PRIOR c; FETCH ABSOLUTE 3 c; COMMIT
+BEGIN; DECLARE c NO SCROLL CURSOR FOR SELECT * FROM generate_series(1,5) ORDER BY 1; FETCH 2 c; FETCH PRIOR c
+BEGIN; DECLARE c CURSOR FOR SELECT amname FROM pg_am ORDER BY 1; SELECT name, is_scrollable FROM pg_cursors; COMMIT
+BEGIN; DECLARE c CURSOR FOR SELECT generate_series(1, 3); FETCH 2 c; FETCH PRIOR c
+PREPARE a(int) AS SELECT $1 * 2; EXECUTE a('3'); EXECUTE a(1.5); EXECUTE a(2::bigint); DEALLOCATE ALL
+PREPARE a(int) AS SELECT $1; EXECUTE a('x')
+PREPARE a(int) AS SELECT $1; EXECUTE a(1, 2)
+PREPARE a(int) AS SELECT $1; EXECUTE a
+PREPARE a AS SELECT 1; EXECUTE a; EXECUTE a(1)
+PREPARE a(int[], numeric(5,2)) AS SELECT $1, $2; EXECUTE a('{1,2}', 1.234); EXECUTE a(ARRAY[1], NULL)
+PREPARE a AS SELECT relname FROM pg_class WHERE oid = $1 AND relkind = $2; EXECUTE a(1259, 'r'); EXECUTE a('pg_class'::regclass, 'r')
+PREPARE a(oid) AS SELECT $1::regclass; EXECUTE a(1259)
+PREPARE a(timestamptz) AS SELECT $1 > '2020-01-01'; EXECUTE a(date '2024-01-01')
+SELECT relname FROM pg_class ORDER BY 1 FETCH FIRST -1 ROWS ONLY
+SELECT 1 FETCH NEXT +1 ROW ONLY

@@ -23,7 +23,7 @@ _MOST_TEXT, _MOST_ANSWERS_BYTES, _MOST_ANSWER_BYTES = 100_000, 2 << 20, 200_000
 CHANGING = re.compile(
     r"\b(?:now|age|today|tomorrow|yesterday|current_(?:date|time|query|connection|transaction)\w*|\w*_timestamp|"
     r"localtime\w*|timeofday|random\w*|array_(?:sample|shuffle)|\w*uuid\w*|pg_backend_pid|set_?seed|set_config|pg_timezone_\w+|xid\w*|pg_stat\w*|pg_sleep\w*|"
-    r"pg_prepared_statements?|pg_cursors?|pg_listening_channels|pg_cancel_backend)\b",
+    r"pg_prepared_statements?|pg_cursors?|pg_listening_channels|pg_cancel_backend|pg_\w*advisory\w*)\b",
     re.IGNORECASE,
 )
 """Words of questions whose answers differ each time, or from one connection to the next, or which change a setting."""

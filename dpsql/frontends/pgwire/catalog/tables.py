@@ -31,7 +31,7 @@ from dpsql.frontends.pgwire.catalog.shape import (
 from dpsql.frontends.pgwire.constants.moments import ClockSpan, read_interval
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import Policy
-from dpsql.storage.records import dataclass
+from dpsql.storage.records import dataclass, field
 
 Row = tuple[Any, ...]
 
@@ -176,6 +176,11 @@ class CatalogTables:
         return {}
 
     @cached_property
+    def role_oids(self) -> Mapping[str, int]:
+        """The OID of each role."""
+        return {name: oid for oid, (name, _) in self.roles.items()}
+
+    @cached_property
     def roles(self) -> Mapping[int, tuple[str, bool]]:
         """The name of each role, and whether it may do everything."""
         indexes = {name: k for k, name in enumerate(relation("pg_roles").columns)}
@@ -205,6 +210,8 @@ class CatalogContext:
     """Waits for the turn of a statement that takes long."""
     end_turn: Callable[[], None] = lambda: None
     """Ends that turn before the statement does."""
+    locks: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    """How often the connection holds each advisory lock: whether it is shared, and its keys."""
 
     @property
     def database(self) -> str:

@@ -22,6 +22,7 @@ from dpsql.frontends.pgwire.constants import (  # noqa: F401
     geometry,
     json_paths,
     numbers,
+    object_functions,
     patterns,
     texts,
 )
@@ -30,7 +31,7 @@ from dpsql.frontends.pgwire.constants.from_clause import kind_of
 from dpsql.frontends.pgwire.constants.queries import relation
 from dpsql.frontends.pgwire.constants.query_syntax import QueryParser, RowSource, Select, WrittenQuery, inner_nodes
 from dpsql.frontends.pgwire.constants.resolve import REGISTER
-from dpsql.frontends.pgwire.constants.syntax import MOST_DEPTH
+from dpsql.frontends.pgwire.constants.syntax import MOST_DEPTH, Node, TypeName
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
 from dpsql.frontends.pgwire.encodings import NAMED, RECORD, UNKNOWN, binary_of_text, codec, send_array, send_record
 from dpsql.storage.records import dataclass
@@ -82,8 +83,9 @@ def parsed(text: str, read: Callable[[QueryParser], WrittenQuery] = QueryParser.
         return None
 
 
-def parameters_of(parser: QueryParser) -> WrittenQuery:
-    """Read the values of EXECUTE as a question of one row. Raises PostgreSQL's errors of what no value may be."""
+def parameters_of(parser: QueryParser, oids: Sequence[int]) -> WrittenQuery:
+    """Read the values of EXECUTE as a question of one row, in the types of the parameters if they are as many. Raises what
+    PostgreSQL says of what no value may be."""
     outputs = [parser.expression()]
     while parser.take(","):
         outputs.append(parser.expression())
@@ -100,6 +102,13 @@ def parameters_of(parser: QueryParser) -> WrittenQuery:
         ):
             if is_one:
                 raise said(state, f"{kind} functions are not allowed in EXECUTE parameters", node.position)
+    if len(outputs) == len(oids):
+        outputs = [
+            value
+            if oid in (0, UNKNOWN)
+            else Node("cast", value.position, TypeName(t.named(oid), value.position), [value])
+            for value, oid in zip(outputs, oids, strict=True)
+        ]
     return WrittenQuery(Select([(value, "") for value in outputs]))
 
 

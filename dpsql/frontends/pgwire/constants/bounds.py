@@ -89,10 +89,16 @@ def begin(check: Callable[[], None], turn: Callable[[], None]) -> None:
     _CLOCK.check, _CLOCK.turn = check, turn
 
 
+_LIGHT = {bool, int, float}
+"""Types whose values have no parts."""
+
+
 def weight(value: Any) -> int:
     """Return the characters and elements of a value; beyond `MOST_WORK`, as many as were counted: its parts may be one array."""
     if isinstance(value, (str, bytes)):
         return len(value)
+    if value is None or type(value) in _LIGHT:
+        return 0
     for name in ("value", "points", "values"):  # of JSON, of shapes, and of records
         value = value if isinstance(value, dict) else getattr(value, name, value)
     if isinstance(value, dict):

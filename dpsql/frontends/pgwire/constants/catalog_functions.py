@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from dpsql.errors.exceptions import Error, refuse
@@ -24,7 +24,7 @@ from dpsql.frontends.pgwire.catalog.tables import function_texts, view_text, zon
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import function
 from dpsql.frontends.pgwire.constants.syntax import Parser
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import said
 
 Context = t.Context
 
@@ -44,7 +44,7 @@ def _sized(name: str, size: object) -> str:
 
 
 @function("format_type(oid, int4) text", context=True, strict=False)
-def _format_type(context: Context, oid: int | None, modifier: int | None) -> str | None:
+def format_type(context: Context, oid: int | None, modifier: int | None) -> str | None:
     """Return the name of a type with the sizes that its modifier holds."""
     if not oid:
         return None if oid is None else "-"
@@ -119,16 +119,6 @@ def _index(context: Context, oid: int, number: int = 0, pretty: bool = False) ->
     return None if whole is None else columns[number - 1] if 0 < number <= len(columns) else ""
 
 
-_OWN_PROPERTIES = ("asc", "nulls_last", "orderable", "returnable", "search_array")
-_INDEX_PROPERTIES = dict.fromkeys(("desc", "nulls_first", "distance_orderable", "search_nulls"), False)
-_INDEX_PROPERTIES |= dict.fromkeys(_OWN_PROPERTIES, True)
-function("pg_index_column_has_property(regclass, int4, text) bool", context=True)(
-    lambda context, oid, number, name: (
-        _INDEX_PROPERTIES.get(name)
-        if number in context.catalog.tables.columns.get(oid, {}) and oid in context.catalog.tables.indexes
-        else None
-    )
-)
 function("pg_get_viewdef(oid) text; pg_get_viewdef(oid, bool) text; pg_get_viewdef(text) text", context=True)(
     lambda context, oid, pretty=False: view_text(
         context.number_of("regclass", oid, None) if isinstance(oid, str) else oid
@@ -157,11 +147,11 @@ def _rule(context: Context, oid: int, pretty: bool = False) -> str | None:
     rules = dict(zip(static("pg_rewrite")["oid"], static("pg_rewrite")["ev_class"], strict=True))
     if oid not in rules:
         return None
-    name = _full_name(context, "pg_class", rules[oid], "regclass")
+    name = full_name(context, "pg_class", rules[oid], "regclass")
     return f'CREATE RULE "_RETURN" AS\n    ON SELECT TO {name} DO INSTEAD {view_text(rules[oid])}'
 
 
-def _full_name(context: Context, listed: str, oid: int, kind: str) -> str:
+def full_name(context: Context, listed: str, oid: int, kind: str) -> str:
     """Return the name of an object behind that of its schema."""
     schema = context.catalog.tables.schema_of(listed, oid)
     name = context.catalog.names.text(kind, oid, (*namespaces(), *context.catalog.path))
@@ -245,6 +235,7 @@ for _name, _table in (("table", "class"), ("type", "type"), ("function", "proc")
     function(f"pg_{_name}_is_visible(oid) bool", context=True)(_visible(f"pg_{_table}"))
 
 
+@lru_cache(maxsize=256)
 def _granted(rights: str, possible: tuple[str, ...], granted: tuple[str, ...]) -> bool:
     """Return whether an analyst has one of the rights that a text names. Raises 22023 for a word that is none."""
     named = set[str]()
@@ -284,9 +275,10 @@ def _rights(kind: str, object_: str, possible: tuple[str, ...], granted: int = 1
                 item = context.number_of(object_, item, None)
             else:
                 check_listed(name, item, context.catalog.database, None)
-        elif kind in ("table", "any_column") and context.catalog.tables.schema_of("pg_class", item) is None:
+        space = context.catalog.tables.schema_of("pg_class", item) if kind in ("table", "any_column") else 0
+        if space is None:
             return None
-        return _granted(rights, possible, possible[: granted * (item not in _withheld())])
+        return _granted(rights, possible, possible[: granted * _withheld().isdisjoint((item, space))])
 
     forms = [f"{name}({role}{item}, text) bool" for role in ("", "name, ", "oid, ") for item in ("text", "oid")]
     function("; ".join(forms), context=True)(check)
@@ -371,21 +363,16 @@ def _paused() -> bool:
     )
 
 
-_constant("pg_advisory_unlock_all() void; pg_notify(text, text) void; " + "; ".join(
-    f"pg_advisory_{name}({keys}) void" for name in ("lock", "lock_shared", "xact_lock", "xact_lock_shared")
-    for keys in ("int8", "int4, int4")), "")  # fmt: skip
-_constant("; ".join(f"pg_{name}({keys}) bool" for name in ("try_advisory_lock", "try_advisory_xact_lock", "advisory_unlock",
-          "try_advisory_lock_shared", "try_advisory_xact_lock_shared", "advisory_unlock_shared")
-          for keys in ("int8", "int4, int4")), True)  # fmt: skip
+_constant("pg_notify(text, text) void", "")
 _constant("txid_current() int8", 1)
 _constant("pg_current_snapshot() pg_snapshot; txid_current_snapshot() txid_snapshot", "1:1:")
-_constant("pg_blocking_pids(int4) _int4", [])
+_constant("pg_blocking_pids(int4) _int4; pg_safe_snapshot_blocking_pids(int4) _int4", [])
 function("pg_relation_filenode(regclass) oid")(lambda oid: oid)
 function("pg_relation_filepath(regclass) text")(lambda oid: f"base/{DATABASE}/{oid}")
 _constant("age(xid) int4", 2147483647)
 _constant("_pg_truetypmod(record, record) int4", -1)
 _constant("pg_last_wal_receive_lsn() pg_lsn; pg_last_wal_replay_lsn() pg_lsn; pg_last_xact_replay_timestamp() timestamptz; "
-          "_pg_char_max_length(oid, int4) int4; pg_get_function_arg_default(oid, int4) text", None)  # fmt: skip
+          "pg_get_function_arg_default(oid, int4) text", None)  # fmt: skip
 
 
 @function("_pg_truetypid(record, record) oid")
@@ -411,7 +398,7 @@ def _no_last_value() -> int:
 _Shape = tuple[tuple[str, str], ...]
 
 
-def _rows_of(signature: str, shape: _Shape, call: Callable[..., list[tuple[Any, ...]]], **options: Any) -> None:
+def rows_of(signature: str, shape: _Shape, call: Callable[..., list[tuple[Any, ...]]], **options: Any) -> None:
     """Register a function that returns rows of these columns."""
     types, names = tuple(type_ for _, type_ in shape), tuple(name for name, _ in shape)
     function(f"{signature} *record", shape=shape, **options)(
@@ -421,7 +408,7 @@ def _rows_of(signature: str, shape: _Shape, call: Callable[..., list[tuple[Any, 
 
 def _relation_rows(name: str, rows: Callable[[Context], list[tuple[Any, ...]]], called: str = "") -> None:
     shape = tuple((column, type_) for column, (type_, _) in relation(name).columns.items())
-    _rows_of(f"{called or name}()", shape, rows, context=True)
+    rows_of(f"{called or name}()", shape, rows, context=True)
 
 
 def _shape_of(name: str) -> _Shape:
@@ -459,7 +446,7 @@ def _activity(context: Context, process: int | None) -> list[tuple[Any, ...]]:
     return [tuple(row.get(name) for name, _ in _ACTIVITY)] * (process in (None, catalog.process))
 
 
-_rows_of("pg_stat_get_activity(int4)", _ACTIVITY, _activity, context=True, strict=False)
+rows_of("pg_stat_get_activity(int4)", _ACTIVITY, _activity, context=True, strict=False)
 _relation_rows("pg_timezone_names", lambda context: zone_rows())
 _relation_rows("pg_timezone_abbrevs", lambda context: context.catalog.tables.rows("pg_timezone_abbrevs"))
 
@@ -488,20 +475,20 @@ for _called, _listed in (
         rows = context.catalog.tables.rows(name)
         return [tuple(None if index is None else row[index] for index in indexes) for row in rows]
 
-    _rows_of(f"{_called}()", _shape_of(_called), _viewed, context=True)
-_rows_of(
+    rows_of(f"{_called}()", _shape_of(_called), _viewed, context=True)
+rows_of(
     "pg_get_keywords()",
     (("word", "text"), ("catcode", "char"), ("barelabel", "bool"), ("catdesc", "text"), ("baredesc", "text")),
     lambda: [tuple(row) for row in keywords()],
 )
-_rows_of(
+rows_of(
     "_pg_expandarray(anyarray)", (("x", "anyelement"), ("n", "int4")),
     lambda values: [(value, number) for number, value in enumerate(values, 1)],
 )  # fmt: skip
-_rows_of("pg_partition_tree(regclass)", (("relid", "regclass"), ("parentrelid", "regclass"), ("isleaf", "bool"),
+rows_of("pg_partition_tree(regclass)", (("relid", "regclass"), ("parentrelid", "regclass"), ("isleaf", "bool"),
          ("level", "int4")), lambda oid: [])  # fmt: skip
 for _listing, _called in (("statements", "pg_prepared_statement"), ("cursors", "pg_cursor")):
-    _rows_of(
+    rows_of(
         f"{_called}()",
         _shape_of(_called),
         lambda context, listing=_listing: context.catalog.connection_rows(listing),
@@ -518,7 +505,7 @@ def _options(options: list[str | None]) -> list[tuple[Any, ...]]:
     return [(o.partition("=")[0], o.partition("=")[2] if "=" in o else None) for o in map(str, options)]
 
 
-_rows_of("pg_options_to_table(_text)", (("option_name", "text"), ("option_value", "text")), _options)
+rows_of("pg_options_to_table(_text)", (("option_name", "text"), ("option_value", "text")), _options)
 function("pg_partition_ancestors(regclass) *regclass")(lambda oid: [])
 _LETTERS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "D": "TRUNCATE", "x": "REFERENCES", "t": "TRIGGER",
             "X": "EXECUTE", "U": "USAGE", "C": "CREATE", "T": "TEMPORARY", "c": "CONNECT"}  # fmt: skip
@@ -527,7 +514,7 @@ _ITEM = re.compile(r'("(?:[^"]|"")*"|[^=]*)=([\w*]*)/(.*)')
 
 def _exploded(context: Context, items: list[str]) -> list[tuple[Any, ...]]:
     """Return the rights that a list of them names."""
-    oids = {name: oid for oid, (name, _) in context.catalog.tables.roles.items()}
+    oids = context.catalog.tables.role_oids
     rows = list[tuple[Any, ...]]()
     for match in filter(None, map(_ITEM.fullmatch, items)):
         grantee, grantor = (oids.get(match[k].strip('"'), 0) for k in (1, 3))
@@ -550,7 +537,7 @@ def _default_rights(context: Context, kind: str, owner: int) -> list[str]:
     return [f"={everybody}/{name}"] * bool(everybody) + [f"{name}={owners}/{name}"] * bool(owners)
 
 
-_rows_of("aclexplode(_aclitem)", (("grantor", "oid"), ("grantee", "oid"), ("privilege_type", "text"),
+rows_of("aclexplode(_aclitem)", (("grantor", "oid"), ("grantee", "oid"), ("privilege_type", "text"),
          ("is_grantable", "bool")), _exploded, context=True)  # fmt: skip
 
 
@@ -605,70 +592,7 @@ def _acl_item(context: Context, grantee: int, grantor: int, rights: str, grantab
     return f"{names[0]}={''.join(granted)}/{names[1]}"
 
 
-# --- objects by their numbers -----------------------------------------------------------------------------------------
-
-_RELATION_KINDS = {
-    "r": "table",
-    "v": "view",
-    "i": "index",
-    "S": "sequence",
-    "t": "toast table",
-    "m": "materialized view",
-}
-_DESCRIBED = {"pg_class": ("", "regclass"), "pg_type": ("type", "regtype"), "pg_proc": ("function", "regprocedure"),
-              "pg_namespace": ("schema", "regnamespace"), "pg_operator": ("operator", "regoperator"),
-              "pg_authid": ("role", "regrole"), "pg_collation": ("collation", "regcollation")}  # fmt: skip
-
-
-def _described(context: Context, catalog: int, oid: int) -> tuple[str, str, str] | None:
-    """Return the kind of an object, its name as it is found, and the kind of this name; None if there is none."""
-    listed = next((name for name in _DESCRIBED if relation(name).oid == catalog), "")
-    kind, form = _DESCRIBED.get(listed, ("", ""))
-    if not form:
-        raise Elsewhere
-    name = context.catalog.names.text(form, oid, context.catalog.path)
-    if name == str(oid):
-        return None
-    if listed == "pg_class":
-        rows = context.catalog.tables.rows("pg_class")
-        index = list(relation("pg_class").columns).index("relkind")
-        kind = next(_RELATION_KINDS.get(row[index], "table") for row in rows if row[0] == oid)
-    return kind, name, form
-
-
-def _column_of(context: Context, oid: int, number: int) -> str:
-    columns = context.catalog.tables.columns.get(oid, {})
-    return next((name for name, k in columns.items() if k == number and isinstance(name, str)), "")
-
-
-@function("pg_describe_object(oid, oid, int4) text", context=True)
-def _describe(context: Context, catalog: int, oid: int, number: int) -> str | None:
-    facts = _described(context, catalog, oid) if oid else None
-    if facts is None:
-        return None
-    column = _column_of(context, oid, number) if number else ""
-    return f"column {column} of {facts[0]} {facts[1]}" if column else f"{facts[0]} {facts[1]}"
-
-
-def _identified(context: Context, catalog: int, oid: int, number: int) -> list[tuple[Any, ...]]:
-    facts = _described(context, catalog, oid) if oid else None
-    if facts is None:
-        return [(None, None, None, None)]
-    kind, name, form = facts
-    if form in ("regnamespace", "regrole"):
-        return [(kind, None, name, name)]
-    if form != "regclass":
-        raise Elsewhere
-    column = _column_of(context, oid, number) if number else ""
-    full = _full_name(context, "pg_class", oid, form)
-    parts = full.split(".") if '"' not in full else [full]
-    if len(parts) != 2:
-        raise Elsewhere
-    return [(f"{kind} column" if column else kind, *parts, f"{full}.{quoted(column)}" if column else full)]
-
-
-_rows_of("pg_identify_object(oid, oid, int4)", (("type", "text"), ("schema", "text"), ("name", "text"), ("identity", "text")),
-         _identified, context=True)  # fmt: skip
+# --- texts as values ------------------------------------------------------------------------------------------------
 
 
 def _input_error(context: Context, text: str, name: str) -> list[tuple[Any, ...]]:
@@ -687,7 +611,7 @@ def _input_error(context: Context, text: str, name: str) -> list[tuple[Any, ...]
 
 
 function("pg_input_is_valid(text, text) bool", context=True)(lambda *values: _input_error(*values)[0][3] is None)
-_rows_of("pg_input_error_info(text, text)", (("message", "text"), ("detail", "text"), ("hint", "text"),
+rows_of("pg_input_error_info(text, text)", (("message", "text"), ("detail", "text"), ("hint", "text"),
          ("sql_error_code", "text")), _input_error, context=True)  # fmt: skip
 function("oidvectortypes(oidvector) text", context=True)(
     lambda context, oids: ", ".join(context.catalog.names.type_name(oid) or "???" for oid in oids)

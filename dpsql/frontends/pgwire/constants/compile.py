@@ -259,7 +259,7 @@ class Compiler:
             if name in known_functions():
                 self._refuse_xml(name, arguments)
                 raise Elsewhere(f"{name} is not computed here")
-            choose(name, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
+            choose(node.value, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
         if REGISTER[name][0].kind == "aggregate":
             if not arguments and any(not signature.arguments for signature in REGISTER[name]):
                 words = f"{name}(*) must be used to call a parameterless aggregate function"

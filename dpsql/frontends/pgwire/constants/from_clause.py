@@ -1,24 +1,21 @@
-"""FROM: sources with their columns, and the order in which their rows are joined.
-
-A row has the width of all sources from the beginning; each source fills its own places. So sources are joined in the order that
-makes the fewest rows, by equal values where a condition names some, whatever the order of the text.
-"""
+"""FROM: sources with their columns and rows, and the conditions of their joins."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.pgwire.catalog.shape import namespaces, quoted
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.collections_of_values import flat
 from dpsql.frontends.pgwire.constants.compile import HASHED, Compiled, Compiler, Row, constant
 from dpsql.frontends.pgwire.constants.documents import record_values
+from dpsql.frontends.pgwire.constants.joins import JoinStep, Rows, Test, ordered_steps
 from dpsql.frontends.pgwire.constants.query_syntax import (
     QueryParser,
     RowSource,
@@ -44,32 +41,6 @@ _MARK = "\0"
 
 _Columns = list[Any]
 """Columns as name, type and what else is known of one."""
-_Rows = Callable[[Row], Iterable[tuple[Any, ...]]]
-
-
-@dataclass(slots=True)
-class Test:
-    """A condition: its value for a row, the columns of this question and whether it reads others; for an equality of values that
-    can be looked up both sides, each with its columns."""
-
-    run: Callable[[Row], Any]
-    reads: frozenset[int]
-    outer: bool
-    sides: tuple[tuple[Callable[[Row], Any], frozenset[int], bool], ...] = ()
-
-
-@dataclass(slots=True)
-class JoinStep:
-    """A source in a join: the rows that it has for a row, its places, of which kind the join is, and its conditions. `reads`: the
-    columns that its rows depend on; `fixed`: they depend on nothing."""
-
-    rows: _Rows
-    start: int
-    stop: int
-    fixed: bool
-    reads: frozenset[int] = frozenset()
-    kind: str = "inner"
-    tests: list[Test] = field(default_factory=list)
 
 
 class SourceCompiler(Compiler):
@@ -111,7 +82,7 @@ class SourceCompiler(Compiler):
         names = node.value
         if len(names) > 4:
             raise said("42601", f"improper qualified name (too many dotted names): {'.'.join(names)}", node.position)
-        names = names[-3:]
+        names = self._within_database(names, node.position)
         try:
             results = self._find(names)
         except Exception as error:
@@ -127,6 +98,24 @@ class SourceCompiler(Compiler):
             words = f'column "{written}" must appear in the GROUP BY clause or be used in an aggregate function'
             raise said("42803", words, node.position)
         return Compiled(column.type, itemgetter(slot), node.position, shape=column.shape, origin=column.origin)
+
+    def _within_database(self, names: list[str], position: int) -> list[str]:
+        """Return a name without that of the database before it. Raises PostgreSQL's refusal of another database."""
+        if len(names) == 4 and names[0] != self.context.catalog.database:
+            raise said("0A000", f"cross-database references are not implemented: {'.'.join(names)}", position)
+        return names[-3:]
+
+    def _unseen(self, name: str, position: int) -> Error:
+        """Return what is said of a source that a name means and that cannot be named so here."""
+        scope: SourceCompiler | None = self
+        while scope is not None:
+            for column in scope.columns:
+                if column.schema and column.source != name and column.origin[0]:
+                    oid, catalog = column.origin[0], self.context.catalog
+                    if catalog.names.text("regclass", oid, (*namespaces(), *catalog.path)) == quoted(name):
+                        return _invalid_reference(name, position, f'reference the table alias "{column.source}"')
+            scope = scope.parent
+        return said("42P01", f'missing FROM-clause entry for table "{name}"', position)
 
     def _is_decided(self, column: ScopeColumn) -> bool:
         """Return whether GROUP BY has the OID of a relation's rows, which decides their other columns."""
@@ -169,7 +158,7 @@ class SourceCompiler(Compiler):
             scope = scope.parent
         else:
             if len(names) > 1:
-                raise said("42P01", f'missing FROM-clause entry for table "{names[-2]}"', node.position)
+                raise self._unseen(names[-2], node.position)
         words = f"column {names[-2]}.{names[-1]}" if len(names) > 1 else f'column "{names[0]}"'
         raise said("42703", f"{words} does not exist", node.position)
 
@@ -192,7 +181,7 @@ class SourceCompiler(Compiler):
         of_source = [k for k, column in enumerate(self.columns) if column.source == node.value]
         indexes = self.visible if node.value is None else of_source
         if not indexes:
-            raise said("42P01", f'missing FROM-clause entry for table "{node.value}"', node.position)
+            raise self._unseen(node.value, node.position)
         self.context.columns_read.update((id(self), k) for k in indexes)
         if self.keys is None:  # two columns of a subquery may have one name
             columns = [(self.columns[k], itemgetter(self.base + k)) for k in indexes]
@@ -393,7 +382,7 @@ class SourceCompiler(Compiler):
 
         def rows(row: Row) -> list[Row]:
             if not plan:
-                plan.extend(_ordered_steps(steps, free, self.base))
+                plan.extend(ordered_steps(steps, free, self.base))
             results = [row]
             for extend in plan:
                 results = extend(results)
@@ -403,11 +392,11 @@ class SourceCompiler(Compiler):
 
         return rows
 
-    def _source(self, node: Node) -> tuple[str, _Columns, _Rows, dict[str, Any]]:
+    def _source(self, node: Node) -> tuple[str, _Columns, Rows, dict[str, Any]]:
         """Return the name of a source, its columns, its rows for a row, and what else is known of all its columns."""
         (alias, columns, ordinality), inner = node.value, node.items[0]
         names, facts = [name for name, _ in columns], dict[str, Any]()
-        rows: _Rows
+        rows: Rows
         gathered: _Columns
         if any(type_ is not None for _, type_ in columns):
             typed, rows = self._records(columns, inner)
@@ -416,7 +405,7 @@ class SourceCompiler(Compiler):
         if inner.kind == "subquery":
             outer = self if inner.value else self.parent
             width = self.width if inner.value else self.base
-            part = self.relation(inner.items[0], outer)
+            part = self._beside_others(inner, outer)
             gathered, rows = _typed(part), within(part, width)
         elif inner.kind == "column":
             gathered, rows, facts = self._table(inner)
@@ -432,9 +421,25 @@ class SourceCompiler(Compiler):
         listed = [(name, *rest) for name, (_, *rest) in zip(names, gathered, strict=False)] + gathered[len(names) :]
         return label, listed, rows, facts
 
-    def _table(self, node: Node) -> tuple[_Columns, _Rows, dict[str, Any]]:
+    def _beside_others(self, inner: Node, outer: SourceCompiler | None) -> RowSource:
+        """Return a question in FROM. Without LATERAL it cannot name the sources before it, which it is told if it does."""
+        try:
+            return self.relation(inner.items[0], outer)
+        except Error as error:
+            named_one = error.message.rpartition("table ")[2].strip('"')
+            if error.sqlstate != "42P01" or inner.value or named_one not in {c.source for c in self.columns}:
+                raise
+            raise _invalid_reference(named_one, error.position, "") from None
+
+    def _table(self, node: Node) -> tuple[_Columns, Rows, dict[str, Any]]:
         """Return a question that WITH names, or a relation of the catalogs."""
         names = node.value
+        if len(names) > 3:
+            dotted = ".".join(names)
+            raise said("42601", f"improper qualified name (too many dotted names): {dotted}", node.position)
+        if len(names) == 3 and names[0] != self.context.catalog.database:
+            dotted = ".".join(names)
+            raise said("0A000", f'cross-database references are not implemented: "{dotted}"', node.position)
         if len(names) == 1 and names[0] in self.ctes:
             part = self.ctes[names[0]]
             if not part.fixed:
@@ -442,11 +447,11 @@ class SourceCompiler(Compiler):
             return _typed(part), within(part, None), {}
         database = self.context.catalog.tables
         schema = names[-2] if len(names) > 1 else ""
-        listing = database.find(schema, names[-1], self.context.catalog.path) if len(names) < 4 else None
+        listing = database.find(schema, names[-1], self.context.catalog.path)
         if listing is None:
             raise refuse("unknown_table", name=".".join(names[-2:]), position=node.position)
         if listing.denied:
-            raise refuse("catalog_denied", name=listing.denied, position=node.position)
+            raise refuse("catalog_denied", name=listing.denied)
         if listing.view:
             part = self.relation(_view(listing.view), None)
             computed = enumerate(_typed(part), 1)
@@ -459,7 +464,7 @@ class SourceCompiler(Compiler):
         ]
         return columns, lambda row: stored(), {"schema": listing.schema, "oid": listing.oid}
 
-    def _function(self, node: Node, alias: str) -> tuple[_Columns, _Rows]:
+    def _function(self, node: Node, alias: str) -> tuple[_Columns, Rows]:
         if node.kind == "rows_from" or (node.kind == "call" and node.value == "unnest" and len(node.items) > 1):
             is_list = node.kind == "rows_from"
             calls = [item if is_list else Node("call", node.position, "unnest", [item]) for item in node.items]
@@ -495,6 +500,15 @@ class SourceCompiler(Compiler):
         return listed, lambda row: record_values(value.run(row), listed, many, self.context)
 
 
+def _invalid_reference(name: str, position: int | None, hint: str) -> Error:
+    advice = (
+        f"Perhaps you meant to {hint}."
+        if hint
+        else "To reference that table, you must mark this subquery with LATERAL."
+    )
+    return said("42P01", f'invalid reference to FROM-clause entry for table "{name}"', position, advice)
+
+
 def around(scope: SourceCompiler | None) -> set[int]:
     """Return by what the columns of a question and of those around it are known, and the rows of recursion."""
     ids = {0}
@@ -521,145 +535,3 @@ def _view(text: str) -> WrittenQuery:
 
 def kind_of(name: str) -> str:
     return REGISTER[name][0].kind if name in REGISTER else ""
-
-
-# --- joins ------------------------------------------------------------------------------------------------------------
-
-
-def _ordered_steps(steps: list[JoinStep], free: list[Test], base: int) -> list[Callable[[list[Row]], list[Row]]]:
-    """Return the steps of a join in the order that makes few rows, as functions of rows. `free`: the conditions that are tested
-    as soon as their columns are there."""
-    remaining, tests, placed, plan = list(steps), list(free), set[int](), list[Any]()
-    local: dict[int, list[Test]] = {id(step): [] for step in steps}
-    for step in steps:
-        span = frozenset(range(step.start, step.stop))
-        if step.kind == "inner" and step.fixed:
-            mine = [test for test in tests if test.reads and test.reads <= span and not test.outer]
-            tests = [test for test in tests if not any(test is other for other in mine)]
-            local[id(step)] = mine
-    sizes = dict[int, int]()
-    prepared = dict[int, Any]()
-    for step in steps:
-        if step.fixed:
-            prepared[id(step)] = _Fixed(step, base, local[id(step)])
-    first = [test for test in tests if not test.reads]
-    tests = [test for test in tests if test.reads]
-    if first:
-        plan.append(_filter(first))
-    while remaining:
-        step = min(enumerate(remaining), key=lambda pair: (*_cost(pair[1], placed, tests, prepared, sizes), pair[0]))[1]
-        remaining.remove(step)
-        span = frozenset(range(step.start, step.stop))
-        before = set(placed)
-        placed |= span
-        ready = [test for test in tests if test.reads <= placed]
-        tests = [test for test in tests if not test.reads <= placed]
-        if step.kind == "left":
-            plan.append(_extend(step, base, step.tests, before, prepared.get(id(step))))
-            if ready:
-                plan.append(_filter(ready))
-        else:
-            plan.append(_extend(step, base, ready, before, prepared.get(id(step))))
-    return plan
-
-
-def _cost(
-    step: JoinStep, placed: set[int], tests: list[Test], prepared: dict[int, Any], sizes: dict[int, int]
-) -> tuple[int, int]:
-    """Return how late a source is joined: what is not ready last, outer joins late, and what no equality connects late."""
-    span = frozenset(range(step.start, step.stop))
-    if not step.reads <= placed:
-        return 9, 0
-    if step.kind == "left":
-        needed = frozenset().union(*(test.reads for test in step.tests)) - span
-        return (3, 0) if needed <= placed and placed else (8, 0)
-    if not step.fixed:
-        return (2, 0)
-    if id(step) not in sizes:
-        sizes[id(step)] = len(prepared[id(step)].rows())
-    size = sizes[id(step)]
-    if any(_key(test, span, placed) is not None for test in tests):
-        return 1, size
-    return (1, size) if size < 2 else (2 if not placed else 4, size)
-
-
-def _key(test: Test, span: frozenset[int], placed: set[int]) -> tuple[Any, Any] | None:
-    """Return the value of a source's row and that of the rows before it which must be equal."""
-    for (run, reads, outer), (other, further, _) in (test.sides, test.sides[::-1]) if test.sides else ():
-        if reads and reads <= span and not outer and not (further & span) and further <= placed:
-            return run, other
-    return None
-
-
-class _Fixed:
-    """The rows of a source that depend on nothing, less those that its own conditions exclude, once they are needed."""
-
-    def __init__(self, step: JoinStep, base: int, local: list[Test]) -> None:
-        self._step, self._base, self._tests = step, base, local
-        self._rows: list[tuple[Any, ...]] | None = None
-        self.maps = dict[Any, dict[Any, list[tuple[Any, ...]]]]()
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        if self._rows is None:
-            head = (None,) * (self._base + self._step.start)
-            rows = self._step.rows(head)
-            if self._tests:
-                keep = _filter(self._tests)
-                rows = [tail for tail in rows if keep([(*head, *tail)])]
-            self._rows = limited(list(rows))
-        return self._rows
-
-    def by(self, runs: tuple[Callable[[Row], Any], ...]) -> dict[Any, list[tuple[Any, ...]]]:
-        """Return the rows by the values of some of their expressions, none of which is NULL."""
-        if runs not in self.maps:
-            head, rows = (None,) * (self._base + self._step.start), dict[Any, list[tuple[Any, ...]]]()
-            for tail in bounds.counted(self.rows()):
-                whole = (*head, *tail)
-                key = tuple(run(whole) for run in runs)
-                if None not in key:
-                    rows.setdefault(key, []).append(tail)
-            self.maps[runs] = rows
-        return self.maps[runs]
-
-
-def _filter(tests: list[Test]) -> Callable[[list[Row]], list[Row]]:
-    runs = [test.run for test in tests]
-
-    def prepared(row: Row) -> bool:
-        bounds.step()
-        return all(run(row) is True for run in runs)
-
-    return lambda rows: list(filter(prepared, rows))
-
-
-def _extend(
-    step: JoinStep, base: int, tests: list[Test], placed: set[int], fixed: _Fixed | None
-) -> Callable[[list[Row]], list[Row]]:
-    """Return the function that lengthens rows by those of a source whose conditions are true."""
-    span, start, stop = frozenset(range(step.start, step.stop)), base + step.start, base + step.stop
-    keys = [(key, test) for test in tests if (key := _key(test, span, placed)) is not None] if fixed is not None else []
-    keyed = {id(test) for _, test in keys}
-    runs = [test for test in tests if id(test) not in keyed]
-    keep = _filter(runs)
-    ours, theirs = tuple(key[0] for key, _ in keys), [key[1] for key, _ in keys]
-    is_left, blank = step.kind == "left", (None,) * (stop - start)
-
-    def extend(rows: list[Row]) -> list[Row]:
-        longer = list[Row]()
-        for row in rows:
-            head, rest = row[:start], row[stop:]
-            if fixed is None:
-                tails = step.rows(head)
-            elif ours:
-                key = tuple(run(row) for run in theirs)
-                tails = () if None in key else fixed.by(ours).get(key, ())
-            else:
-                tails = fixed.rows()
-            wholes: list[Row] = [(*head, *tail, *rest) for tail in tails]
-            if runs:
-                wholes = keep(wholes)
-            longer += wholes if wholes or not is_left else [row if row[start:stop] == blank else (*head, *blank, *rest)]
-            limited(longer)
-        return longer
-
-    return extend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import cmp_to_key
@@ -288,9 +289,26 @@ class MeasureCompiler(SourceCompiler):
         type_ = "text" if type_ == "unknown" else type_
         if type_ in ("int2", "int4", "int8", "text", "bool", "varchar", "oid", "name", "char"):
             return lambda value: value
+        if type_ in ("record", "_record"):
+            return cmp_to_key(self._compared_rows)
         sides = [Compiled(type_, itemgetter(k), 0) for k in (0, 1)]
         less = self._operated("<", sides, 0).run
         return cmp_to_key(lambda a, b: -1 if less((a, b)) else int(bool(less((b, a)))))
+
+    def _compared_rows(self, a: Any, b: Any) -> int:
+        """Return whether a row, or an array of rows, is before another one, as a sign."""
+        pairs = zip(*(v if isinstance(v, list) else v.values for v in (a, b)), strict=False)
+        types = itertools.repeat("record") if isinstance(a, list) else a.types
+        for (left, right), type_ in zip(pairs, types, strict=False):
+            if left is None or right is None:
+                sign = (left is None) - (right is None)
+            else:
+                first, second = map(self.comparable(type_), (left, right))
+                sign = (second < first) - (first < second)
+            if sign:
+                return sign
+        sizes = [len(v) if isinstance(v, list) else 0 for v in (a, b)]
+        return (sizes[0] > sizes[1]) - (sizes[0] < sizes[1])
 
     def ordering(self, order: list[Order]) -> list[Key]:
         """Return the keys of an order."""

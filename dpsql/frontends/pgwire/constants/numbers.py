@@ -492,7 +492,8 @@ function("-(pg_lsn, pg_lsn) numeric; pg_wal_lsn_diff(pg_lsn, pg_lsn) numeric")(
 )
 for _kind in ("xid", "cid"):
     function(f"=({_kind}, {_kind}) bool")(lambda a, b: a == b)
-function("<>(xid, xid) bool")(lambda a, b: a != b)
+function("=(xid, int4) bool")(lambda a, b: a == b)
+function("<>(xid, xid) bool; <>(xid, int4) bool")(lambda a, b: a != b)
 _compared(lambda v: v.order, ("interval",))
 _compared(lambda v: v.micros - v.offset * 10**6, ("timetz",))
 _compared(lambda v: (v.version, int(v.network.network_address), v.network.prefixlen, int(v.ip)), ("inet",))

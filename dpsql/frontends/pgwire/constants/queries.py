@@ -35,6 +35,7 @@ from dpsql.frontends.pgwire.constants.query_syntax import (
     tables_in,
     tied,
 )
+from dpsql.frontends.pgwire.constants.recursion import recursive
 from dpsql.frontends.pgwire.constants.syntax import Node, Order
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
@@ -170,7 +171,8 @@ class QueryCompiler(MeasureCompiler):
                 self._stars(node) if node.kind == "star" else [(label or named(node)[0], self._output(node, keeps))]
             )
         having = None if select.having is None else self.truth(select.having, "HAVING").run
-        items, sort = [item for _, item in outputs], list[Key]()
+        items, sort, sorted_items = [item for _, item in outputs], list[Key](), list[int]()
+        sorted_by = dict[Any, int]()
         for node, descending, first in order:
             index = self._index(node, select, [name for name, _ in outputs], "ORDER BY")
             if index is None:
@@ -182,11 +184,16 @@ class QueryCompiler(MeasureCompiler):
                     )
                 items, index = [*items, self.compile(node)], len(items)
             sort.append((itemgetter(index), self.comparable(items[index].type), descending, first))
+            sorted_items.append(index)
+            if select.distinct_on:
+                sorted_by.setdefault(self._form(node), index)
         ons = list[int]()
         for node in select.distinct_on:
             number = self._index(node, select, [name for name, _ in outputs], "DISTINCT ON")
+            number = sorted_by.get(self._form(node)) if number is None else number
             items, number = (items, number) if number is not None else ([*items, self.value(node)], len(items))
             ons.append(number)
+        _check_distinct_on(ons, sorted_items, select.distinct_on)
         self.clause = "further"
         width, blank = len(outputs), (None,) * len(self.columns)
 
@@ -309,6 +316,15 @@ class QueryCompiler(MeasureCompiler):
         return built
 
 
+def _check_distinct_on(ons: list[int], sorted_items: list[int], nodes: list[Node]) -> None:
+    """Raise PostgreSQL's refusal of an order that does not begin with the expressions of DISTINCT ON."""
+    misfit = next((k for k, index in enumerate(sorted_items) if index not in ons), len(sorted_items))
+    late = [index for index in sorted_items[misfit:] if index in ons] or [on for on in ons if on not in sorted_items]
+    if ons and misfit < len(sorted_items) and late:
+        words = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
+        raise said("42P10", words, nodes[ons.index(late[0])].position)
+
+
 def _once(rows: Callable[[Row], list[tuple[Any, ...]]], row: Row) -> Callable[[Row], list[tuple[Any, ...]]]:
     """Return a function that computes rows at its first call."""
     memo = list[list[tuple[Any, ...]]]()
@@ -337,8 +353,12 @@ def relation(
         raise refuse("read_only", word=query.locks)
     for name, columns, inner in query.named:
         before, context.columns_read = context.columns_read, set()
-        part = _recursive(context, name, columns, inner, outer, ctes) if query.recursive else None
-        part = relation(context, inner, outer, ctes) if part is None else part
+        part = (
+            recursive(relation, QueryCompiler(context, outer, ctes), name, columns, inner) if query.recursive else None
+        )
+        is_plain, part = part is None, relation(context, inner, outer, ctes) if part is None else part
+        if is_plain and (inner.search or inner.cycle):
+            raise said("42601", "WITH query is not recursive", inner.marked)
         if len(columns) > len(part.columns):
             counts = f"has {len(part.columns)} columns available but {len(columns)} columns specified"
             raise said("42P10", f'WITH query "{name}" {counts}')
@@ -443,47 +463,3 @@ def _joined(scope: QueryCompiler, node: Node) -> RowSource:
     names = [name for name, _ in parts[0].columns]
     items = [Compiled(type_, itemgetter(k), node.position) for k, (_, type_) in enumerate(matched)]
     return RowSource(list(zip(names, items, strict=True)), rows)
-
-
-def _recursive(
-    context: t.Context,
-    name: str,
-    columns: list[str],
-    query: WrittenQuery,
-    outer: SourceCompiler | None,
-    ctes: dict[str, RowSource],
-) -> RowSource | None:
-    """Return what WITH RECURSIVE answers; None for a question that does not name itself."""
-    body = query.body
-    if not isinstance(body, Node) or body.kind != "set" or body.value[0] != "union" or query.order or query.limit:
-        return None
-    if [name] not in tables_in(WrittenQuery(body.items[1])):
-        return None
-    first = relation(context, WrittenQuery(body.items[0]), outer, ctes)
-    labels = columns + [label for label, _ in first.columns[len(columns) :]]
-    items = [(label, item) for label, (_, item) in zip(labels, first.columns, strict=False)]
-    present = list[tuple[Any, ...]]()
-    further = relation(
-        context, WrittenQuery(body.items[1]), outer, {**ctes, name: RowSource(items, lambda row: present, fixed=False)}
-    )
-    context.columns_read.discard((0, id(items)))
-    if len(further.columns) != len(first.columns):
-        raise said("42601", "each UNION query must have the same number of columns", beginning(body.items[1]))
-    for k, ((_, left), (_, right)) in enumerate(zip(first.columns, further.columns, strict=True), 1):
-        if left.type != right.type:
-            types = f"type {t.sql_name(left.type)} in non-recursive term but type {t.sql_name(right.type)} overall"
-            raise said("42804", f'recursive query "{name}" column {k} has {types}', right.position)
-
-    def rows(row: Row) -> list[tuple[Any, ...]]:
-        results, past = list[tuple[Any, ...]](), set[Any]()
-        fresh = first.rows(row)
-        while fresh:
-            if not body.value[1]:
-                fresh = [tail for tail in distinct(fresh) if identity(list(tail)) not in past]
-                past.update(identity(list(tail)) for tail in fresh)
-            limited(results).extend(fresh)
-            present[:] = context.spent(fresh)
-            fresh = further.rows(row)
-        return results
-
-    return RowSource(items, rows)

@@ -63,6 +63,12 @@ class WrittenQuery:
     """Whether LIMIT keeps the rows that are equal to its last one in the order."""
     locks: str = ""
     """What FOR UPDATE and the like say of its rows."""
+    search: tuple[bool, list[str], str] | None = None
+    """SEARCH behind a question of WITH: whether it is by breadth, its columns, and the column that it makes."""
+    cycle: tuple[list[str], str, list[Node], str] | None = None
+    """CYCLE behind one: its columns, the column of the mark, the mark and what stands without it, and the column of the path."""
+    marked: int = 0
+    """The position of the first of them."""
 
 
 class QueryParser(Parser):
@@ -102,7 +108,11 @@ class QueryParser(Parser):
                 self.take("rows") or self.take("row")
             else:
                 self.index += 2
+                sign = self.token.text if self.token.kind == "operator" and self.token.text in ("+", "-") else ""
+                self.index += bool(sign)
                 read.limit = Node("number", self.token.start, "1") if self.word() in ("row", "rows") else self.primary()
+                if sign == "-" and read.limit.kind == "number":
+                    read.limit = Node("number", read.limit.position, f"-{read.limit.value}")
                 self.index += 1
                 read.ties = self.take("with", "ties")
                 if not read.ties:
@@ -132,7 +142,32 @@ class QueryParser(Parser):
         self.expect("as")
         self.take("not")
         self.take("materialized")
-        return name, columns, self._in_brackets()
+        inner = self._in_brackets()
+        inner.marked = self.token.start
+        if self.take("search"):
+            is_by_breadth = self.take("breadth")
+            self.take("depth") if not is_by_breadth else None
+            self.expect("first", "by")
+            names = self._names()
+            self.expect("set")
+            inner.search = (is_by_breadth, names, self.name())
+        if self.take("cycle"):
+            names = self._names()
+            self.expect("set")
+            mark, values = self.name(), [Node("truth", self.token.start, True), Node("truth", self.token.start, False)]
+            if self.take("to"):
+                values[0] = self.primary()
+                self.expect("default")
+                values[1] = self.primary()
+            self.expect("using")
+            inner.cycle = (names, mark, values, self.name())
+        return name, columns, inner
+
+    def _names(self) -> list[str]:
+        names = [self.name()]
+        while self.take(","):
+            names.append(self.name())
+        return names
 
     def _set(self, words: tuple[str, ...] = ("union", "except")) -> Select | Node | WrittenQuery:
         is_outer = "union" in words
@@ -409,8 +444,14 @@ Key = tuple[Callable[[Row], Any], Callable[[Any], Any], bool, bool]
 """A key of an order: its value for a row, the form in which values are compared, whether it descends and NULLs come first."""
 
 
+_PLAIN = {str, int, bool}
+"""Types whose values are equal where Python's are."""
+
+
 def identity(value: Any) -> Any:
     """Return what is the same for equal values, and can be looked up."""
+    if value is None or type(value) in _PLAIN:
+        return value
     if isinstance(value, list):
         return tuple(map(identity, value))
     if isinstance(value, t.Record):
@@ -522,6 +563,24 @@ def tables_in(query: WrittenQuery) -> list[list[str]]:
         elif is_dataclass(thing):
             pending += [getattr(thing, part.name) for part in fields(thing)]
     return [names for names in tables if len(names) > 1 or names[0] not in named_ones]
+
+
+def goes_back(query: WrittenQuery, is_stored: bool) -> bool:
+    """Return whether PostgreSQL can read the rows of a question backwards: it sorts them, or reads one table or function.
+    `is_stored`: what it reads are tables, not views."""
+    body = query.body
+    is_distinct = isinstance(body, Select) and bool(body.distinct or body.distinct_on)
+    if query.order or not is_stored:
+        return bool(query.order) and not is_distinct
+    if not isinstance(body, Select):
+        return isinstance(body, Node) and body.kind == "values" and not query.named
+    is_plain = not (is_distinct or body.windows or query.named) and body.groups is None and body.having is None
+    if not is_plain or [source.kind for source in body.sources] != ["source"]:
+        return False
+    kinds = {node.kind for node in inner_nodes([body.outputs, body.where])}
+    return body.sources[0].items[0].kind in ("column", "call") and kinds.isdisjoint(
+        ("aggregate", "window", "call", "subquery", "gathered", "exists")
+    )
 
 
 def limited(rows: list[Any]) -> list[Any]:

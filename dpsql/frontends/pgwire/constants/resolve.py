@@ -15,7 +15,7 @@ from typing import Any
 from dpsql.frontends.pgwire.catalog.shape import VECTORS, static
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.call_syntax import BY_WORDS, Node
-from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, Elsewhere, Qualified, said
 
 NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
 NO_COLUMNS = 'a column definition list is required for functions returning "record"'
@@ -129,7 +129,7 @@ def _alike() -> frozenset[str]:
     by_source: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for (_, source, types), name in [*callers, *((facts, facts[0]) for facts in functions.values())]:
         same = [s for s in REGISTER.get(name, ()) if s.arguments == types and s.kind == "function"]
-        by_source.setdefault((source, types), []).extend(same)
+        by_source.setdefault((source, types), []).extend(same if source else ())
     unnamed = {name for name, *_ in functions.values()} - REGISTER.keys()
     further = [
         (name, by_source.get((source, types), []))
@@ -229,7 +229,8 @@ def _unresolved(name: str, supplied: Sequence[str], position: int, is_operator: 
         if ambiguous:
             return said("42725", f"operator is not unique: {written_out}", position, NOT_UNIQUE.format("operator"))
         return said("42883", f"operator does not exist: {written_out}", position, hint)
-    written_out = f"function {name}({', '.join(words)})"
+    schema = "pg_catalog." if isinstance(name, Qualified) else ""
+    written_out = f"function {schema}{name}({', '.join(words)})"
     if ambiguous:
         return said("42725", f"{written_out} is not unique", position, NOT_UNIQUE.format("function"))
     return said("42883", f"{written_out} does not exist", position, NO_FUNCTION)

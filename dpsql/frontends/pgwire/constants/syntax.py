@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.constants.call_syntax import BY_WORDS, CallReader, Node, TypeName
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Token, said
+from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Qualified, Token, said
 
 __all__ = ["BY_WORDS", "MOST_DEPTH", "Node", "Order", "Parser", "TypeName"]
 
@@ -458,7 +458,8 @@ class Parser(CallReader):
         if self.take("filter", "(", "where"):
             condition, is_plain = self.expression(), False
             self.expect(")")
-        call = Node("call", token.start, names[-1], items)
+        is_qualified = len(names) == 2 and names[0] == "pg_catalog"
+        call = Node("call", token.start, Qualified(names[-1]) if is_qualified else names[-1], items)
         if (
             len(names) == 2
             and names[0] != "pg_catalog"

@@ -36,6 +36,10 @@ class Large(Elsewhere):
     """Raised for values that are too large for this process."""
 
 
+class Qualified(str):
+    """The name of a function that was written with `pg_catalog.` before it."""
+
+
 def said(sqlstate: str, words: str, position: int | None = None, hint: str = "") -> Error:
     """Return PostgreSQL's error of this SQLSTATE in its own words, which quote nothing but the analyst's text."""
     error = refuse("wire_words", words=words, hint=hint, position=position)

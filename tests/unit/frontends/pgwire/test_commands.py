@@ -32,7 +32,7 @@ def inside(sql: str) -> tuple[str, tuple[str, ...]]:
         ("COPY (SELECT 1 /* ) TO STDOUT */) TO STDOUT DELIMITER ';'", "SELECT 1", ("DELIMITER", "';'")),
         ('COPY public."my table" TO STDOUT (FORMAT csv)', 'SELECT * FROM public."my table"', ("(", "FORMAT", "csv", ")")),
         ("DECLARE c CURSOR FOR SELECT 1", "SELECT 1", ()),
-        ("DECLARE \"C d\" BINARY NO SCROLL CURSOR WITH HOLD FOR SELECT 'for'", "SELECT 'for'", ("HOLD", "BINARY")),
+        ("DECLARE \"C d\" BINARY NO SCROLL CURSOR WITH HOLD FOR SELECT 'for'", "SELECT 'for'", ("HOLD", "BINARY", "NO SCROLL")),
         ("DECLARE c INSENSITIVE CURSOR WITHOUT HOLD FOR -- it\n SELECT 1", "SELECT 1", ()),
     ],
 )  # fmt: skip
