@@ -20,6 +20,7 @@ import pytest
 from psycopg.pq import DiagnosticField, ExecStatus
 from support.effort import by_day
 from support.generated_calls import calls
+from support.generated_expressions import matches
 from support.places import POLICIES, TESTS
 from support.postgres_source import Server
 from support.postgresql_twin import ANALYST, Answer, answers, comparable, definitions, objects
@@ -227,10 +228,12 @@ def test_constants_are_answered_as_by_postgresql(twins: Twins) -> None:
 
 
 def test_functions_of_constants_answer_as_postgresql(twins: Twins) -> None:
-    """Each registered function, of literals of its types. What is not computed here is refused (0A000), never another value."""
+    """Each registered function, of literals of its types, and generated expressions. What is not computed here is refused
+    (0A000), never another value."""
+    asked = [*calls(seed=38), *matches(seed=2, count=700)]
     wrong = [
         text
-        for text in twins.differences([(sql, False) for sql in calls(seed=38)], fresh=False)
+        for text in twins.differences([(sql, False) for sql in asked], fresh=False)
         if "dpsql      [('error', '0A000')]" not in text
     ]
     assert not wrong, "\n".join(wrong)

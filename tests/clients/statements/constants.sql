@@ -1100,3 +1100,9 @@ SELECT $1::bytea -- P: \x0102
 SELECT $1::inet << '10.0.0.0/8' -- P: 10.1.2.3
 SELECT nullif(5, 5.0), nullif('a', 'b'), nullif(1::int2, 2::int8), nullif('5', 4), nullif(1.5, 2)
 SELECT nullif($1, 2.5), nullif('2024-01-01', date '2024-01-01') -- P: 3
+SELECT substring('foobar' from 'foo|foobar'), regexp_match('abcd', '(a|ab)(c|bcd)?(d*)'), regexp_match('aab', '(?:aa)?(?:aab)?(.*)')
+SELECT substring('XY1234Z', 'Y*?([0-9]{1,3})'), substring('XY1234Z', 'Y*([0-9]{1,3})'), regexp_match('abc01234xyz', '(?:(.*?)(\d+)(.*)){1,1}')
+SELECT 'a b' ~ '\bb', 'ab' ~ 'a(?=b)', 'ab' ~ '(?<!a)b', regexp_count('foo bar', '\m'), regexp_instr('xaxa', '^x|a', 2)
+SELECT regexp_count(repeat('ab ', 2000), '\w+'), length(regexp_replace(repeat('a b', 2000), ' ', '--', 'g')), regexp_instr('abc', '(b)(c)', 1, 1, 1, 'i', 2)
+SELECT regexp_count('a', 'b', 1, 'g')
+SELECT regexp_instr('a', 'a', 1, 0)

@@ -4,95 +4,39 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import islice
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
+from dpsql.frontends.pgwire.constants.expressions import Expression, Matcher, check_size
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, Signature, function
 from dpsql.frontends.pgwire.constants.texts import limited_length
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
-MOST_MATCHES = 1_000
-MOST_FORM, MOST_REGULAR = 2_000, 10_000_000
-"""Limits on the length of a regular expression, and on this times the length of the text."""
-
 
 def _like(text: str, pattern: str, escape: str = "\\", ignore_case: bool = False) -> bool:
-    form, index = "", 0
+    check_size(pattern, text)
+    parts, index = list[Expression](), 0
     while index < len(pattern):
         sign = pattern[index]
         if escape and sign == escape:
             index += 1
             if index == len(pattern):
-                if not _search(form + "(?s:.)", text, "", whole=True, prefix=True):
+                matcher = Matcher(pattern, text, node=Expression("row", tuple(parts)))
+                if not matcher.ends(matcher.node, 1, False):
                     return False
                 raise said("22025", "LIKE pattern must not end with escape character")
-            form += re.escape(pattern[index])
+            parts.append(
+                Expression("characters", value=(((pattern[index], pattern[index]),), False, False, ignore_case))
+            )
         else:
-            form += {"%": "(?s:.*)", "_": "(?s:.)"}.get(sign) or re.escape(sign)
+            any_sign = sign in "%_"
+            parts.append(
+                Expression("characters", value=(() if any_sign else ((sign, sign),), any_sign, False, ignore_case))
+            )
+            parts[-1] = Expression("repeat", (parts[-1],), 0) if sign == "%" else parts[-1]
         index += 1
-    return _search(form, text, "i" if ignore_case else "", whole=True)
-
-
-def _re2(form: str, options: str, text: str) -> str:
-    """Return a form with its options: lines end for `.` with n and p, and for ^ and $ with n and w."""
-    ends, edges = (bool(set(options) & set(signs)) for signs in ("np", "nw"))
-    if ends and "[^" in form and "\n" in text:  # a set means no end of a line there
-        raise Elsewhere
-    prefix = "i" * ("i" in options) + "s" * (not ends) + "m" * edges
-    return f"(?{prefix})" + form if prefix else form
-
-
-def _search(form: str, text: str, options: str, whole: bool = False, prefix: bool = False) -> bool:
-    form = f"^(?:{form})" + "$" * (not prefix) if whole else form
-    return bool(_computed(pc.match_substring_regex, text, _re2(_posix(form, text), "s" + options, text)))
-
-
-def _computed(compute: Any, text: str, form: str, **options: Any) -> Any:
-    """Return what RE2 computes, in time that grows with the text alone. Raises 2201B for what is no regular expression."""
-    bounds.step()
-    try:
-        return compute(pa.array([text]), pattern=form, **options)[0].as_py()
-    except pa.ArrowInvalid as error:
-        raise said("2201B", f"invalid regular expression: {_regular_problem(str(error))}") from None
-
-
-def _regular_problem(words: str) -> str:
-    if "missing )" in words or "missing closing )" in words or "unexpected )" in words:
-        return "parentheses () not balanced"
-    if "missing ]" in words or "missing closing ]" in words:
-        return "brackets [] not balanced"
-    if "character class range" in words:
-        return "invalid character range"
-    if "repetition" in words and "no argument" in words:
-        return "quantifier operand invalid"
-    if "repetition size" in words or "bad repetition" in words:
-        return "invalid repetition count(s)"
-    if "trailing \\" in words or "escape sequence" in words:
-        return "invalid escape \\ sequence"
-    raise Elsewhere
-
-
-def _posix(form: str, text: str) -> str:
-    """Return PostgreSQL's regular expression for RE2, unless it has what RE2 lacks, or is too long with its repetitions."""
-    size = len(form) * len(text)
-    for most in re.findall(r"[{,](\d+)\}", form[:MOST_FORM]):
-        size *= max(int(most[:4]), 1)
-    if len(form) > MOST_FORM or len(text) > t.MOST_CHARACTERS or size > MOST_REGULAR:
-        raise Elsewhere
-    if "\\" in form and text.isascii():  # RE2 knows the ASCII letters of words alone
-        form = _EDGE.sub(lambda m: _EDGE_WORDS.get(m[0], m[0]), form)
-    if re.search(r"\\[1-9]|\(\?[=!<]|\\[mMyYZ]|\[\[[:.=][<>]|\(\*", form) or form.startswith("***"):
-        raise Elsewhere
-    return form
-
-
-_EDGE = re.compile(r"\\\\|\\[yYAZ]|\\m(?=\w|\\w)|(?:(?<=\w)|(?<=\\w[+*]))\\M")
-_EDGE_WORDS = {"\\y": "\\b", "\\Y": "\\B", "\\m": "\\b", "\\M": "\\b", "\\Z": "\\z"}
-"""Ends of words and of the text as RE2 writes them; \\m and \\M stand beside a letter of a word."""
+    return Matcher(pattern, text, node=Expression("row", tuple(parts))).is_whole()
 
 
 for _operator, _ignore, _negated in (
@@ -106,7 +50,7 @@ for _operator, _ignore, _negated in (
     )
 for _operator, _options, _negated in (("~", "", False), ("!~", "", True), ("~*", "i", False), ("!~*", "i", True)):
     function(f"{_operator}(text, text) bool; {_operator}(name, text) bool")(
-        lambda v, p, options=_options, negated=_negated: _search(p, v, options) != negated
+        lambda v, p, options=_options, negated=_negated: bool(Matcher(p, v, options).starts()) != negated
     )
 
 
@@ -125,7 +69,7 @@ REGISTER["like similar"] = [
         "like similar",
         ("text",) * 3,
         "bool",
-        lambda v, p, e="\\": _search(_similar(p, _escape(e)), v, "", whole=True),
+        lambda v, p, e="\\": Matcher(_similar(p, _escape(e)), v).is_whole(),
         least=2,
     )
 ]
@@ -154,8 +98,8 @@ def _similar_part(text: str, pattern: str, escape: str) -> str | None:
     if len(pieces) != 3:
         raise Elsewhere
     forms = [_similar(piece, _escape(escape)) for piece in pieces]
-    matches = _matches(text, f"^(?:{forms[0]})({forms[1]})(?:{forms[2]})$", "")
-    return matches[0][2][0] if matches else None
+    form = "^(?:{}){{1,1}}?({}){{1,1}}(?:{})$".format(*forms)
+    return next((_groups(text, match)[0] for match in Matcher(form, text).matches()), None)
 
 
 def _similar(pattern: str, escape: str) -> str:
@@ -174,107 +118,75 @@ def _similar(pattern: str, escape: str) -> str:
             form += sign
         else:
             in_set = sign == "["
-            form += {"%": "(?s:.*)", "_": "(?s:.)", "(": "(?:", ".": r"\.", "^": r"\^", "$": r"\$", "\\": r"\\"}.get(
-                sign, sign
-            )
+            form += {"%": ".*", "_": ".", "(": "(?:", ".": r"\.", "^": r"\^", "$": r"\$", "\\": r"\\"}.get(sign, sign)
         index += 1
     return form
 
 
-def _flags(flags: str, allowed: str = "gicnesptwxmbq") -> str:
+def _flags(flags: str, caller: str = "") -> str:
+    """Return the options of an expression. Raises 22023 for others, and for "g" of a function that has no use for it."""
     for sign in flags:
-        if sign not in allowed:
+        if sign not in "gicnesptwxmbq":
             raise said("22023", f'invalid regular expression option: "{sign}"')
-    if set(flags) & set("qxbe"):
-        raise Elsewhere
-    lines = [sign for sign in flags if sign in "nmspw"][-1:]
-    case = [sign for sign in flags if sign in "ic"][-1:]
-    return "i" * ("i" in case) + "".join(lines).replace("m", "n").replace("s", "")
+    if "g" in flags and caller:
+        hint = "Use the regexp_matches function instead." * (caller == "regexp_match")
+        raise said("22023", f'{caller}() does not support the "global" option', None, hint)
+    return flags
 
 
-def _matches(
-    text: str, form: str, options: str, most: int = 1, start: int = 0
-) -> list[tuple[int, int, list[str | None]]]:
-    """Return the start and end of matches, and their groups."""
-    form = _posix(form, text)
-    groups = re.compile(r"(?<!\\)\((?!\?)").findall(re.sub(r"\\.|\[[^\]]*\]", "", form))
-    if "?P<" in form:
-        raise Elsewhere
-    counter = iter(range(1000))
-    labelled = _GROUP.sub(lambda m: m[0] if m[1] is None else f"(?P<g{next(counter)}>", form) if groups else form
-    whole = _re2(
-        f"^(?P<before>(?s:.{{0,1000}}?))(?P<all>{labelled})"
-        if start == 0
-        else f"(?P<before>(?s:^.{{0,1000}}?))(?P<all>{labelled})",
-        options,
-        text,
-    )
-    gathered, position = list[tuple[int, int, list[str | None]]](), start
-    while len(gathered) < most:
-        rest = text[position:]
-        if position and re.search(
-            r"\^|\\b|\\B|\\<", re.sub(r"\\.|\[[^\]]*\]", lambda m: m[0] * (m[0] in _EDGES), form)
-        ):
-            raise Elsewhere
-        match = _computed(pc.extract_regex, rest, whole) if len(rest) <= 1000 else _elsewhere()
-        if match is None:
-            break
-        begin, size = position + len(match["before"]), len(match["all"])
-        values: list[str | None] = [match[f"g{k}"] for k in range(len(groups))]
-        gathered.append((begin, begin + size, values))
-        position = begin + size + (size == 0)
-        if position > len(text):
-            break
-        if len(gathered) >= MOST_MATCHES:
-            raise Elsewhere
-    return gathered
+def _positive(**values: int) -> None:
+    for name, value in values.items():
+        if value < (name in ("start", "n")) or (name == "endoption" and value > 1):
+            raise said("22023", f'invalid value for parameter "{name}": {value}')
 
 
-_EDGES = ("\\b", "\\B", "\\<")
-_GROUP = re.compile(r"\\.|\[\^?\]?[^\]]*\]|(\((?!\?))", re.DOTALL)
+Match = tuple[int, int, list[tuple[int, int] | None]]
 
 
-def _elsewhere() -> Any:
-    raise Elsewhere
+def _groups(text: str, match: Match) -> list[Any]:
+    spans = match[2] or [(match[0], match[1])]
+    return [span and text[span[0] : span[1]] for span in spans]
+
+
+def _nth(text: str, form: str, start: int, number: int, options: str, group: int) -> tuple[int, int] | None:
+    """Return where the nth match, or a group of it, begins and ends."""
+    match = next(islice(Matcher(form, text, options).matches(start - 1), number - 1, None), None)
+    if match is None or group > max(len(match[2]), 1):
+        return None
+    return match[2][group - 1] if group and match[2] else match[:2]
 
 
 @function("regexp_match(text, text, flags text?) _text")
 def _regexp_match(text: str, form: str, flags: str = "") -> list[Any] | None:
-    if "g" in flags:
-        raise said(
-            "22023",
-            'regexp_match() does not support the "global" option',
-            None,
-            "Use the regexp_matches function instead.",
-        )
-    gathered = _matches(text, form, _flags(flags))
-    return _groups(text, gathered[0]) if gathered else None
+    matcher = Matcher(form, text, _flags(flags, "regexp_match"))
+    return next((_groups(text, match) for match in matcher.matches()), None)
 
 
-def _groups(text: str, match: tuple[int, int, list[str | None]]) -> list[Any]:
-    return match[2] or [text[match[0] : match[1]]]
+@function("regexp_matches(text, text, flags text?) *_text")
+def _regexp_matches(text: str, form: str, flags: str = "") -> list[Any]:
+    matches = Matcher(form, text, _flags(flags)).matches()
+    return [_groups(text, match) for match in (matches if "g" in flags else islice(matches, 1))]
 
 
-function("regexp_matches(text, text, flags text?) *_text")(
-    lambda v, form, flags="": [
-        _groups(v, match) for match in _matches(v, form, _flags(flags), MOST_MATCHES if "g" in flags else 1)
-    ]
+function("regexp_like(text, text, flags text?) bool")(
+    lambda v, form, flags="": bool(Matcher(form, v, _flags(flags, "regexp_like")).starts())
 )
-function("regexp_like(text, text, flags text?) bool")(lambda v, form, flags="": _search(form, v, _flags(flags)))
 
 
 @function("regexp_count(text, text, start int4?, flags text?) int4")
 def _regexp_count(text: str, form: str, start: int = 1, flags: str = "") -> int:
-    if start < 1:
-        raise said("22023", f'invalid value for parameter "start": {start}')
-    options = _flags(flags)
-    return 0 if start > len(text) + 1 else len(_matches(text[start - 1 :], form, options, MOST_MATCHES))
+    _positive(start=start)
+    return sum(1 for _ in Matcher(form, text, _flags(flags, "regexp_count")).matches(start - 1))
 
 
-function("regexp_split_to_table(text, text, flags text?) *text")(lambda v, form, flags="": _split(v, form, flags))
-function("regexp_split_to_array(text, text, flags text?) _text")(lambda v, form, flags="": _split(v, form, flags))
+function("regexp_split_to_table(text, text, flags text?) *text")(
+    lambda v, form, flags="": _split(v, form, _flags(flags, "regexp_split_to_table"))
+)
+function("regexp_split_to_array(text, text, flags text?) _text")(
+    lambda v, form, flags="": _split(v, form, _flags(flags, "regexp_split_to_array"))
+)
 function("substring(text, text) text")(
-    lambda v, form: next(((m[2] or [v[m[0] : m[1]]])[0] for m in _matches(v, form, "")), None)
+    lambda v, form: next((_groups(v, m)[0] for m in Matcher(form, v).matches()), None)
 )
 
 
@@ -282,28 +194,27 @@ function("substring(text, text) text")(
 def _regexp_substr(
     text: str, form: str, start: int = 1, number: int = 1, flags: str = "", group: int = 0
 ) -> str | None:
-    gathered = _matches(text[start - 1 :], form, _flags(flags), number)
-    if len(gathered) < number:
-        return None
-    begin, end, groups = gathered[number - 1]
-    return text[start - 1 :][begin:end] if group == 0 else groups[group - 1] if group <= len(groups) else None
+    _positive(start=start, n=number, subexpr=group)
+    span = _nth(text, form, start, number, _flags(flags, "regexp_substr"), group)
+    return span and text[span[0] : span[1]]
 
 
-@function("regexp_instr(text, text, start int4?, n int4?, end int4?) int4")
-def _regexp_instr(text: str, form: str, start: int = 1, number: int = 1, end: int = 0) -> int:
-    gathered = _matches(text[start - 1 :], form, "", number)
-    if len(gathered) < number:
-        return 0
-    first, behind, _ = gathered[number - 1]
-    return start + (behind if end else first)
+@function("regexp_instr(text, text, start int4?, n int4?, end int4?, flags text?, group int4?) int4")
+def _regexp_instr(
+    text: str, form: str, start: int = 1, number: int = 1, end: int = 0, flags: str = "", group: int = 0
+) -> int:
+    _positive(start=start, n=number, endoption=end, subexpr=group)
+    span = _nth(text, form, start, number, _flags(flags, "regexp_instr"), group)
+    return 0 if span is None else span[end] + 1
 
 
-def _split(text: str, form: str, flags: str) -> list[str]:
-    parts, position = list[str](), 0
-    for begin, end, _ in _matches(text, form, _flags(flags), MOST_MATCHES):
-        if end > begin or 0 < begin < len(text):
+def _split(text: str, form: str, options: str) -> list[str]:
+    parts, position, last = list[str](), 0, 0
+    for begin, end, _ in Matcher(form, text, options).matches():
+        if begin < len(text) and end > last:
             parts.append(text[position:begin])
             position = end
+        last = end
     return [*parts, text[position:]]
 
 
@@ -318,24 +229,22 @@ def _regexp_replace(text: str, form: str, new: str, *rest: Any) -> str:
     if start < 1 or number < 0:
         name, value = ("start", start) if start < 1 else ("n", number)
         raise said("22023", f'invalid value for parameter "{name}": {value}')
-    pieces, position = [text[: start - 1]], 0
-    text = text[start - 1 :]
-    for k, (begin, end, groups) in enumerate(_matches(text, form, _flags(flags), number or MOST_MATCHES), 1):
-        if number in (0, k):
-            pieces += [text[position:begin], _filled(new, text[begin:end], groups)]
-            position = end
-    result = "".join([*pieces, text[position:]])
-    limited_length(len(result))
-    return result
+    pieces, position, size = list[str](), 0, len(text)
+    matches = Matcher(form, text, _flags(flags)).matches(start - 1)
+    for match in matches if number == 0 else islice(matches, number - 1, number):
+        pieces += [text[position : match[0]], _filled(new, text, match)]
+        position, size = match[1], size + len(pieces[-1])
+        limited_length(size)
+    return "".join([*pieces, text[position:]])
 
 
-def _filled(new: str, whole: str, groups: list[str | None]) -> str:
-    def sign(match: re.Match[str]) -> str:
-        if match[1] == "&":
-            return whole
-        if match[1].isdigit():
-            number = int(match[1])
-            return (groups[number - 1] or "") if 0 < number <= len(groups) else ""
-        return "\\" if match[1] == "\\" else match[0]
+def _filled(new: str, text: str, match: Match) -> str:
+    def sign(escape: re.Match[str]) -> str:
+        if escape[1] == "&":
+            return text[match[0] : match[1]]
+        if escape[1] in "123456789":
+            span = match[2][int(escape[1]) - 1] if int(escape[1]) <= len(match[2]) else None
+            return "" if span is None else text[span[0] : span[1]]
+        return "\\" if escape[1] == "\\" else escape[0]
 
     return re.sub(r"\\(.)", sign, new, flags=re.DOTALL)
