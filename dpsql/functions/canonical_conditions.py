@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from math import ceil, floor
-from operator import itemgetter
 from typing import Any
 
 from dpsql.functions.evaluate import evaluate
@@ -459,14 +458,7 @@ def _chosen(value: Call) -> Expr:
     if tested_for_null(filter_condition(branches[0][0])) == branches[0][1]:
         later = _chosen(_case(branches[1:], other)) if branches[1:] else other
         return _first_value(call("coalesce", branches[0][1], later))
-    chosen: list[tuple[Expr, Expr]] = []
-    for result, run in groupby(_tested(branches), itemgetter(1)):
-        conditions = [condition for condition, _ in run]
-        *first, last = conditions
-        if _is_true(last) or (chosen and _is_opposite(conditions[0], chosen[-1][0])) or _is_opposite(last, *first):
-            other = result
-            break
-        chosen.append((filter_condition(call("or", *conditions)) if first else last, result))
+    chosen, other = _may_be_chosen([*branches, (literal(True), other)])
     while chosen and chosen[-1][1] == other:
         chosen.pop()
     if len(chosen) == 1:
@@ -474,21 +466,26 @@ def _chosen(value: Call) -> Expr:
     return _case(chosen, other) if chosen else other
 
 
-def _tested(branches: Iterable[tuple[Expr, Expr]]) -> Iterator[tuple[Expr, Expr]]:
-    """Yield the branches of CASE that may be chosen, to the first whose condition is TRUE."""
+def _may_be_chosen(branches: Iterable[tuple[Expr, Expr]]) -> tuple[list[tuple[Expr, Expr]], Expr]:
+    """Return the branches of CASE that may be chosen before one that always is where it is reached, and its value. Tests of one
+    value are joined when another value comes: joining them one by one would take a square of their number."""
+    chosen: list[tuple[list[Expr], Expr]] = []
     earlier: set[Expr] = {literal(False)}
     for condition, result in ((filter_condition(written), result) for written, result in branches):
-        if condition not in earlier:
-            yield condition, result
-        if _is_true(condition):
-            return
-        earlier.add(condition)
-
-
-def _is_opposite(condition: Expr, *tests: Expr) -> bool:
-    """Return whether a condition is true where none of some tests is, which are never NULL."""
-    opposed = call("or", *tests) if tests[1:] else tests[0] if tests else NO_VALUE
-    return _never_null(opposed) and condition == _opposite(opposed)
+        tests, before = chosen[-1] if chosen else ([], None)
+        if len(tests) > 1 and (before != result or all(map(_never_null, tests))):
+            tests[:] = [filter_condition(call("or", *tests))]
+        is_rest = len(tests) == 1 and _never_null(tests[0]) and condition == _opposite(tests[0])
+        if is_rest or _is_true(condition):
+            break
+        if condition in earlier or [condition] == tests:
+            continue
+        if before == result:
+            tests.append(condition)
+        else:
+            earlier.update(tests)
+            chosen.append(([condition], result))
+    return [(tests[0], value) for tests, value in chosen], result
 
 
 def _where_present(test: Expr | None, other: Expr) -> Expr:

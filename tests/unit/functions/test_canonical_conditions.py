@@ -222,6 +222,33 @@ def test_a_column_with_a_label_is_known_in_every_form() -> None:
     assert isinstance(chosen, Call) and chosen.arguments[-1] == key
 
 
+_SET, _UNSET, _LOW, _HIGH = (
+    call("not", call("is_null", COLUMNS["n"])), call("is_null", COLUMNS["n"]), call("lt", COLUMNS["n"], literal(3)),
+    call("gt", COLUMNS["n"], literal(8)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "left", "other"),
+    [
+        (((_LOW, 1), (_HIGH, 1), (call("or", _LOW, _HIGH), 2)), ((call("or", _LOW, _HIGH), 1),), 0),
+        (((_LOW, 1), (_LOW, 2), (_HIGH, 1)), ((call("or", _LOW, _HIGH), 1),), 0),
+        (((_LOW, 2), (_UNSET, 1), (_SET, 1), (_HIGH, 1), (_LOW, 3)), ((_LOW, 2),), 1),
+        (((_LOW, 1), (_HIGH, 1), (_LOW, 2)), ((call("or", _LOW, _HIGH), 1), (_LOW, 2)), 0),
+    ],
+    ids=["of both tests", "between two tests", "behind what is always true", "of one of two tests"],
+)  # fmt: skip
+def test_branches_that_are_never_chosen_leave_the_form_that_names_releases(written: Any, left: Any, other: int) -> None:
+    """The last form keeps such a branch, as the names of stored releases do."""
+
+    def case(branches: Any, other: int) -> Call:
+        return call("case", *(part for test, value in branches for part in (test, literal(value))), literal(other))
+
+    form, expected = canonical_condition(case(written, 0)), case(left, other)
+    assert form == canonical_condition(expected)
+    assert isinstance(form, Call) and len(form.arguments) == len(expected.arguments)
+
+
 GROWING: dict[str, Callable[[int], Expr]] = {
     "branches of one value": lambda n: call("case", *(part for k in range(n) for part in (_of_number("eq", k), literal(1))), literal(0)),
     "branches of their own": lambda n: call("case", *(part for k in range(n) for part in (_of_number("eq", k), literal(k))), literal(-1)),
