@@ -82,14 +82,14 @@ class Branch:
 
 
 def branches(node: Relation, prefix: str = "") -> tuple[Branch, ...]:
-    """Return the branches of a relation, which keeps them: a question asks for them five times, and all questions for those of
-    their tables. Raises UnknownOrigin."""
+    """Return the branches of a relation. It keeps few: all questions ask for those of their tables. Raises UnknownOrigin."""
     of_prefix: dict[str, tuple[Branch, ...]] = node.__dict__.setdefault("#branches", {})
-    if prefix not in of_prefix:
-        of_prefix[prefix] = tuple(_branches(node, prefix))
-    if len(of_prefix[prefix]) > MOST_BRANCHES:
+    result = of_prefix.get(prefix) or tuple(_branches(node, prefix))
+    if len(of_prefix) < MOST_BRANCHES:
+        of_prefix[prefix] = result
+    if len(result) > MOST_BRANCHES:
         raise UnknownOrigin
-    return of_prefix[prefix]
+    return result
 
 
 def _branches(node: Relation, prefix: str) -> Iterable[Branch]:

@@ -2,7 +2,7 @@
 
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.origins import without_projections
+from dpsql.plan.origins import MOST_BRANCHES, branches, without_projections
 from dpsql.plan.plan import Block, Column, Expr, Filter, Key, Measure, Project, Relation, Scan
 
 SCAN = Scan("t", tuple(Column(name, Facts(Type.INTEGER)) for name in "xyz"))
@@ -60,3 +60,10 @@ def test_names_that_double_their_expression_again_and_again_stay_names() -> None
         source = Project(source, (("x", call("add", column("x"), column("x"))), ("y", column("y"))))
     block = without_projections(sums(source, column("y"), column("x")))
     assert len(repr(block)) < 200_000 and isinstance(block.source, Project)
+
+
+def test_a_table_keeps_the_branches_of_few_prefixes_however_many_shapes_questions_have() -> None:
+    table = Scan("t", (Column("n", Facts(Type.INTEGER)),))
+    shown = [branches(table, f"{shape}.")[0].columns["n"].name for shape in range(1000)]
+    assert shown == [f"{shape}.n" for shape in range(1000)]
+    assert sum(map(len, vars(table)["#branches"].values())) <= MOST_BRANCHES
