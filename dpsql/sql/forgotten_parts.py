@@ -24,7 +24,7 @@ _OPENING = frozenset({
     TokenType.HAVING, TokenType.QUALIFY, TokenType.ON, TokenType.JOIN, TokenType.AND, TokenType.OR, TokenType.NOT,
     TokenType.BETWEEN, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.EQ, TokenType.NEQ, TokenType.LT,
     TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.PLUS, TokenType.DASH, TokenType.SLASH, TokenType.DPIPE,
-    TokenType.LIKE, TokenType.ILIKE,
+    TokenType.LIKE, TokenType.ILIKE, TokenType.IN,
 })  # fmt: skip
 """Words and signs behind which an expression or a table stands."""
 _ENDING = frozenset({
@@ -35,6 +35,7 @@ _ENDING = frozenset({
 _NEVER_TOGETHER = {
     *product(_OPENING, _ENDING), *product((TokenType.COMMA, *_CLOSED_BY), (TokenType.COMMA,)),
     *product((TokenType.ALIAS, TokenType.DISTINCT), (TokenType.COMMA, TokenType.R_PAREN)), (TokenType.FROM, TokenType.FOR),
+    (TokenType.IN, TokenType.AND), (TokenType.IN, TokenType.OR), (TokenType.ALIAS, TokenType.NUMBER),
 }  # fmt: skip
 _LITERALS = (TokenType.STRING, TokenType.NUMBER)
 _TWICE = (TokenType.GROUP_BY, TokenType.ORDER_BY)
@@ -46,6 +47,15 @@ _REFUSED_BEFORE = {
     TokenType.WHEN: {*_ENDING, TokenType.WHEN, TokenType.ELSE} - {TokenType.FROM},  # IS DISTINCT FROM
 }
 """What does not stand between a word and its partner."""
+_CONDITIONS = (TokenType.WHERE, TokenType.HAVING, TokenType.QUALIFY)
+_ORDER = {
+    TokenType.SELECT: 0, TokenType.FROM: 0, TokenType.UNION: 0, TokenType.INTERSECT: 0, TokenType.EXCEPT: 0, TokenType.WHERE: 1,
+    TokenType.GROUP_BY: 2, TokenType.HAVING: 3, TokenType.QUALIFY: 4, TokenType.WINDOW: 4, TokenType.ORDER_BY: 5,
+    TokenType.LIMIT: 6, TokenType.OFFSET: 6, TokenType.FETCH: 6, TokenType.FOR: 0,
+}  # fmt: skip
+"""The order in which clauses stand; a word with 0 begins another list of them."""
+_NO_FUNCTION = {*_OPENING, TokenType.COMMA} - {TokenType.IN}
+_NO_WINDOW = (*_ENDING, TokenType.ALIAS, None)
 _ALL_COLUMNS = [TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN]
 
 
@@ -54,11 +64,13 @@ def check_parts(tokens: Sequence[Token], sql: str) -> None:
     kinds = _kinds(tokens)
     _check_neighbours(tokens, kinds, sql)
     _check_nesting(tokens, kinds)
+    _check_clauses(tokens, kinds)
 
 
 def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: str) -> None:
     """Refuse what never stands side by side in a text that engines read."""
     pivots = TokenType.PIVOT in kinds  # its USING has aggregates
+    before = TokenType.SEMICOLON
     after = [*kinds[1:], None, None, None]
     behind = [*tokens[1:], *tokens[-1:]]
     for token, next_, kind, second, third, fourth in zip(
@@ -67,12 +79,19 @@ def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: 
         last = second is None and (kind in _OPENING or kind is TokenType.ALIAS)
         if last or (kind, second) in _NEVER_TOGETHER or (kind, second, third) == _NO_COLUMNS:
             raise _slip(f"nothing stands behind {token.text}", token)
-        if [second, third, fourth] == _ALL_COLUMNS and (kind in _OPENING or kind is TokenType.COMMA):
+        if [second, third, fourth] == _ALL_COLUMNS and kind in _NO_FUNCTION:
             raise _slip("no function stands before (*)", token)
         if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
             _check_using(token, next_)
         if kind is TokenType.VAR and second in _TWICE and word(token) in ("GROUP", "ORDER"):
             raise _slip(f"{token.text} stands twice", token)
+        if kind is TokenType.USING and pivots and (second is None or second in _ENDING):
+            raise _slip("no aggregate stands behind USING", token)
+        if kind is TokenType.OVER and before is TokenType.R_PAREN and second in _NO_WINDOW:
+            raise _slip("a window in brackets, or the name of one, stands behind OVER", token)
+        if kind is TokenType.WINDOW and third is not TokenType.ALIAS:
+            raise _slip("a window is written as WINDOW w AS (...)", token)
+        before = kind
         if kind in _LITERALS and second in _LITERALS:
             _check_literals(token, next_, sql)
 
@@ -99,6 +118,24 @@ def _check_nesting(tokens: Sequence[Token], kinds: Sequence[TokenType]) -> None:
             waiting[-1].pop()
     if open_:
         raise _slip(f"this {'CASE has no END' if word(open_[-1]) == 'CASE' else 'bracket is not closed'}", open_[-1])
+
+
+def _check_clauses(tokens: Sequence[Token], kinds: Sequence[TokenType]) -> None:
+    """Refuse clauses in another order, and a comma in a condition outside of brackets: `WHERE a, b`, `HAVING a, ORDER BY b`."""
+    last: list[Token | None] = [None]
+    """For the text itself and each open bracket, the word of the last clause in it."""
+    for token, kind in zip(tokens, kinds, strict=True):
+        clause = last[-1]
+        if kind in _CLOSED_BY:
+            last.append(None)
+        elif kind in _CLOSING:
+            last.pop()
+        elif kind in _ORDER:
+            if clause is not None and 0 < _ORDER[kind] < _ORDER[clause.token_type]:
+                raise _slip(f"{token.text} stands before {clause.text}, not behind it", token)
+            last[-1] = token
+        elif kind is TokenType.COMMA and clause is not None and clause.token_type in _CONDITIONS:
+            raise _slip("conditions are joined by AND or OR, not by a comma", token)
 
 
 def _kinds(tokens: Sequence[Token]) -> list[TokenType]:

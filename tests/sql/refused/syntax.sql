@@ -196,3 +196,48 @@ SELECT COUNT(CASE WHEN code IS NULL 1 END) FROM visits
 -- sqlstate: 42601
 -- at: FROM FOR
 SELECT COUNT(*) FROM visits WHERE substring(ward FROM FOR 2) = 'er'
+
+-- query: nothing_to_be_in
+-- sqlstate: 42601
+-- at: IN
+SELECT COUNT(*) FROM visits WHERE ward NOT IN
+
+-- query: nothing_to_be_in_before_and
+-- sqlstate: 42601
+-- at: IN
+SELECT COUNT(*) FROM visits WHERE ward IN AND nights > 2
+
+-- query: comma_behind_a_condition
+-- sqlstate: 42601
+-- at: , GROUP
+SELECT ward, COUNT(*) FROM visits WHERE nights IN (1, 2) AND cost > 2, GROUP BY ward
+
+-- query: over_nothing
+-- sqlstate: 42601
+-- at: OVER
+SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER AS share FROM visits GROUP BY ward
+
+-- query: window_without_as
+-- sqlstate: 42601
+-- at: WINDOW
+SELECT ward, RANK() OVER w, COUNT(*) FROM visits GROUP BY ward WINDOW w
+
+-- query: pivot_using_nothing
+-- sqlstate: 42601
+-- at: USING
+PIVOT visits ON ward USING GROUP BY nights
+
+-- query: number_as_a_name
+-- sqlstate: 42601
+-- at: AS
+SELECT COUNT(*) AS 10 FROM visits
+
+-- query: groups_behind_their_order
+-- sqlstate: 42601
+-- at: GROUP BY
+SELECT ward, COUNT(*) FROM visits ORDER BY ward GROUP BY ward
+
+-- query: condition_behind_groups
+-- sqlstate: 42601
+-- at: WHERE
+SELECT ward, COUNT(*) FROM visits GROUP BY ward WHERE nights > 2
