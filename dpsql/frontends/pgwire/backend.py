@@ -648,6 +648,7 @@ _SHOWN = frozenset({"noise_plan", "command_argument"})
 _TOKEN = re.compile(r"\s*('(?:[^']|'')*'?|\"(?:[^\"]|\"\")*\"?|\w+|::|.)", re.DOTALL)
 
 
+_HEXADECIMAL = re.compile(r"[xX]'[0-9a-fA-F]*([^'0-9a-fA-F])[^']*'")
 _QUALIFIED = re.compile(r'("(?:[^"]|"")*"|\w+)\s*\.\s*("(?:[^"]|"")*"|\w+)(?![\w"]|\s*\.)')
 
 
@@ -670,6 +671,8 @@ def in_words_of_postgresql(error: Error, sql: str) -> Error:
         return said(error.sqlstate, words, error.position, error.hint)
     if error.slug not in ("syntax", "text_unfinished"):
         return error
+    if wrong := _HEXADECIMAL.match(sql, start):
+        return said("22P02", f'"{wrong[1]}" is not a valid hexadecimal digit', error.position)
     token = _TOKEN.match(sql, start)
     near = "end of input" if token is None else f'or near "{token[1]}"'
     words, position = f"syntax error at {near}", start + 1 if token is None else token.start(1) + 1

@@ -1106,3 +1106,19 @@ SELECT 'a b' ~ '\bb', 'ab' ~ 'a(?=b)', 'ab' ~ '(?<!a)b', regexp_count('foo bar',
 SELECT regexp_count(repeat('ab ', 2000), '\w+'), length(regexp_replace(repeat('a b', 2000), ' ', '--', 'g')), regexp_instr('abc', '(b)(c)', 1, 1, 1, 'i', 2)
 SELECT regexp_count('a', 'b', 1, 'g')
 SELECT regexp_instr('a', 'a', 1, 0)
+SELECT make_date(-44, 13, 1)
+SELECT make_date(5874898, 1, 1)
+SELECT make_timestamp(2024, 1, 1, 23, 59, 60), make_timestamp(2024, 1, 1, 24, 0, 0)
+SELECT make_time(23, 59, 60.5)
+SELECT time '23:59:60.5'
+SELECT extract(month FROM date 'infinity'), date_part('hour', timestamp '-infinity'), timestamp 'infinity'::time
+SELECT greatest(date 'infinity', date '2024-01-01'), least('NaN'::float8, 1), greatest(1, 'NaN'::numeric), greatest(1.0::float8, 'NaN')
+SELECT generate_series(timestamp '9999-12-30', timestamp '9999-12-31', '1 day')
+SELECT interval '200000000 years'
+SELECT interval '1day-2hours'
+SELECT interval '2024-01-01'
+SELECT $1 + interval '1 day' -- P: 2024-01-01
+SELECT CASE $1 WHEN 1 THEN 'a' END -- P: 1
+SELECT CASE 1 WHEN 1 THEN 2 WHEN date '2024-01-01' THEN 3 END
+SELECT CASE NULL WHEN 'a' THEN 1 ELSE 2 END
+SELECT X'FG'

@@ -13,7 +13,7 @@ from functools import reduce
 from time import monotonic, sleep
 from typing import Any
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.conversions import local, micros_of, midnight
@@ -23,10 +23,12 @@ from dpsql.frontends.pgwire.constants.moments import (
     ClockSpan,
     TimeTz,
     age,
+    beyond,
     field_of,
     mixed_interval,
     seconds_of,
     shifted,
+    to_time,
     truncated,
     zone,
 )
@@ -62,7 +64,7 @@ def _moved(day: Any, count: int) -> Any:
     try:
         return day if isinstance(day, float) else day + timedelta(days=count)
     except OverflowError:
-        raise said("22008", "date out of range") from None
+        raise beyond(day.year + count / 365.2425, "date") from None
 
 
 def _with_time(day: Any, clock: time) -> Any:
@@ -170,11 +172,12 @@ for _type in _PARTS:
     )
 
 
-def _date_part(context: t.Context, unit: str, value: Any, type_: str) -> float:
+def _date_part(context: t.Context, unit: str, value: Any, type_: str) -> float | None:
     """Return a field as date_part() does, for which a date is the timestamp of its midnight."""
     if type_ == "date":
         value, type_ = midnight(value), "timestamp"
-    return float(field_of(unit, value, type_, t.sql_name(type_), context))
+    field = field_of(unit, value, type_, t.sql_name(type_), context)
+    return None if field is None else float(field)
 
 
 for _type in _PARTS:
@@ -237,18 +240,28 @@ function("timezone(interval, timestamptz) timestamp")(lambda step, v: _to_utc_by
 
 @function("make_date(year int4, month int4, day int4) date")
 def _make_date(year: int, month: int, day: int) -> date:
+    written_out = f": {year + (year < 0)}-{month:02}-{day:02}"
+    year += year < 0
     try:
-        return date(year, month, day)
+        moment = date(2000 + year % 400, month, day)  # the calendar is the same every 400 years
     except ValueError:
-        raise said("22008", f"date field value out of range: {year}-{month:02}-{day:02}") from None
+        raise said("22008", f"date field value out of range{written_out}") from None
+    if not 1 <= year <= 9999:
+        raise beyond(year, "date", written_out)
+    return moment.replace(year=year)
 
 
-@function("make_time(hour int4, min int4, sec float8) time")
-def _make_time(hour: int, minute: int, second: float) -> time:
-    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
+def _made_time(hour: int, minute: int, second: float) -> int:
+    """Return a time of day in microseconds. Raises 22008."""
+    fits = 0 <= hour <= 24 and 0 <= minute < 60 and 0 <= second <= 60
+    micros = (hour * 60 + minute) * 60 * 10**6 + round(second * 10**6) if fits else DAY + 1
+    if micros > DAY:
         written_out = f"{second:02.0f}" if second == int(second) else f"{second:g}"
         raise said("22008", f"time field value out of range: {hour}:{minute:02}:{written_out}")
-    return (EPOCH + timedelta(hours=hour, minutes=minute, microseconds=round(second * 10**6))).time()
+    return micros
+
+
+function("make_time(hour int4, min int4, sec float8) time")(lambda *values: to_time(_made_time(*values)))
 
 
 @function("make_timestamptz(int4, int4, int4, int4, int4, float8, timezone text?) timestamptz", context=True)
@@ -277,9 +290,9 @@ def _sleep(context: t.Context, types: tuple[str, ...], until: Any) -> str | None
 
 @function("make_timestamp(year int4, month int4, mday int4, hour int4, min int4, sec float8) timestamp")
 def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, second: float) -> datetime:
-    return datetime.combine(_make_date(year, month, day), time(0)) + timedelta(
-        microseconds=micros_of(_make_time(hour, minute, second))
-    )
+    micros = _made_time(hour, minute, second)
+    moment: datetime = shifted(midnight(_make_date(year, month, day)), ClockSpan(0, 0, micros))
+    return moment
 
 
 @function(
@@ -400,7 +413,10 @@ def _time_series(context: t.Context, start: Any, stop: Any, step: ClockSpan, mov
         value = start
         while value <= stop if step.order > 0 else value >= stop:
             yield value
-            value = move(context, value, step)
+            try:
+                value = move(context, value, step)
+            except Error:  # behind the last day that there is here, and so behind the stop
+                return
 
     return _listed(values())
 

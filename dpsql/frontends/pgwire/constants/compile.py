@@ -25,6 +25,7 @@ from dpsql.frontends.pgwire.constants.resolve import (
     in_order,
     is_registered,
     known_functions,
+    not_computed,
     record_functions,
 )
 from dpsql.frontends.pgwire.constants.syntax import BY_WORDS, Node, TypeName
@@ -258,7 +259,7 @@ class Compiler:
                 raise said("42601", NO_COLUMNS, node.position)
             if name in known_functions():
                 self._refuse_xml(name, arguments)
-                raise Elsewhere(f"{name} is not computed here")
+                raise not_computed(name, node.position)
             choose(node.value, [self.value(argument).type for argument in arguments], node.position, is_operator=False)
         if REGISTER[name][0].kind == "aggregate":
             if not arguments and any(not signature.arguments for signature in REGISTER[name]):
@@ -513,14 +514,15 @@ class Compiler:
     # --- choices and collections --------------------------------------------------------------------------------------
 
     def _case(self, node: Node) -> Compiled:
-        subject, default = node.value
+        subject, default, starts = node.value
         tests, values = list[Callable[[Row], Any]](), list[Compiled]()
         whole = None if subject is None else self.value(subject)
-        for condition, value in node.items:
+        whole = whole and self.coerced(whole, "text" if whole.type == "unknown" else whole.type)
+        for start, (condition, value) in zip(starts, node.items, strict=False):
             if whole is None:
                 tests.append(self.truth(condition, "CASE/WHEN").run)
             else:
-                tests.append(self._operated("=", [whole, self.value(condition)], condition.position).run)
+                tests.append(self._operated("=", [whole, self.value(condition)], start).run)
             values.append(self.value(value, "CASE"))
         last = Compiled("unknown", lambda row: None, node.position) if default is None else self.value(default, "CASE")
         # PostgreSQL matches the type of ELSE first.
@@ -544,16 +546,17 @@ class Compiler:
             return Compiled(first.type, lambda row: None if equal(row) is True else first.run(row), node.position)
         values, common = self.matched(items, node.value.upper())
         runs = [value.run for value in values]
+        present: Callable[[Row], Any] = lambda row: (v for run in runs if (v := run(row)) is not None)  # noqa: E731
         if node.value == "coalesce":
-            return Compiled(
-                common, lambda row: next((v for run in runs if (v := run(row)) is not None), None), node.position
-            )
+            return Compiled(common, lambda row: next(present(row), None), node.position)
         if not any(s.arguments == (common, common) for s in REGISTER["<"]):
             raise Elsewhere
-        pick: Callable[..., Any] = max if node.value == "greatest" else min
-        return Compiled(
-            common, lambda row: pick((v for run in runs if (v := run(row)) is not None), default=None), node.position
-        )
+        pick, key = max if node.value == "greatest" else min, self.comparable(common)
+        return Compiled(common, lambda row: pick(present(row), key=key, default=None), node.position)
+
+    def comparable(self, type_: str) -> Callable[[Any], Any]:
+        """Return the function by whose results values of a type are sorted: `MeasureCompiler` has it."""
+        raise Elsewhere
 
     def _array(self, node: Node, element: str = "") -> Compiled:
         if not node.items:

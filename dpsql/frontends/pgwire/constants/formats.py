@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.moments import DAYS, MONTHS, ClockSpan
+from dpsql.frontends.pgwire.constants.moments import DAYS, MONTHS, ClockSpan, beyond, julian_day
 from dpsql.frontends.pgwire.constants.resolve import function
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
@@ -439,7 +439,9 @@ def _moment(fields: dict[str, int], half: str, text: str) -> datetime:
         return datetime.combine(day, time(hour, fields.get("MI", 0), fields.get("SS", 0))) + timedelta(
             seconds=seconds, microseconds=micros
         )
-    except (ValueError, OverflowError):
+    except OverflowError:
+        raise beyond(10_000) from None
+    except ValueError:
         raise outside from None
 
 
@@ -450,12 +452,12 @@ def _day(fields: dict[str, int]) -> date:
         hint = "Do not mix Gregorian and ISO week date conventions in a formatting template."
         raise said("22007", "invalid combination of date conventions", None, hint)
     if "J" in fields:
-        return date.fromordinal(fields["J"] - 1_721_425)
+        return julian_day(fields["J"]).date()
     year = fields.get("IYYY" if iso else "YYYY", 0)
     if not year and fields.keys() & {"DDD", "WW"}:
         raise said("22007", "cannot calculate day of year without year information")
-    if not year:
-        raise Elsewhere  # the year before the first
+    if not 1 <= year <= 9999:
+        raise beyond(year, "date")
     if iso:
         first = date.fromisocalendar(year, fields.get("IW", 1), fields.get("ID", 1) or 1)
         return first + timedelta(days=fields["IDDD"] - 1) if "IDDD" in fields else first

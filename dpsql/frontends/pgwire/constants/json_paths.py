@@ -14,7 +14,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.constants import bounds, conversions
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, choose, function
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
+from dpsql.frontends.pgwire.constants.tokens import NO_SEARCH, Elsewhere, Large, said
 from dpsql.frontends.pgwire.constants.types import Json
 
 _LAST = 1 << 32
@@ -683,7 +683,7 @@ function("@?(jsonb, jsonpath) bool; jsonb_path_exists_opr(jsonb, jsonpath) bool"
 @function("@@(text, text) bool")
 def _searched(text: str, words: str) -> bool:
     """Refuse text search, as which PostgreSQL reads two literals."""
-    raise Elsewhere
+    raise said(*NO_SEARCH)
 
 
 function("@@(jsonb, jsonpath) bool; jsonb_path_match_opr(jsonb, jsonpath) bool", context=True)(_silent(_is_match))

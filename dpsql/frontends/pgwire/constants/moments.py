@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
+from dpsql.frontends.pgwire.constants.tokens import said
 from dpsql.release.value_text import interval_text
 
 DAY = 86_400_000_000
@@ -128,7 +128,7 @@ def read_moment(text: str, type_: str, position: int | None, context: Any) -> An
     if type_ in ("time", "timetz"):
         if rest:
             raise invalid
-        return _to_time(micros) if type_ == "time" else TimeTz(micros, _seconds(offset, context))
+        return to_time(micros) if type_ == "time" else TimeTz(micros, _seconds(offset, context))
     day = _read_day(rest, context.catalog.settings.get("DateStyle")[-3:], invalid, outside)
     if type_ == "date":
         return day
@@ -146,9 +146,17 @@ def read_moment(text: str, type_: str, position: int | None, context: Any) -> An
 
 
 _BEYOND = ("0A000", "days before the year 1 or after 9999, and the time 24:00, are not supported")
+LAST_YEARS = {"date": 5_874_897, "timestamp": 294_276}
 
 
-def _to_time(micros: int) -> time:
+def beyond(year: float, type_: str = "timestamp", words: str = "") -> Exception:
+    """Return the error of a year before the first or after 9999: that PostgreSQL has no such day, or that it has one."""
+    is_none = year < -4714 or year >= LAST_YEARS[type_] + 1
+    return said("22008", f"{type_} out of range{words}") if is_none else said(*_BEYOND)
+
+
+def to_time(micros: int) -> time:
+    """Return the time of day. Raises 0A000 for its end."""
     if micros == DAY:
         raise said(*_BEYOND)
     return (datetime.min + timedelta(microseconds=micros)).time()
@@ -159,6 +167,13 @@ def _seconds(offset: str | int | None, context: Any) -> int:
         return offset
     where = context.zone if offset is None else zone(offset)
     return seconds_of(context.now.replace(tzinfo=UTC).astimezone(where))
+
+
+def julian_day(number: int) -> datetime:
+    """Return a day by its number. Raises 0A000 for days that are not computed here."""
+    if not 1_721_426 <= number <= 5_373_484:
+        raise said(*_BEYOND)
+    return datetime.fromordinal(number - 1_721_425)
 
 
 def _special(word: str, type_: str, context: Any) -> Any:
@@ -173,8 +188,8 @@ def _special(word: str, type_: str, context: Any) -> Any:
     moment = EPOCH if word == "epoch" else today if word == "now" else None
     if word in steps:
         moment = datetime(today.year, today.month, today.day) + timedelta(days=steps[word])
-    if re.fullmatch(r"j\d{7}", word):  # the number of a Julian day
-        moment = datetime.fromordinal(int(word[1:]) - 1_721_425)
+    if re.fullmatch(r"j\d{1,9}", word):  # the number of a Julian day
+        moment = julian_day(int(word[1:]))
     if moment is None:
         return None
     if type_ == "date":
@@ -208,7 +223,10 @@ def _micros_of(match: re.Match[str], outside: Exception) -> int:
     fraction = round(Decimal("0." + (match[4] or "0")) * 1_000_000)
     if hour > 24 or minute > 59 or second > 60 or (hour == 24 and (minute or second or fraction)):
         raise outside
-    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + int(fraction)
+    micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + int(fraction)
+    if micros > DAY:
+        raise outside
+    return micros
 
 
 def _read_day(text: str, order: str, invalid: Exception, outside: Exception) -> date:
@@ -267,7 +285,9 @@ _UNIT_WORDS = {
     "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week", "mon": "month", "y": "year", "yr": "year",
     "c": "century", "cent": "century", "centurie": "century", "millennia": "millennium", "mil": "millennium", "dec": "decade",
 }  # fmt: skip
-_QUANTITY = re.compile(r"\s*([+-]?)\s*(?:(\d+):(\d+)(?::(\d+(?:\.\d*)?))?|(\d+)-(\d+)|(\d+\.?\d*|\.\d+)\s*([A-Za-z]*))")
+_QUANTITY = re.compile(
+    r"\s*([+-]?)\s*(?:(\d+):(\d+)(?::(\d+(?:\.\d*)?))?|(\d+)-(\d+)(?![\d-])|(\d+\.?\d*|\.\d+)(?![\d.-])\s*([A-Za-z]*)(?![-+]))"
+)
 _ISO = re.compile(
     r"P(?:(-?[\d.]+)Y)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)W)?(?:(-?[\d.]+)D)?(?:T(?:(-?[\d.]+)H)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)S)?)?"
 )
@@ -307,6 +327,8 @@ def read_interval(text: str, position: int | None, fields: str = "") -> ClockSpa
             _add(total, -quantity if match[1] == "-" else quantity, unit)
         rest = behind.strip()
     read = _whole_interval(total)
+    if 1 << 31 <= abs(read.months) < 12 << 31:
+        raise said("22008", "interval out of range", position)
     if abs(read.months) >= 1 << 31 or abs(read.days) >= 1 << 31 or abs(read.micros) >= 1 << 63:
         raise said("22015", f'interval field value out of range: "{text}"', position)
     read = _truncated_to(read, fields.rsplit(maxsplit=1)[-1]) if fields else read
@@ -482,13 +504,13 @@ def shifted(moment: Any, step: ClockSpan) -> Any:
     months = moment.year * 12 + moment.month - 1 + step.months
     year, month = divmod(months, 12)
     if not 1 <= year <= 9999:
-        raise said("22008", "timestamp out of range")
+        raise beyond(year + (step.days + step.micros / DAY) / 365.2425)
     try:
         return moment.replace(
             year=year, month=month + 1, day=min(moment.day, monthrange(year, month + 1)[1])
         ) + timedelta(days=step.days, microseconds=step.micros)
     except OverflowError:
-        raise said("22008", "timestamp out of range") from None
+        raise beyond(year + (step.days + step.micros / DAY) / 365.2425) from None
 
 
 def age(later: datetime, earlier: datetime) -> ClockSpan:
@@ -562,7 +584,7 @@ def _truncated_interval(name: str, value: ClockSpan) -> ClockSpan:
 _OF_TIME = {"microseconds", "milliseconds", "second", "minute", "hour", "epoch"}
 
 
-def field_of(unit: str, value: Any, type_: str, words: str, context: Any) -> Decimal:
+def field_of(unit: str, value: Any, type_: str, words: str, context: Any) -> Decimal | None:
     """Return a field of a date, time, timestamp or interval, as extract() has it."""
     name = unit_name(unit)
     if name not in _FIELDS:
@@ -578,12 +600,12 @@ def field_of(unit: str, value: Any, type_: str, words: str, context: Any) -> Dec
     if isinstance(value, float):
         if name in ("year", "decade", "century", "millennium", "epoch", "isoyear", "julian"):
             return Decimal("Infinity" if value > 0 else "-Infinity")
-        raise Elsewhere
+        return None
     if type_ == "interval":
         return _interval_field(name, value, unsupported)
     offset = 0
     if isinstance(value, TimeTz):
-        offset, value = value.offset, _to_time(value.micros)
+        offset, value = value.offset, to_time(value.micros)
     elif type_ == "timestamptz":
         local = value.replace(tzinfo=UTC).astimezone(context.zone)
         offset, value = seconds_of(local), local.replace(tzinfo=None)

@@ -15,7 +15,7 @@ from typing import Any
 from dpsql.frontends.pgwire.catalog.shape import VECTORS, static
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.call_syntax import BY_WORDS, Node
-from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, Elsewhere, Qualified, said
+from dpsql.frontends.pgwire.constants.tokens import NO_FUNCTION, NO_SEARCH, SEARCH_TYPES, Elsewhere, Qualified, said
 
 NO_OPERATOR = "No operator matches the given name and argument type{}. You might need to add {}explicit type cast{}."
 NO_COLUMNS = 'a column definition list is required for functions returning "record"'
@@ -208,6 +208,12 @@ def _exists(name: str, supplied: Sequence[str], is_operator: bool) -> bool:
         and _solved(supplied, expected) is not None
         for expected in _catalogued(is_operator).get(name, ())
     )
+
+
+def not_computed(name: str, position: int) -> Exception:
+    """Return why a function of PostgreSQL is not computed here."""
+    is_search = any(SEARCH_TYPES & set(types) for types in _catalogued(False).get(name, ()))
+    return said(*NO_SEARCH, position) if is_search else Elsewhere(f"{name} is not computed here")
 
 
 @cache

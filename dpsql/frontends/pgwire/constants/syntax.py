@@ -296,16 +296,17 @@ class Parser(CallReader):
         start = self.token.start
         self.expect("case")
         subject = None if self.word() == "when" else self.expression()
-        items: list[Any] = []
+        items, starts = list[Any](), [self.token.start]
         while self.take("when"):
             condition = self.expression()
             self.expect("then")
             items.append((condition, self.expression()))
+            starts.append(self.token.start)
         default = self.expression() if self.take("else") else None
         if not items:
             raise self.problem()
         self.expect("end")
-        return Node("case", start, (subject, default), items)
+        return Node("case", start, (subject, default, starts), items)
 
     def _cast(self) -> Node:
         start = self.token.start

@@ -28,6 +28,10 @@ CLAUSES = {"from", "where", "union", "intersect", "except", "order", "group", "h
             "variadic"}  # fmt: skip
 
 
+SEARCH_TYPES = {"tsvector", "tsquery", "regconfig", "regdictionary"}
+NO_SEARCH = ("0A000", "text search (tsvector, tsquery, @@ and their functions) is not supported")
+
+
 class Elsewhere(Exception):
     """A statement, or a value in it, that is not answered here."""
 

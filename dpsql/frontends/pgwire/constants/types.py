@@ -41,7 +41,7 @@ from dpsql.frontends.pgwire.constants.scalars import (
     read_numeric,
     single,
 )
-from dpsql.frontends.pgwire.constants.tokens import Elsewhere, Large, said
+from dpsql.frontends.pgwire.constants.tokens import NO_SEARCH, SEARCH_TYPES, Elsewhere, Large, said
 from dpsql.frontends.pgwire.encodings import BOUNDS, NAMED, array_rows, float_text, multirange_parts, range_parts
 from dpsql.media import text as media
 from dpsql.sql.rewrites.comparisons import read_list
@@ -256,6 +256,9 @@ def castable(source: str, target: str) -> bool:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+_UNSUPPORTED = {"xml": ("0A000", "unsupported XML feature"), **dict.fromkeys(SEARCH_TYPES, NO_SEARCH)}
+
+
 def read(text: str, type_: str, context: Context, position: int | None = None) -> Any:
     """Return the value of a type that a text means. Raises what PostgreSQL's input functions raise."""
     if len(text) > MOST_CHARACTERS:
@@ -279,8 +282,8 @@ def read(text: str, type_: str, context: Context, position: int | None = None) -
         return _read_ranges(text, type_, context, position)
     if type_ in OBJECT_READERS:
         return OBJECT_READERS[type_](text, context, position)
-    if type_ == "xml":
-        raise said("0A000", "unsupported XML feature", position)
+    if type_ in _UNSUPPORTED:
+        raise said(*_UNSUPPORTED[type_], position)
     if type_ not in READERS:
         raise Elsewhere
     return _read_scalar(text, type_, position)
