@@ -16,7 +16,8 @@ from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 _ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"),
           (5, "V"), (4, "IV"), (1, "I"))  # fmt: skip
 _NUMBER_PIECES = re.compile(
-    r'"((?:[^"\\]|\\.)*)"|(FM|fm|PR|pr|MI|mi|PL|pl|SG|sg|RN|rn|TH|th|EEEE|eeee|[90.,DdGgSsLlVv])|\\(")|(.)', re.DOTALL
+    r'"((?:[^"\\]|\\.|\\$)*)(?:"|$)|(FM|fm|PR|pr|MI|mi|PL|pl|SG|sg|RN|rn|TH|th|EEEE|eeee|[90.,DdGgSsLlVv])|\\(")|(.)',
+    re.DOTALL,
 )
 
 
@@ -171,7 +172,7 @@ _DATE_MARKS = (
     "B.C.", "A.D.", "BC", "AD", "bc", "ad", "Y", "I", "D", "W", "J", "Q",
 )  # fmt: skip
 _DATE_PIECES = re.compile(
-    r'"((?:[^"\\]|\\.)*)"|(' + "|".join(re.escape(mark) for mark in _DATE_MARKS) + r")|(.)", re.DOTALL
+    r'"((?:[^"\\]|\\.|\\$)*)(?:"|$)|(' + "|".join(re.escape(mark) for mark in _DATE_MARKS) + r")|(.)", re.DOTALL
 )
 _LOWER_MARKS = re.compile(
     "|".join(
@@ -205,7 +206,7 @@ def _pieces(form: str) -> list[tuple[str, str, str]]:
     """Return the pieces of a format: a quoted text, a mark or another sign each."""
     upper = "".join(
         part if k % 2 else _LOWER_MARKS.sub(lambda m: m[0].upper(), part)
-        for k, part in enumerate(re.split(r'("(?:[^"\\]|\\.)*"|[Mm]onth|[Dd]ay|[Mm]on|[Dd]y)', form))
+        for k, part in enumerate(re.split(r'(?s)("(?:[^"\\]|\\.|\\$)*(?:"|$)|[Mm]onth|[Dd]ay|[Mm]on|[Dd]y)', form))
     )
     return [(m[1], m[2] or "", m[3] or "") for m in _DATE_PIECES.finditer(upper)]
 

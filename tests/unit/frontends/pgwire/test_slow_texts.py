@@ -71,6 +71,7 @@ CONSTANTS = (
     f"WITH x AS (SELECT {WIDE}) SELECT count(*) FROM x a, generate_series(1, 90000) c",
     f"WITH x AS (SELECT {WIDE}) SELECT count(*) FROM x" + "".join(f" NATURAL JOIN x x{n}" for n in range(20)),
     "SELECT '" + "{" * 9000 + "}" * 9000 + "'::int[]",
+    *(f"SELECT {call}, '" + '"' + '\\"' * 45_000 + "')" for call in ("to_char(now()", "to_char(1", "to_date('2024'")),
     "SELECT repeat('a', 10000) ~ '(" + "a?" * 900 + "){1,100}b'",
     "SELECT (array_fill(1, ARRAY[9999]) || 2) @> array_fill(2, ARRAY[10000])",
     "SELECT '[" + "1," * 4_900 + "2]'::jsonb @> '[" + "2," * 4_900 + "2]'",
