@@ -12,7 +12,7 @@ from itertools import product
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import refuse
-from dpsql.sql.lexer import word
+from dpsql.sql.lexer import quoting_hint, word
 
 _CLOSED_BY = {
     TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET, TokenType.L_BRACE: TokenType.R_BRACE,
@@ -78,7 +78,7 @@ def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: 
     ):
         last = second is None and (kind in _OPENING or kind is TokenType.ALIAS)
         if last or (kind, second) in _NEVER_TOGETHER or (kind, second, third) == _NO_COLUMNS:
-            raise _slip(f"nothing stands behind {token.text}", token)
+            raise _slip(f"nothing stands behind {token.text}", token, quoting_hint(tokens))
         if [second, third, fourth] == _ALL_COLUMNS and kind in _NO_FUNCTION:
             raise _slip("no function stands before (*)", token)
         if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
@@ -162,5 +162,5 @@ def _check_using(using: Token, second: Token) -> None:
         raise _slip("the columns behind USING stand in brackets, as in USING (id)", using)
 
 
-def _slip(detail: str, token: Token) -> Exception:
-    return refuse("syntax", detail=detail, position=token.start + 1)
+def _slip(detail: str, token: Token, hint: str | None = None) -> Exception:
+    return refuse("syntax", detail=detail, position=token.start + 1, hint=hint)

@@ -211,13 +211,18 @@ _FOLLOWED_BY = {
     "GROUP": ("BY",),
 }
 """Words of SQL that are also names of columns in real tables, and what may follow them where they are not a column."""
+_BEHIND_A_COLUMN = (",", ")", "=", "<", ">", "FROM", "WHERE", "AND", "GROUP BY", "ORDER BY", "AS", "IS", "IN", "NOT")
+"""What follows LIMIT only where it is a column."""
 
 
 def quoting_hint(tokens: Sequence[Token]) -> str | None:
     """Return how to write the first column named like a word of SQL, or clauses behind PIVOT; None for other texts."""
     for token, behind in zip(tokens, [*tokens[1:], None], strict=True):
-        name = word(token)
-        if name in _FOLLOWED_BY and (behind is None or behind.text.upper() not in _FOLLOWED_BY[name]):
+        name, next_ = word(token), None if behind is None else behind.text.upper()
+        if token.text == "`":
+            return 'a name with blanks, or that is a word of SQL, is written in double quotes: "name"'
+        column = next_ in _BEHIND_A_COLUMN if name == "LIMIT" else next_ not in _FOLLOWED_BY.get(name, (next_,))
+        if column:
             return f'{name} is a word of SQL; a column of that name is written in double quotes: "{token.text}"'
     around = "clauses stand around it: SELECT * FROM (PIVOT t ON x USING SUM(y) GROUP BY z) ORDER BY z"
     return around if word(tokens[0]) in ("PIVOT", "UNPIVOT") else None

@@ -535,7 +535,7 @@ def _condition(
             pairs += written
         else:
             rest += [part] if equalities is None else []
-    _check_names((left, right), rest, shared)
+    _check_names((left, right), conditions if equalities is None else (), shared)
     if not pairs and not _few_rows(right, policy):
         _check_null_safe(conditions, right, node)
         hint = UNITS_WAY if right.protected else f"add ON with equal keys; {_ANY_CONDITION}"

@@ -488,11 +488,11 @@ class QueryBinder:
 
     def _released(self, node: exp.Select, bound: list[tuple[str, Bound]], environment: Environment) -> Released:
         """Bind a SELECT over released and public tables: return its text over the sandbox's tables."""
-        if not self._inside:
-            check_names(node, [(alias, source.columns) for alias, source in bound if isinstance(source, Released)])
-            check_public_groups(node)
-        trees = iter([aliased(source.tree, alias) for alias, source in bound if isinstance(source, Released)])
         sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+        if not self._inside:
+            for check in (check_names, check_public_groups):
+                check(node, [(alias, source.columns) for alias, source in sources])
+        trees = iter([aliased(source.tree, alias) for alias, source in sources])
         scope = results.scope_over(node, sources)
         copy = exp.Select()
         for name, value in node.args.items():

@@ -415,9 +415,9 @@ class Scope:
         if self.is_untyped(node):
             raise refuse("untyped_column", name=name, position=place(node))
         labels = shown_names(label for source in candidates for label, _ in source.columns)
-        if not node.table and name.lower() in (alias.lower() for alias, _ in self.sources):
-            raise refuse("whole_row", name=name, position=place(node))
         if name.lower() not in map(str.lower, labels):
+            if not node.table and name.lower() in (alias.lower() for alias, _ in self.sources):
+                raise refuse("whole_row", name=name, position=place(node))
             text = "; a text stands in single quotes: '...'" if node.this.args.get("quoted") and not node.table else ""
             hint = suggestion(name, labels) + text
             raise refuse("unknown_column", name=name, position=place(node), hint=hint.removeprefix("; "))

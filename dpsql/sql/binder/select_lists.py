@@ -224,13 +224,15 @@ def labelled(source: Released) -> Protected | None:
     return Protected(source.rows.relation, tuple(zip(source.columns, columns, strict=True)))
 
 
-def check_public_groups(node: exp.Select) -> None:
-    """Refuse a GROUP BY position that does not exist (group_position). If GROUP BY has columns and positions alone, or there is
-    none but an aggregate, also refuse a column of the list that is not grouped (not_grouped)."""
+def check_public_groups(node: exp.Select, sources: Sequence[tuple[str, tuple[str, ...]]]) -> None:
+    """Refuse a GROUP BY position that does not exist (group_position), in a SELECT over `sources` (alias, columns). If GROUP BY
+    has columns and positions alone, or there is none but an aggregate, also refuse a column of the list that is not grouped
+    (not_grouped)."""
     group = node.args.get("group")
+    items = [item for each in node.expressions for item in _all(each, sources)]
     if group is None:
-        if node.args.get("from_") is not None and any(has_aggregate(item) for item in node.expressions):
-            _check_grouped(node.expressions, set())
+        if node.args.get("from_") is not None and any(map(has_aggregate, items)):
+            _check_grouped(items, set())
         return
     if any(group.args.get(name) for name in ("all", "rollup", "cube", "grouping_sets", "totals")):
         return
@@ -238,17 +240,28 @@ def check_public_groups(node: exp.Select) -> None:
     for part in group.expressions:
         item = part
         if isinstance(part, exp.Literal) and not part.is_string and part.name.isdecimal():
-            if not 1 <= int(part.name) <= len(node.expressions):
-                raise no_position("GROUP BY", part, len(node.expressions))
-            item = node.expressions[int(part.name) - 1]
+            if not 1 <= int(part.name) <= len(items):
+                raise no_position("GROUP BY", part, len(items))
+            item = items[int(part.name) - 1]
         if not isinstance(item.unalias(), exp.Column):
             return  # an expression, which the list may repeat in a different form
         names |= {item.unalias().name.lower(), item.alias.lower() or item.unalias().name.lower()}
-    aliased = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
+    aliased = {item.alias.lower(): item.unalias() for item in items if item.alias}
     if any(not isinstance(aliased.get(name, exp.column(name)), exp.Column) for name in names):
         return
     names |= {aliased[name].name.lower() for name in names if name in aliased}
-    _check_grouped(node.expressions, names)
+    _check_grouped(items, names)
+
+
+def _all(item: exp.Expr, sources: Sequence[tuple[str, tuple[str, ...]]]) -> list[exp.Expr]:
+    """Return the columns for which a star without EXCLUDE over one source stands, or the item itself."""
+    star = item.this if isinstance(item, exp.Column) else item
+    if not isinstance(star, exp.Star) or any(star.args.values()) or len(sources) != 1:
+        return [item]
+    names = [exp.to_identifier(name, quoted=True) for name in sources[0][1]]
+    for name in names:
+        name.meta["start"] = (place(item) or 1) - 1
+    return [exp.Column(this=name) for name in names]
 
 
 def _check_grouped(items: Sequence[exp.Expr], names: set[str]) -> None:

@@ -240,9 +240,12 @@ def as_operand(query: exp.Query, operation: exp.SetOperation, side: str) -> exp.
 def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) -> None:
     """Refuse columns of a SELECT over results that none of its sources (alias, columns) has, with their position.
 
-    Subqueries check the names inside them; names that pass here are still rehearsed in the sandbox.
+    An item may name the outputs before it. Subqueries check the names inside them; names that pass here are still rehearsed in
+    the sandbox.
     """
-    aliases = {item.alias.lower() for item in node.expressions if item.alias}
+    last = len(node.expressions)
+    aliases = {item.alias.lower(): index for index, item in reversed([*enumerate(node.expressions)]) if item.alias}
+    items = {id(part): index for index, item in enumerate(node.expressions) for part in item.find_all(exp.Column)}
     inner = {id(p) for query in node.find_all(exp.Select, exp.SetOperation) if query is not node for p in query.walk()}
     for column in node.find_all(exp.Column):
         if id(column) in inner or isinstance(column.this, exp.Star):
@@ -255,7 +258,9 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
                 "unknown_table", name=column.table, position=place(column), hint=suggestion(column.table, named)
             )
         labels = [label for columns in columns_of_source for label in columns]
-        if name not in {label.lower() for label in labels} and (qualifier or name not in aliases):
+        if name not in {label.lower() for label in labels} and (
+            qualifier or aliases.get(name, last) >= items.get(id(column), last)
+        ):
             if not qualifier and name in (alias.lower() for alias, _ in sources):
                 raise refuse("whole_row", name=column.name, position=place(column))
             raise refuse(

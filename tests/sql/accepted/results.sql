@@ -208,3 +208,9 @@ SELECT ROUND(AVG(age)::numeric, 2) AS mean, CAST(SUM(age) AS DECIMAL(18,2)) AS t
 -- l1: 20
 -- rows: 1
 SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY 1.5) AS place FROM visits GROUP BY ward
+
+-- query: star_grouped_by_places
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT t.* FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t GROUP BY 1, 2

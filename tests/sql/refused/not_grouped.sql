@@ -27,3 +27,13 @@ SELECT zone, population FROM regions GROUP BY zone
 -- sqlstate: 42803
 -- at: zone
 SELECT zone, COUNT(*) FROM regions
+
+-- query: star_over_results
+-- sqlstate: 42803
+-- at: *
+SELECT * FROM (SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights) AS t GROUP BY ward
+
+-- query: star_of_one_result
+-- sqlstate: 42803
+-- at: t.*
+SELECT t.* FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t GROUP BY 1

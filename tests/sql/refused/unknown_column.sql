@@ -63,3 +63,13 @@ SELECT COUNT(*) FROM patients p WHERE age > 40 OR EXISTS (SELECT v.nosuch FROM v
 -- at: nosuch
 SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND nights > 3)
   OR EXISTS (SELECT nosuch FROM visits v WHERE v.patient_id = p.patient_id AND nights < 2)
+
+-- query: output_that_names_itself
+-- sqlstate: 42703
+-- at: m, 3
+SELECT least(m, 3) AS m FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t
+
+-- query: output_that_names_a_later_one
+-- sqlstate: 42703
+-- at: m + 1
+SELECT m + 1 AS k, n * 2 AS m FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t

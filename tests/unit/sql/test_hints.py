@@ -28,6 +28,8 @@ CONDITIONS = {
     "nights < CURRENT_DATE": "date_part('year', CURRENT_DATE)", "cost = '-Inf'": "'nan'::DOUBLE",
     "nights IN (7 / 2, 4)": "x = a / 2 OR x = b", "smoker IN (1 = 1, FALSE)": "x = a / 2 OR x = b",
     "ward IS 'er'": "other values are compared with =", 'ward = "er"': "a text stands in single quotes: '...'",
+    "limit = 3": 'in double quotes: "limit"', "`ward` = 'er'": 'in double quotes: "name"',
+    "nights = NULL": "write x IS NULL", "ward NOT IN ('er', NULL)": "write x IS NULL",
 }  # fmt: skip
 
 
