@@ -1,5 +1,6 @@
 """What the parser would repair without a word: a bracket that is not closed, `SELECT , a`, `GROUP BY` before nothing,
-`BETWEEN 2 3`, `IN ('a' 'b')`. Engines refuse such a text, and what it means is a guess: nothing is charged for a slip.
+`BETWEEN 2 3`, `IN ('a' 'b')`, `FROM visits GROUP`. Engines refuse such a text, and what it means is a guess: nothing is
+charged for a slip.
 
 No text that an engine reads is refused here: a comma may stand behind the last item of a list, as in DuckDB.
 """
@@ -7,12 +8,13 @@ No text that an engine reads is refused here: a comma may stand behind the last 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import pairwise, product
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import refuse
-from dpsql.sql.lexer import quoting_hint, word
+from dpsql.sql.lexer import place, quoting_hint, word
 
 _CLOSED_BY = {
     TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET, TokenType.L_BRACE: TokenType.R_BRACE,
@@ -33,9 +35,10 @@ _ENDING = frozenset({
 })  # fmt: skip
 """What stands behind a whole expression, and begins none."""
 _NEVER_TOGETHER = {
-    *product(_OPENING, _ENDING), *product((TokenType.COMMA, *_CLOSED_BY), (TokenType.COMMA,)),
+    *product((*_OPENING, TokenType.INTO, TokenType.OVER), _ENDING), *product((TokenType.COMMA, *_CLOSED_BY), (TokenType.COMMA,)),
     *product((TokenType.ALIAS, TokenType.DISTINCT), (TokenType.COMMA, TokenType.R_PAREN)), (TokenType.FROM, TokenType.FOR),
     (TokenType.IN, TokenType.AND), (TokenType.IN, TokenType.OR), (TokenType.ALIAS, TokenType.NUMBER),
+    *product((TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.WITH), (TokenType.ALIAS,)),
 }  # fmt: skip
 _LITERALS = (TokenType.STRING, TokenType.NUMBER)
 _TWICE = (TokenType.GROUP_BY, TokenType.ORDER_BY)
@@ -56,6 +59,23 @@ _ORDER = {
 """The order in which clauses stand; a word with 0 begins another list of them."""
 _NO_FUNCTION = {*_OPENING, TokenType.COMMA} - {TokenType.IN}
 _NO_WINDOW = (*_ENDING, TokenType.ALIAS, None)
+_NO_NAMES = frozenset({
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "binary", "both",
+    "case", "cast", "check", "collate", "collation", "column", "concurrently", "constraint", "create", "cross", "default",
+    "deferrable", "desc", "distinct", "do", "else", "end", "except", "false", "fetch", "for", "foreign", "freeze", "from",
+    "full", "group", "having", "ilike", "in", "initially", "inner", "intersect", "into", "is", "isnull", "join", "lateral",
+    "leading", "left", "like", "limit", "natural", "not", "notnull", "null", "offset", "on", "only", "or", "order", "outer",
+    "overlaps", "placing", "primary", "references", "returning", "right", "select", "similar", "some", "symmetric", "table",
+    "tablesample", "then", "to", "trailing", "true", "union", "unique", "using", "variadic", "verbose", "when", "where",
+    "window", "with",
+})  # fmt: skip
+"""Words that neither DuckDB nor PostgreSQL reads as the name of a table without quotes."""
+_NO_LABELS = frozenset({
+    "array", "as", "create", "day", "fetch", "filter", "for", "from", "group", "having", "hour", "into", "limit", "minute",
+    "month", "offset", "on", "order", "over", "overlaps", "precision", "returning", "second", "to", "varying", "where",
+    "window", "with", "within", "without", "year",
+})  # fmt: skip
+"""Words that neither reads as the name of an output without AS before them."""
 _ALL_COLUMNS = [TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN]
 
 
@@ -67,6 +87,18 @@ def check_parts(tokens: Sequence[Token], sql: str) -> None:
     _check_clauses(tokens, kinds)
 
 
+def check_names(tree: exp.Expr, tokens: Sequence[Token]) -> None:
+    """Refuse (syntax) the first word of a clause where it would be read as a name: `FROM visits GROUP`."""
+    for node in tree.find_all(exp.TableAlias, exp.Alias):
+        name, words = (node.this, _NO_NAMES) if isinstance(node, exp.TableAlias) else (node.args["alias"], _NO_LABELS)
+        if not isinstance(name, exp.Identifier) or name.quoted or name.name.lower() not in words:
+            continue
+        start = place(name)
+        for before, token in pairwise(tokens):
+            if token.start + 1 == start and (words is _NO_NAMES or before.token_type is not TokenType.ALIAS):
+                raise _slip(f"{token.text} is no name here; in double quotes it is one", token)
+
+
 def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: str) -> None:
     """Refuse what never stands side by side in a text that engines read."""
     pivots = TokenType.PIVOT in kinds  # its USING has aggregates
@@ -76,11 +108,13 @@ def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: 
     for token, next_, kind, second, third, fourth in zip(
         tokens, behind, kinds, after, after[1:], after[2:], strict=False
     ):
-        last = second is None and (kind in _OPENING or kind is TokenType.ALIAS)
+        last = second is None and (kind in _OPENING or kind in (TokenType.ALIAS, TokenType.TABLE_SAMPLE))
         if last or (kind, second) in _NEVER_TOGETHER or (kind, second, third) == _NO_COLUMNS:
             raise _slip(f"nothing stands behind {token.text}", token, quoting_hint(tokens))
         if [second, third, fourth] == _ALL_COLUMNS and kind in _NO_FUNCTION:
             raise _slip("no function stands before (*)", token)
+        if kind is TokenType.FETCH and word(next_) not in ("FIRST", "NEXT"):
+            raise _slip("FIRST or NEXT stands behind FETCH", token)
         if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
             _check_using(token, next_)
         if kind is TokenType.VAR and second in _TWICE and word(token) in ("GROUP", "ORDER"):

@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.loss import MOST_EXPONENT
-from dpsql.sql.forgotten_parts import check_parts
+from dpsql.sql.forgotten_parts import check_names, check_parts
 from dpsql.sql.lexer import DIALECT, OWN_NAMES, Piece, SqlText, as_piece, parser_dialect, place, quoting_hint, word
 from dpsql.sql.parser import check_arguments, parse_tokens
 from dpsql.sql.rewrites import TOKENS, TREES
@@ -269,6 +269,8 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     check_arguments(tokens, DIALECT)
     check_parts(tokens, sql)
     tree = trees[0] if len(trees) == 1 else None
+    if tree is not None:
+        check_names(tree, tokens)
     types = [token.token_type for token in tokens]
     if types.count(TokenType.AND) + types.count(TokenType.OR) > FEW:
         tree = flattened(tree)

@@ -14,17 +14,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from dpsql.engine.duckdb.literals import TYPES
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.accounts import Account
 from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.windows import BudgetWindow, window_scope
-from dpsql.plan.intervals import Type
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.storage.records import dataclass
 
 _MOST_TABLES = 3
+_ENGINE_TYPES = {
+    "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def _sentences(policy: Policy, question: _Question, rows: int) -> Iterator[str]:
 
     connection, policy = duckdb.connect(), policy.over_memory()
     for name, table in policy.tables.items():
-        columns = ", ".join(f'"{column.name}" {TYPES[Type(column.type)]}' for column in table.columns.values())
+        columns = ", ".join(f'"{column.name}" {_ENGINE_TYPES[column.type]}' for column in table.columns.values())
         connection.execute(f'CREATE TABLE "{name}" ({columns})')
     ledger: Any = OpenLedger()
     no_store: Any = None  # dp.reuse is off

@@ -13,6 +13,7 @@ from support.recording_session import World
 from support.seeds import seeds
 
 from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire.catalog.shape import keywords
 from dpsql.sql.forgotten_parts import check_parts
 from dpsql.sql.lexer import as_piece
 from dpsql.sql.parse import parse
@@ -80,6 +81,34 @@ def test_names_behind_dots_and_as_may_be_any_word(seed: int) -> None:
                 "nothing stands|stands twice|BETWEEN has|is open here|no END|USING stand", str(error)
             ), text
         read += 1
+
+
+_NAMED = {
+    "SELECT COUNT(*) FROM visits {}": "UC", "SELECT COUNT(*) FROM visits AS {} WHERE 1 = 1": "UC",
+    "WITH {} AS (SELECT COUNT(*) AS n FROM visits) SELECT 1": "UC", "SELECT COUNT(*) {} FROM visits": "bare",
+    "SELECT COUNT(*) AS {} FROM visits": "UCTR",
+}  # fmt: skip
+"""Texts with a place for a name, and which of PostgreSQL's words are names there: by their class, or those "bare" of AS."""
+
+
+@pytest.mark.parametrize(("text", "classes"), _NAMED.items())
+def test_words_that_no_engine_reads_as_a_name_are_none(text: str, classes: str) -> None:
+    """PostgreSQL's words by pg_get_keywords(), DuckDB's by its parser."""
+    own = {word: (class_, bare) for word, class_, bare, *_ in keywords()}
+    words = {
+        row[0] for row in duckdb.connect().execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+    } | own.keys()
+    wrong, names = [], 0
+    for word in sorted(words):
+        class_, bare = own.get(word, ("U", True))
+        engines = (bare if classes == "bare" else class_ in classes) or _parses(text.format(word))
+        try:
+            parse(text.format(word))
+        except Error:
+            continue
+        names += 1
+        wrong += [] if engines else [word]
+    assert wrong == [] and names > 300
 
 
 class _Counted(list[Token]):
