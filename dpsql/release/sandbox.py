@@ -348,8 +348,12 @@ def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
         low, high = (bound.as_py() for bound in pc.min_max(values).values())
         fits = low is None or (_INT64[0] <= low and high <= _INT64[1])
         return values.cast(pa.int64() if fits else pa.float64(), safe=False)
-    if pa.types.is_decimal(type_) or pa.types.is_floating(type_):
-        return values.cast(pa.float64(), safe=False)
+    if pa.types.is_decimal(
+        type_
+    ):  # Arrow multiplies by a rounded 0.01: by way of texts 28.58 is not 28.580000000000002
+        return values.cast(pa.string()).cast(pa.float64())
+    if pa.types.is_floating(type_):
+        return values.cast(pa.float64())
     if pa.types.is_dictionary(type_):
         return _typed(values.cast(type_.value_type))
     if pa.types.is_timestamp(type_):
@@ -359,6 +363,7 @@ def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_boolean(type_) or pa.types.is_string(type_) or pa.types.is_date32(type_) or pa.types.is_null(type_):
         return values
     if pa.types.is_list(type_) and (element := _listed(type_.value_type)) is not None:
+        values = values.cast(pa.list_(pa.string())) if pa.types.is_decimal(type_.value_type) else values
         return pa.chunked_array([pa.array(values.cast(pa.list_(element)).to_pylist(), pa.list_(element))])
     return pa.chunked_array([pa.array([None if v is None else value_text(v) for v in values.to_pylist()], pa.string())])
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import threading
 import weakref
 from datetime import date
@@ -160,6 +161,16 @@ def test_what_has_no_value_is_null_for_its_row_alone(sandbox: Sandbox, expressio
     table = pa.table({"x": [1, 2], "t": ["7", "x"], "d": [date(2024, 1, 1)] * 2})
     answer = sandbox.query(f"SELECT {expression} AS v FROM r", {"r": table}).column("v").to_pylist()
     assert [float(v) if isinstance(v, Decimal) else v for v in answer] == value
+
+
+def test_decimals_of_results_are_the_nearest_doubles() -> None:
+    draw = random.Random(1)
+    for scale in (1, 2, 9, 20):
+        numbers = [Decimal(draw.randrange(-(10**18), 10**18) >> draw.randrange(60)).scaleb(-scale) for _ in range(500)]
+        column = pa.chunked_array([pa.array([*numbers, None], pa.decimal128(38, scale))])
+        assert plain(column).to_pylist() == [*map(float, numbers), None]
+        lists = pa.chunked_array([pa.array([numbers, None], pa.list_(column.type))])
+        assert plain(lists).to_pylist() == [[*map(float, numbers)], None]
 
 
 @pytest.mark.parametrize(
