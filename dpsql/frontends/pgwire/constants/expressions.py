@@ -328,10 +328,10 @@ class Matcher:
     """Matches an expression in one text. Bit k of a number is the position before its character k, or behind as many from the end
     if it is read backwards."""
 
-    def __init__(self, form: str, text: str, flags: str = "", node: Expression | None = None) -> None:
+    def __init__(self, form: str, text: str, flags: str = "") -> None:
         check_size(form, text)
         self.text, self.size, self.masks = text, len(text), dict[Any, int]()
-        self.node, self.groups = _read(form, flags) if node is None else (node, 0)
+        self.node, self.groups = _read(form, flags)
         self.everywhere = (2 << self.size) - 1
         self.signs = set(text)
 

@@ -4,39 +4,56 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
-from dpsql.frontends.pgwire.constants.expressions import Expression, Matcher, check_size
+from dpsql.frontends.pgwire.constants.expressions import Matcher, check_size
 from dpsql.frontends.pgwire.constants.resolve import REGISTER, Signature, function
 from dpsql.frontends.pgwire.constants.texts import limited_length
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
 
+def _folded(text: str) -> str:
+    return text.lower() if text.isascii() else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+@lru_cache(64)
+def _between_wildcards(pattern: str, escape: str, ignore_case: bool) -> tuple[list[tuple[re.Pattern[str], int]], bool]:
+    """Return what stands between the % of a pattern, each with its length, and whether the pattern ends with its escape."""
+    parts: list[list[str]] = [[]]
+    signs, ends_with_escape = iter(pattern), False
+    for sign in signs:
+        if sign == "%" and sign != escape:
+            parts.append([])
+            continue
+        meant = next(signs, "") if sign == escape else sign
+        ends_with_escape = not meant
+        is_any = not meant or (sign == "_" and sign != escape)
+        parts[-1].append("." if is_any else re.escape(_folded(meant) if ignore_case else meant))
+    return [(re.compile("".join(part), re.DOTALL), len(part)) for part in parts], ends_with_escape
+
+
 def _like(text: str, pattern: str, escape: str = "\\", ignore_case: bool = False) -> bool:
+    bounds.step()
     check_size(pattern, text)
-    parts, index = list[Expression](), 0
-    while index < len(pattern):
-        sign = pattern[index]
-        if escape and sign == escape:
-            index += 1
-            if index == len(pattern):
-                matcher = Matcher(pattern, text, node=Expression("row", tuple(parts)))
-                if not matcher.ends(matcher.node, 1, False):
-                    return False
-                raise said("22025", "LIKE pattern must not end with escape character")
-            parts.append(
-                Expression("characters", value=(((pattern[index], pattern[index]),), False, False, ignore_case))
-            )
-        else:
-            any_sign = sign in "%_"
-            parts.append(
-                Expression("characters", value=(() if any_sign else ((sign, sign),), any_sign, False, ignore_case))
-            )
-            parts[-1] = Expression("repeat", (parts[-1],), 0) if sign == "%" else parts[-1]
-        index += 1
-    return Matcher(pattern, text, node=Expression("row", tuple(parts))).is_whole()
+    parts, ends_with_escape = _between_wildcards(pattern, escape, ignore_case)
+    text = _folded(text) if ignore_case else text
+    index = 0
+    for number, (form, length) in enumerate(parts):  # the first place of each part leaves most for those behind it
+        is_last = number == len(parts) - 1 and not ends_with_escape
+        if is_last and (len(text) - length < index or (number == 0 and len(text) != length)):
+            return False
+        index = len(text) - length if is_last else index
+        match = form.match(text, index) if number == 0 or is_last else form.search(text, index)
+        if match is None:
+            return False
+        index = match.end()
+    if ends_with_escape:
+        raise said("22025", "LIKE pattern must not end with escape character")
+    return True
 
 
 for _operator, _ignore, _negated in (
