@@ -22,6 +22,7 @@ class _Ticket:
     number: int
     may_enter: Callable[[], bool]
     turn: threading.Condition
+    is_called: bool = False
 
 
 class FairQueue:
@@ -77,9 +78,9 @@ class FairQueue:
                 queued(position)
             with self.changed:
                 while not self._is_next(ticket):
-                    is_woken = False
-                    while not is_woken:
-                        is_woken = ticket.turn.wait(_LOOK_SECONDS)
+                    ticket.is_called = False
+                    while not ticket.is_called:
+                        ticket.turn.wait(_LOOK_SECONDS)
                         if check is not None:
                             check()
                 if check is not None:
@@ -102,8 +103,10 @@ class FairQueue:
                 self.changed.notify_all()
 
     def _wake(self) -> None:
-        """Wake the tickets that are next."""
+        """Wake the tickets that are next. What `wait` returns does not tell a ticket so: it is False for one that is woken
+        after its time passed and before it has the lock again, and nobody would wake that ticket a second time."""
         for ticket in self._next():
+            ticket.is_called = True
             ticket.turn.notify()
 
     def _is_next(self, ticket: _Ticket) -> bool:

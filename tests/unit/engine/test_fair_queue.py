@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -149,3 +150,22 @@ def test_nobody_waits_while_there_is_a_place_for_them(seed: int) -> None:
     for _ in threads:
         assert count.acquire(timeout=60)
     assert queue.taken == queue.waiting == 0
+
+
+def test_a_ticket_that_is_called_just_after_its_look_ended_enters() -> None:
+    """`Condition.wait` returns False for a thread that is notified between the end of its time and its turn at the lock."""
+    queue = FairQueue(1)
+    holder = ExitStack()
+    holder.enter_context(queue.place("a"))
+    looks, entered = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with queue.place("b", check=looks.set):
+            entered.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert looks.wait(240), "it waits, and looks"
+    with queue.changed:
+        time.sleep(3 * fair_queue._LOOK_SECONDS)  # its time ends while it cannot have the lock
+        holder.close()
+    assert entered.wait(20)
