@@ -181,7 +181,7 @@ def test_bars_of_tested_numbers_hold(connection: dpsql.Connection) -> None:
             low, high = (side.column(name)[0].as_py() for side in (release.low, release.high))
             hits.append(low - 0.01 <= exact[name] <= high + 0.01)
     for name, hits in held.items():
-        assert sum(hits) >= 86, name  # fewer by chance once in 10^10
+        assert sum(hits) >= 91, name  # 120 are expected, with a deviation of 4.9
     assert sum(held["a"]) < 150
 
 

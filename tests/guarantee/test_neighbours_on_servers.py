@@ -72,15 +72,15 @@ class ServedHospital(Hospital):
 
 @pytest.fixture(scope="module")
 def hospitals() -> Iterator[Callable[[str, str, Any], ServedHospital]]:
-    made: list[ServedHospital] = []
+    served: list[ServedHospital] = []
 
     @cache
     def opened(name: str, engine: str, place: Any) -> ServedHospital:
-        made.append(ServedHospital(name, engine, place))
-        return made[-1]
+        served.append(ServedHospital(name, engine, place))
+        return served[-1]
 
     yield opened
-    for world in (world for place in made for world in place.worlds):
+    for world in (world for place in served for world in place.worlds):
         world.close()
 
 

@@ -88,27 +88,10 @@ def words(case: Case) -> Iterator[tuple[Any, ...]]:
         yield type(node).__name__, name, *(str(node.args.get(part) or "") for part in ("kind", "side", "method"))
 
 
-SYNTAX_OF_BOUNDING = frozenset(
-    [
-        "theme",
-        "setting",
-        "bounds",
-        "text",
-        "Select",
-        "Distinct",
-        "Join",
-        "Lateral",
-        "Union",
-        "Intersect",
-        "Except",
-        "CTE",
-        "Subquery",
-        "Window",
-        "Exists",
-        "In",
-        "Pivot",
-    ]
-)
+SYNTAX_OF_BOUNDING = frozenset([
+    "theme", "setting", "bounds", "text", "Select", "Distinct", "Join", "Lateral", "Union", "Intersect", "Except", "CTE", "Subquery",
+    "Window", "Exists", "In", "Pivot",
+])  # fmt: skip
 """Words about how rows are bounded and measured, as `OF_BOUNDING` has them of plans."""
 
 

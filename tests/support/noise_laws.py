@@ -78,10 +78,10 @@ def fit_counts(seen: np.ndarray, chances: Iterable[float | Decimal]) -> float:
     if expected[order[often:]].sum() < 20:
         often = max(1, often - 1)
     both = [np.append(v[order[:often]], v[order[often:]].sum()) for v in (seen, expected)]
-    kept = both[1] > 0
-    if both[0][~kept].sum():
+    possible = both[1] > 0
+    if both[0][~possible].sum():
         return 0.0
-    return float(stats.chisquare(both[0][kept], both[1][kept]).pvalue) if kept.sum() > 1 else 1.0
+    return float(stats.chisquare(both[0][possible], both[1][possible]).pvalue) if possible.sum() > 1 else 1.0
 
 
 def fit_cells(drawn: np.ndarray, chances: Sequence[float | Decimal]) -> float:

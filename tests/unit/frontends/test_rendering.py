@@ -52,11 +52,11 @@ def test_reals_are_read_back_from_csv() -> None:
 def test_quotes_of_texts_in_csv_depend_on_their_bytes_alone(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "_CSV_ROWS", batch)
     texts = ["plain", "", "é", "a,b", "c", None, 'q"', "d", "x\ry", "e", "y\nz", "f"]
-    for at in range(len(texts)):
+    for first in range(len(texts)):
         for count in (1, 2, 5):
-            part, alone, expected = pa.table({"t": texts}).slice(at, count), io.StringIO(), io.StringIO()
+            part, alone, expected = pa.table({"t": texts}).slice(first, count), io.StringIO(), io.StringIO()
             output.write_csv(part, alone)
-            output.write_rows(["t"], [[text] for text in texts[at : at + count]], expected, "csv")
+            output.write_rows(["t"], [[text] for text in texts[first : first + count]], expected, "csv")
             assert alone.getvalue() == expected.getvalue()
 
 

@@ -64,6 +64,6 @@ def test_names_that_double_their_expression_again_and_again_stay_names() -> None
 
 def test_a_table_keeps_the_branches_of_few_prefixes_however_many_shapes_questions_have() -> None:
     table = Scan("t", (Column("n", Facts(Type.INTEGER)),))
-    shown = [branches(table, f"{shape}.")[0].columns["n"].name for shape in range(1000)]
-    assert shown == [f"{shape}.n" for shape in range(1000)]
+    names = [branches(table, f"{shape}.")[0].columns["n"].name for shape in range(1000)]
+    assert names == [f"{shape}.n" for shape in range(1000)]
     assert sum(map(len, vars(table)["#branches"].values())) <= MOST_BRANCHES

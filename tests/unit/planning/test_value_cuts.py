@@ -136,12 +136,12 @@ def test_the_sandbox_has_the_number_of_each_cell(opener: Opener) -> None:
 @pytest.mark.statistical
 def test_noise_has_the_scale_of_the_places_that_were_chosen(opener: Opener) -> None:
     """1,000 people have 7 costs whatever l is. The error over l is Laplace noise of scale 2 (half of epsilon 1): the mean of 150
-    magnitudes is within 0.5 of 2 except in one case in 400; the test fails if that happens four times, and 0.7 or 1.3 of the
-    scale pass one trial of four in four cases of a hundred."""
+    magnitudes is within 0.5 of 2 except in one case in 400; the test fails if that happens three times, and 0.7 or 1.3 of the
+    scale pass one trial of three in three cases of a hundred."""
     session, engine = opener()
     session.execute("SET dp.reuse = off")
     means = []
-    for _ in range(4):
+    for _ in range(3):
         errors = []
         for _ in range(150):
             ((answer,),) = rows(session, COSTS)
@@ -155,7 +155,7 @@ def test_noise_has_the_scale_of_the_places_that_were_chosen(opener: Opener) -> N
 @pytest.mark.statistical
 def test_the_number_chosen_follows_people_with_many_values(opener: Opener) -> None:
     """Each of 1,000 people has three costs, and the policy allows 2,000 rows: no choice is below 3, since all people exceed that,
-    and three of four choices are 3 or 4, so that fewer than 16 of 50 are once in 10^10 cases."""
+    and three of four choices are 3 or 4, so that fewer than 18 of 50 are once in 10^8 cases."""
     session, engine = opener(change=lambda text: text.replace("max_rows: 5", "max_rows: 2000"))
     session.execute("SET dp.reuse = off")
     law = session.plan(session.planner.parse(COSTS, None)).price.blocks[0].noise.measurements[0].laws[0][1]
@@ -164,4 +164,4 @@ def test_the_number_chosen_follows_people_with_many_values(opener: Opener) -> No
     for _ in range(50):
         session.execute(COSTS)
         chosen.append(released_places(engine))
-    assert min(chosen) == 3 and sum(number <= 4 for number in chosen) >= 16
+    assert min(chosen) == 3 and sum(number <= 4 for number in chosen) >= 18

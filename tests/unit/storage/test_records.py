@@ -163,8 +163,8 @@ def test_a_value_is_hashed_once_and_travels_without_its_hash() -> None:
             return 5
 
     part = Part()
-    one = Hashed("a", (part,), "first")
-    assert [hash(one) for _ in range(3)] == [hash(Hashed("a", (part,), "second"))] * 3 and part.hashed == 2
+    first = Hashed("a", (part,), "first")
+    assert [hash(first) for _ in range(3)] == [hash(Hashed("a", (part,), "second"))] * 3 and part.hashed == 2
     plain = Hashed("a", (1,))
     assert hash(plain) != hash(replace(plain, name="b")) and hash(dataclasses.replace(plain, name="b")) != hash(plain)
     sent = pickle.loads(pickle.dumps(plain))
