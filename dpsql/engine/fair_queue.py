@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,7 +78,9 @@ class FairQueue:
                 queued(position)
             with self.changed:
                 while not self._is_next(ticket):
-                    ticket.is_called = False
+                    if ticket.is_called:  # `may_enter` has changed since: the place is for another
+                        ticket.is_called = False
+                        self._wake()
                     while not ticket.is_called:
                         ticket.turn.wait(_LOOK_SECONDS)
                         if check is not None:
@@ -194,7 +196,8 @@ class Watchdog:
                 now = time.monotonic()
                 for work, deadline in self._watched.items():
                     if deadline <= now:
-                        work.interrupt()
+                        with suppress(Exception):  # of work that is lost with its engine: others have deadlines too
+                            work.interrupt()
                 waits = [max(deadline - now, _NAG_SECONDS) for deadline in self._watched.values()]
                 self._watched_until = now + min(waits, default=math.inf)
                 self._changed.wait(min(waits, default=None))

@@ -109,11 +109,11 @@ class ConfinedDuckDB:
         """
         now = time.monotonic()
         self._interrupted = self._interrupted or now
-        if self._loading:
-            return  # loading is short, and the next statement need not repeat it
         if now - self._interrupted > GRACE_SECONDS:
             self.stop()
             return
+        if self._loading:
+            return  # loading is short, and the next statement need not repeat it
         with self._lock:
             if self._process is not None and self._process.poll() is None:
                 self._process.send_signal(signal.SIGUSR1)
@@ -147,15 +147,20 @@ class ConfinedDuckDB:
         self._loaded.add(image.name)
 
     def _exchange(self, message: dict[str, Any], tables: list[pa.Table]) -> tuple[dict[str, Any], list[pa.Table]]:
-        """Send a message and return the answer. If the process ends meanwhile, raise its limit's refusal, else sandbox_broken."""
+        """Send a message and return the answer. If the process ends meanwhile, raise its limit's refusal, else sandbox_broken.
+        After any other failure it is ended: an answer that was not read to its end would be taken for that of the next asker."""
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
         try:
             write_message(process.stdin, message, tables)
             return read_message(process.stdout)
-        except (OSError, EOFError, ValueError):
+        except BaseException as error:
+            if not isinstance(error, (OSError, EOFError)):
+                process.kill()
             status = process.wait()
             self.stop()
+            if not isinstance(error, (OSError, EOFError, ValueError)):
+                raise
             # -SIGALRM is the process's own alarm, -SIGKILL `stop` or the system's lack of memory.
             slug = _ENDS.get(status, "sandbox_broken")
             if slug == "sandbox_broken":

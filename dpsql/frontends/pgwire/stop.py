@@ -47,10 +47,10 @@ class Stop:
                 self._statement, self.requested, self.late = object(), self.gone, False
             self._interrupts.append(interrupt)
         timer = None if seconds is None or not is_first else threading.Timer(seconds, self._expire, (self._statement,))
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
         try:
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
             self.check()
             yield
         finally:

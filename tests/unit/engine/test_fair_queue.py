@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -168,4 +169,23 @@ def test_a_ticket_that_is_called_just_after_its_look_ended_enters() -> None:
     with queue.changed:
         time.sleep(3 * fair_queue._LOOK_SECONDS)  # its time ends while it cannot have the lock
         holder.close()
+    assert entered.wait(20)
+
+
+def test_a_place_that_its_ticket_may_not_take_any_more_goes_to_the_next_one() -> None:
+    """A ticket is called while it may enter; when it looks, an asker may have left a question, and it may not."""
+    queue, holder, entered, is_held_back = FairQueue(1), ExitStack(), threading.Event(), False
+    holder.enter_context(queue.place("a"))
+
+    def work(asker: str, may_enter: Callable[[], bool]) -> None:
+        with queue.place(asker, may_enter=may_enter):
+            entered.set()
+
+    for asker, may_enter in (("b", lambda: not is_held_back), ("c", lambda: True)):
+        threading.Thread(target=work, args=(asker, may_enter), daemon=True).start()
+        while queue.waiting < 1 + (asker == "c"):
+            entered.wait(0.001)
+    with queue.changed:
+        holder.close()
+        is_held_back = True
     assert entered.wait(20)

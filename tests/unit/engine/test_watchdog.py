@@ -67,6 +67,24 @@ def test_work_past_its_deadline_is_interrupted_until_it_leaves() -> None:
     assert not work.interrupted.is_set()
 
 
+def test_an_interrupt_that_fails_ends_no_other_deadline() -> None:
+    """Cancelling the jobs of a Spark application that has died raises an error, in the one thread that keeps every deadline."""
+
+    class Gone(Work):
+        def interrupt(self) -> None:
+            super().interrupt()
+            raise ConnectionError
+
+    gone, later = Gone(), Work()
+    dog = Watchdog()
+    dog.enter(gone, 0.01)
+    assert gone.interrupted.wait(240)
+    dog.enter(later, 0.01)
+    assert later.interrupted.wait(20)
+    dog.leave(gone)
+    dog.stop()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_forked_process_has_a_watchdog_of_its_own() -> None:
     parent = watchdog()

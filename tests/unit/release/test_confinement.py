@@ -1,13 +1,16 @@
 """Statements whose memory or time the engine does not bound run in a process that the kernel bounds."""
 
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, NoReturn
 
 import pyarrow as pa
 import pytest
 
 from dpsql.errors.exceptions import Error
+from dpsql.release import confinement
 from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPool, DatabaseImage
 from dpsql.release.sandbox import Sandbox
 
@@ -83,6 +86,38 @@ def test_an_interrupt_ends_what_runs(confined: ConfinedDuckDB, sql: str) -> None
         thread.join(0.02)
     assert ended[0] in ("INTERRUPT", "sandbox_time")
     assert asked(confined, "SELECT 1 AS x") == [{"x": 1}]
+
+
+def test_an_interrupt_ends_a_process_that_never_loads_its_database(confined: ConfinedDuckDB) -> None:
+    asked(confined, "SELECT 1 AS x")
+    confined._loaded.clear()
+    assert confined._process is not None
+    confined._process.send_signal(signal.SIGSTOP)
+    ended: list[str] = []
+    thread = threading.Thread(target=lambda: ended.append(slug(confined, "SELECT 1 AS x")), daemon=True)
+    thread.start()
+    for _ in range(1000):
+        if thread.is_alive():
+            confined.interrupt()
+            thread.join(0.02)
+    assert ended == ["sandbox_time"]
+    assert asked(confined, "SELECT 1 AS x") == [{"x": 1}]
+
+
+@pytest.mark.parametrize("failure", [MemoryError, ValueError])
+def test_an_answer_that_could_not_be_read_is_not_given_to_the_next_asker(
+    confined: ConfinedDuckDB, monkeypatch: pytest.MonkeyPatch, failure: type[Exception]
+) -> None:
+    """It would be the numbers of somebody else, and where its rest is not a message, waiting for a process that goes on."""
+
+    def unread(pipe: IO[bytes]) -> NoReturn:
+        raise failure
+
+    asked(confined, "SELECT 1 AS x")
+    with monkeypatch.context() as patch, pytest.raises((MemoryError, Error)):
+        patch.setattr(confinement, "read_message", unread)
+        asked(confined, "SELECT 'of another asker' AS x")
+    assert asked(confined, "SELECT 2 AS x") == [{"x": 2}]
 
 
 def test_the_process_has_no_environment_and_writes_no_file(

@@ -62,6 +62,23 @@ def test_a_request_that_finds_the_stopper_at_work_is_not_lost() -> None:
         pass
 
 
+def test_a_statement_whose_time_limit_has_no_thread_does_not_stay_the_running_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system may have no thread left. Later statements would count as parts of that one, and have no time limit."""
+
+    def no_thread(timer: threading.Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    stop, interrupts = Stop(), Interrupts()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Timer, "start", no_thread)
+        with pytest.raises(RuntimeError), stop.running(interrupts, 60):
+            pass
+    with stop.running(interrupts, 0.01):
+        assert interrupts.called.wait(20)
+
+
 def test_a_flood_of_cancel_requests_does_not_fill_the_server_with_threads(
     clinic: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
