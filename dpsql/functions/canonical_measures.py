@@ -41,7 +41,7 @@ from dpsql.plan.plan import (
     filled,
     literal,
 )
-from dpsql.plan.stability import flat
+from dpsql.plan.stability import flat, relations
 from dpsql.storage.records import replace
 
 TRUE, FALSE = literal(True), literal(False)
@@ -50,6 +50,8 @@ TRUE, FALSE = literal(True), literal(False)
 def with_canonical_conditions(block: Block) -> Block:
     """Return the block with every expression in its canonical form; the same object if nothing changes."""
     source, keys = in_canonical_form(block.source), in_canonical_form(block.keys)
+    if any(isinstance(part, UnitAggregate) for part in relations(source)):
+        source = filled(source, _of_units)
     measures = _sorted(map(canonical_measure, block.measures))
     same = source is block.source and keys is block.keys
     same = same and all(a is b for a, b in zip(measures, block.measures, strict=True))
@@ -88,11 +90,49 @@ def canonical_measure(measure: Measure) -> Measure:
     if measure.aggregate == "sum" and condition is not None and condition == FALSE and measure.per_group is None:
         arguments, condition = (literal(0 if arguments[0].facts.type is Type.INTEGER else Fraction(0)),), None
     same = condition is measure.filter and all(a is b for a, b in zip(arguments, measure.arguments, strict=True))
-    return measure if same else replace(measure, arguments=arguments, filter=condition)
+    return without_case(measure if same else replace(measure, arguments=arguments, filter=condition))
 
 
 _OF_REALS = ("avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
 """Aggregates whose result is real, whatever the numbers are."""
+
+_SKIP_NULL = {"count", "count_distinct", "sum", "min", "max", "quantile_cont", "quantile_disc", "mode", *_OF_REALS}
+"""Aggregates of one value that do not see rows where it is NULL."""
+
+
+def without_case(measure: Measure) -> Measure:
+    """Return f(x) FILTER (WHERE c) for f(CASE WHEN c THEN x END), wherever the CASE is written: in the call or in a subquery."""
+    if not measure.arguments or measure.aggregate not in _SKIP_NULL:
+        return measure
+    value, condition = filter_of_case(measure.arguments[0], measure.filter)
+    if value is measure.arguments[0]:
+        return measure
+    is_one = measure.aggregate == "count" and isinstance(value, Literal) and value.value is not None
+    return replace(measure, arguments=() if is_one else (value, *measure.arguments[1:]), filter=condition)
+
+
+def filter_of_case(value: Expr, condition: Expr | None) -> tuple[Expr, Expr | None]:
+    """Return x, and `condition` and c, for the value CASE WHEN c THEN x END of rows that meet `condition`; else what is given."""
+    while isinstance(value, Call) and value.function == "case" and len(value.arguments) == 3:
+        chosen, result, other = value.arguments
+        if isinstance(result, Literal) and result.value is None:
+            is_true = call("is_true", chosen) if chosen.facts.nullable else chosen
+            chosen, result, other = call("not", is_true), other, result
+        if not isinstance(other, Literal) or other.value is not None or result.facts.type is not value.facts.type:
+            break
+        value, condition = result, _both(condition, chosen)
+    return value, condition
+
+
+def _of_units(part: Any) -> Any:
+    """Return aggregates over the rows of each unit without the CASE that their value is, as in `without_case`."""
+    if not isinstance(part, UnitAggregate):
+        return part
+    columns = tuple(
+        (name, word, *(filter_of_case(value, condition) if value and word in _SKIP_NULL else (value, condition)), facts)
+        for name, word, value, condition, facts in part.columns
+    )
+    return part if columns == part.columns else filled(replace(part, columns=columns), _of_units)
 
 
 def _not_constant(value: Expr) -> Expr:

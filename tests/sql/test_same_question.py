@@ -515,6 +515,31 @@ def test_an_aggregate_of_case_is_the_aggregate_with_a_filter(aggregate: str, val
     assert whole(question(other)) != filtered
 
 
+@pytest.mark.parametrize("aggregate", ["SUM", "AVG", "COUNT", "MAX", "MIN", "COUNT(DISTINCT"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "CASE WHEN nights > 2 THEN cost END",
+        "CASE WHEN nights > 2 THEN cost ELSE NULL END",
+        "CASE WHEN nights <= 2 THEN NULL ELSE cost END",
+        "CASE WHEN (nights > 2) IS DISTINCT FROM TRUE THEN NULL ELSE cost END",
+        "IF(nights > 2, cost, NULL)",
+    ],
+)
+def test_a_case_in_a_subquery_is_the_filter_of_the_aggregate_around_it(aggregate: str, case: str) -> None:
+    """As dbt's models have it: one CTE computes columns, the next aggregates them; over groups, and over each unit's rows."""
+    end = ")" * aggregate.count("(")
+    for key, around in (("ward", "{}"), ("patient_id", "SELECT AVG(answer) FROM ({})")):
+        filtered = (
+            f"SELECT {key}, {aggregate}(cost){end} FILTER (WHERE nights > 2) AS answer FROM visits GROUP BY {key}"
+        )
+        chosen = f"SELECT {key}, {case} AS chosen FROM visits"
+        outer = f"SELECT {key}, {aggregate}(chosen){end} AS answer FROM ({chosen}) GROUP BY {key}"
+        assert whole(around.format(outer)) == whole(around.format(filtered))
+        if key == "ward":
+            assert whole(f"WITH models AS ({chosen}) {outer.replace(f'({chosen})', 'models')}") == whole(filtered)
+
+
 @pytest.mark.parametrize(
     "call", ["var_samp(cost)", "variance(cost)", "ceiling(AVG(cost))", "pow(AVG(cost), 2)", "quantile_disc(cost, 0.5)"]
     + [f"percentile_{kind}(0.5) WITHIN GROUP (ORDER BY cost)" for kind in ("cont", "disc")]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import cast
 
 from sqlglot import exp
 
 from dpsql.aggregates.contract import Aggregate, Arguments, aggregate_of, spelled
 from dpsql.aggregates.moments import can_be_missing
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.canonical_measures import filter_of_case, without_case
 from dpsql.functions.numeric import call
 from dpsql.functions.sample_statistics import SPELLED
 from dpsql.plan.intervals import Facts, Type
@@ -306,27 +306,9 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
     if entry is None or (isinstance(inner, exp.WithinGroup) and entry[1] is not Arguments.QUANTILE):
         raise _unknown(inner.this if isinstance(inner, exp.WithinGroup) else inner)
     aggregate, arguments = entry
-    if arguments in _OF_ONE_VALUE:
-        inner, conditions = _without_case(inner)
-        for chosen in map(scalars.boolean, conditions):
-            condition = chosen if condition is None else scalars.call("and", node, condition, chosen)
     call = _Call(name, inner, operands_of(inner), aggregate, scalars, condition, per_unit)
-    measure = RULES[arguments](call)
+    measure = without_case(RULES[arguments](call))
     return measure if bounds is None else within_group_bounds(measure, node, bounds, per_unit)
-
-
-_OF_ONE_VALUE = (Arguments.ROWS, Arguments.NUMBER, Arguments.UNIT_VALUE, Arguments.QUANTILE, Arguments.MODE)
-
-
-def _without_case(inner: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
-    """Return the call of f(CASE WHEN c THEN x END) as f(x), and the conditions c: it is f(x) FILTER (WHERE c), because aggregates
-    skip NULL. One question in two forms must have one plan."""
-    conditions: list[exp.Expr] = []
-    while (value := _value(inner)) is not None and (branch := _only_branch(value.unnest())) is not None:
-        conditions.append(branch[0])
-        inner = inner.copy()
-        cast(exp.Expr, _value(inner)).replace(branch[1].copy())
-    return inner, conditions
 
 
 def _value(inner: exp.Expr) -> exp.Expr | None:
@@ -408,13 +390,13 @@ def _rows(call: _Call) -> Measure:
     if isinstance(value, exp.Column) and isinstance(value.this, exp.Star) and not distinct:
         hint = f"COUNT(*) counts rows; beside an outer join, COUNT({value.table}.its_key) counts those of one table"
         raise refuse("raw_rows", position=place(value), hint=hint)
-    argument = call.scalars.bind(value)
+    argument, condition = filter_of_case(call.scalars.bind(value), call.condition)
     if not distinct:
         arguments = (argument,) if can_be_missing(argument) else ()
-        return Measure(call.name, "count", arguments, False, call.condition)
+        return Measure(call.name, "count", arguments, False, condition)
     if kind(argument, call.scalars.scope) >= Kind.IMAGE:
-        return Measure(call.name, "count_units", (), True, call.condition)
-    return Measure(call.name, "count_distinct", (argument,), True, call.condition)
+        return Measure(call.name, "count_units", (), True, condition)
+    return Measure(call.name, "count_distinct", (argument,), True, condition)
 
 
 def _counted_condition(call: _Call) -> Measure:
