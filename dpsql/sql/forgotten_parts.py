@@ -71,11 +71,10 @@ _NO_NAMES = frozenset({
 })  # fmt: skip
 """Words that neither DuckDB nor PostgreSQL reads as the name of a table without quotes."""
 _NO_LABELS = frozenset({
-    "array", "as", "create", "day", "fetch", "filter", "for", "from", "group", "having", "hour", "into", "limit", "minute",
-    "month", "offset", "on", "order", "over", "overlaps", "precision", "returning", "second", "to", "varying", "where",
-    "window", "with", "within", "without", "year",
+    "array", "as", "create", "fetch", "filter", "for", "from", "group", "having", "into", "limit", "offset", "on", "order", "over",
+    "overlaps", "returning", "to", "where", "window", "with", "within", "without",
 })  # fmt: skip
-"""Words that neither reads as the name of an output without AS before them."""
+"""Words of clauses and types that neither reads as the name of an output without AS before them; Spark reads `COUNT(*) month`."""
 _ALL_COLUMNS = [TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN]
 
 
@@ -96,7 +95,8 @@ def check_names(tree: exp.Expr, tokens: Sequence[Token]) -> None:
         start = place(name)
         for before, token in pairwise(tokens):
             if token.start + 1 == start and (words is _NO_NAMES or before.token_type is not TokenType.ALIAS):
-                raise _slip(f"{token.text} is no name here; in double quotes it is one", token)
+                written = "in double quotes" if words is _NO_NAMES else "behind AS"
+                raise _slip(f"{token.text} is no name here; {written} it is", token)
 
 
 def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: str) -> None:
@@ -113,8 +113,8 @@ def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: 
             raise _slip(f"nothing stands behind {token.text}", token, quoting_hint(tokens))
         if [second, third, fourth] == _ALL_COLUMNS and kind in _NO_FUNCTION:
             raise _slip("no function stands before (*)", token)
-        if kind is TokenType.FETCH and word(next_) not in ("FIRST", "NEXT"):
-            raise _slip("FIRST or NEXT stands behind FETCH", token)
+        if kind is TokenType.FETCH and (word(next_) not in ("FIRST", "NEXT") or third is None):
+            raise _slip("it is written as FETCH FIRST 10 ROWS ONLY", token)
         if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
             _check_using(token, next_)
         if kind is TokenType.VAR and second in _TWICE and word(token) in ("GROUP", "ORDER"):
@@ -173,11 +173,12 @@ def _check_clauses(tokens: Sequence[Token], kinds: Sequence[TokenType]) -> None:
 
 
 def _kinds(tokens: Sequence[Token]) -> list[TokenType]:
-    """Return the kinds of tokens. A word behind a dot or AS is a name, and so is a sign in OPERATOR(...)."""
+    """Return the kinds of tokens. A word behind a dot or AS is a name, and so are a sign in OPERATOR(...) and WITH OFFSET."""
     kinds = [TokenType.SEMICOLON, TokenType.SEMICOLON]
     for token in tokens:
         kind = token.token_type
         named = kinds[-1] in (TokenType.DOT, TokenType.ALIAS) or kinds[-2:] == [TokenType.OPERATOR, TokenType.L_PAREN]
+        named = named or (kind is TokenType.OFFSET and kinds[-1] is TokenType.WITH)
         is_word = kind is not TokenType.STRING and token.text.isidentifier()
         kinds.append(TokenType.IDENTIFIER if named and (is_word or kind in _OPENING) else kind)
     return kinds[2:]
