@@ -71,8 +71,8 @@ _NO_NAMES = frozenset({
 })  # fmt: skip
 """Words that neither DuckDB nor PostgreSQL reads as the name of a table without quotes."""
 _NO_LABELS = frozenset({
-    "array", "as", "create", "fetch", "filter", "for", "from", "group", "having", "into", "limit", "offset", "on", "order", "over",
-    "overlaps", "returning", "to", "where", "window", "with", "within", "without",
+    "array", "as", "create", "fetch", "filter", "for", "from", "group", "having", "into", "limit", "offset", "on", "order",
+    "over", "overlaps", "returning", "to", "where", "window", "with", "within", "without",
 })  # fmt: skip
 """Words of clauses and types that neither reads as the name of an output without AS before them; Spark reads `COUNT(*) month`."""
 _ALL_COLUMNS = [TokenType.L_PAREN, TokenType.STAR, TokenType.R_PAREN]
