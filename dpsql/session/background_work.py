@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -279,6 +280,29 @@ class Work(Generic[_Result]):
         with self._changed:
             self.left = True
             self._changed.notify_all()
+
+
+class Waiting:
+    """The works for which one call waits. After `leave`, the waiting for a work that comes later ends at once."""
+
+    def __init__(self) -> None:
+        self._works: list[Work[Any]] = []
+        self._has_left = False
+
+    def add(self, work: Work[Any]) -> None:
+        self._works.append(work)
+        if self._has_left:
+            work.leave()
+
+    def leave(self) -> None:
+        """End the waiting for all of them."""
+        self._has_left = True
+        for work in list(self._works):
+            work.leave()
+
+
+CALL: ContextVar[Waiting] = ContextVar("dpsql call")
+"""The works of a call that can be given up alone, beside other calls of its session."""
 
 
 class MeasurementQueue:

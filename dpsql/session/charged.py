@@ -34,7 +34,7 @@ from dpsql.plan.plan import Promise
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.reuse.lookup import OWNER
-from dpsql.session.background_work import Pace, Work
+from dpsql.session.background_work import CALL, Pace, Work
 from dpsql.session.context import SessionContext
 
 _Result = TypeVar("_Result")
@@ -52,6 +52,8 @@ def in_background(context: SessionContext, work: Work[_Result], measure: Callabl
     Raises refusals (nothing charged) and faults; `charged` says whether the charge stays.
     """
     context.running.add(work)
+    if (call := CALL.get(None)) is not None:
+        call.add(work)
     try:
         work.start(measure)
         return work.result()

@@ -428,11 +428,17 @@ class AsyncConnection:
         await self.close()
 
     async def _in_thread(self, work: Callable[[], _Value]) -> _Value:
-        """Run `work` in a thread. If the wait is cancelled, interrupt the session, because nobody reads the answer any more."""
+        """Run `work` in a thread. If the wait is cancelled, give up this call alone: nobody reads its answer."""
         from asyncio import CancelledError, to_thread
 
+        from dpsql.session.background_work import CALL, Waiting
+
+        call = Waiting()
+        before = CALL.set(call)
         try:
             return await to_thread(work)
         except CancelledError:
-            self.connection.interrupt()
+            call.leave()
             raise
+        finally:
+            CALL.reset(before)

@@ -11,7 +11,10 @@ import pytest
 from support.clinic_folder import Clinic
 
 import dpsql
+from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.python.dbapi import AsyncConnection
+from dpsql.session.session import Session
 
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
 
@@ -170,6 +173,37 @@ def test_a_cancelled_wait_interrupts_the_question(clinic: Clinic) -> None:
             assert (await opened.execute("SELECT 7 AS seven")).table.to_pylist() == [{"seven": 7}]
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize(("owner", "step", "charges"), [(Session, "plan", 1), (DuckDBEngine, "run", 2)])
+def test_a_cancelled_task_gives_up_its_own_question_and_no_other(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch, owner: type, step: str, charges: int
+) -> None:
+    """A question that is not charged yet is not charged later, and a question of another task is answered."""
+    import asyncio
+
+    usual, arrived, goes_on = getattr(owner, step), threading.Semaphore(0), threading.Event()
+
+    def waits(*arguments: Any, **options: Any) -> Any:
+        arrived.release()
+        assert goes_on.wait(240)
+        return usual(*arguments, **options)
+
+    async def ask(opened: AsyncConnection) -> None:
+        texts = (f"SELECT COUNT(*) AS n FROM patients WHERE age < {age}" for age in (30, 31))
+        given_up, other = (asyncio.create_task(opened.execute(text)) for text in texts)
+        for _ in range(2):
+            await asyncio.to_thread(arrived.acquire)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        goes_on.set()
+        assert len(await other) == 1
+
+    with dpsql.connect(clinic.policy) as connection:
+        monkeypatch.setattr(owner, step, waits)
+        asyncio.run(ask(AsyncConnection(connection)))  # and wait for its threads
+    assert clinic.charges() == charges
 
 
 def test_the_reason_of_an_incident_is_in_the_custodians_log_alone(clinic: Clinic) -> None:
