@@ -65,6 +65,7 @@ ABOVE, BELOW = "the true {} may be far above", "the true {} may be far below"
         ("SELECT MEDIAN(high) FROM t", "touches its bound 20: " + ABOVE.format("value")),
         ("SELECT MAX(high) FROM t", "touches its bound 20: " + ABOVE.format("value")),
         ("SELECT MIN(low) FROM t", "touches its bound 0: " + BELOW.format("value")),
+        ("SELECT MODE(high) FROM t", ""),
         ("SELECT AVG(middle) FROM t", ""),
         ("SELECT MEDIAN(middle) FROM t", ""),
         ("SELECT SUM(middle), COUNT(*) FROM t", ""),
