@@ -12,8 +12,11 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 
+hypothesis.settings.register_profile("untimed", deadline=None)  # on a busy machine any example may take long
+hypothesis.settings.load_profile("untimed")
 TESTS = Path(__file__).parent
 FOLDERS = {"clients": "clients", "fuzz": "slow", "guarantee": "slow"}
 """Folders whose tests all have one marker."""

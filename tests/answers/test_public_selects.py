@@ -3,6 +3,7 @@
 from itertools import permutations, product
 
 import pytest
+from support.effort import slow
 from support.exact_session import rows_of
 from support.generated_questions import difference, types
 
@@ -93,16 +94,17 @@ def test_answers_are_those_of_the_engine(world: World, sql: str) -> None:  # noq
     assert types(release, expected) is None
 
 
+@pytest.mark.parametrize("turn", [0, slow(3)])
 @pytest.mark.parametrize(("at", "form"), [*enumerate(["{} {} {} {} {}", "({} {} {}) {} {}", "{} {} ({} {} {})"])])
-def test_brackets_around_set_operations_count(world: World, at: int, form: str) -> None:  # noqa: F811
-    """Any two words with each form of brackets and, over the forms, any order of the sides."""
+def test_brackets_around_set_operations_count(world: World, at: int, form: str, turn: int) -> None:  # noqa: F811
+    """Any two words with each form of brackets and, over the forms, three orders of the sides; over both turns, any."""
     sides = (
         "SELECT code FROM codes",
         "SELECT 'p' UNION ALL VALUES ('p'), ('r'), ('q')",
         "SELECT code FROM a GROUP BY code HAVING COUNT(*) > 5",
     )
     words = ("UNION", "UNION ALL", "INTERSECT", "EXCEPT ALL")
-    for (number, (first, second)), turn in product(enumerate(product(words, repeat=2)), (0, 3)):
+    for number, (first, second) in enumerate(product(words, repeat=2)):
         a, b, c = [*permutations(sides)][(number + at + turn) % 6]
         sql = form.format(a, first, f"({b})" if "UNION" in b else b, second, c)
         expected = world[0].execute(sql).fetchall()

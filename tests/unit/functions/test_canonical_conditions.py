@@ -287,7 +287,7 @@ def test_what_is_twice_as_long_takes_about_twice_the_work(long: Callable[[int], 
     assert work(long(240)) < 2.3 * work(long(120))
 
 
-@pytest.mark.parametrize("seed", seeds(4, 2))
+@pytest.mark.parametrize("seed", seeds(4, 1))
 def test_no_row_satisfies_what_is_false(seed: int) -> None:
     chance, false = random.Random(seed), 0
     for _ in range(1500):

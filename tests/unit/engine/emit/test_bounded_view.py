@@ -97,7 +97,7 @@ class Data:
 
 
 @pytest.mark.parametrize("most", [1, 5])
-@pytest.mark.parametrize("seed", seeds(6, 2))
+@pytest.mark.parametrize("seed", seeds(6, 1))
 def test_removing_a_unit_leaves_the_rows_of_all_others(tmp_path: Path, seed: int, most: int) -> None:
     rows = crowd(seed)
     data = Data(tmp_path, most)
@@ -120,7 +120,7 @@ def test_another_key_keeps_other_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 5])
-@pytest.mark.parametrize("seed", seeds(6, 2))
+@pytest.mark.parametrize("seed", seeds(6, 1))
 def test_counting_first_keeps_the_same_rows(tmp_path: Path, seed: int, most: int) -> None:
     """Units with one row less than the bound, exactly as many, and one row more are included."""
     sizes = {12: most - 1, 13: most, 14: most + 1, 15: most + 1, 16: most + 1}
@@ -151,7 +151,7 @@ class LowLimit(DuckDBDialect):
 
 @pytest.mark.parametrize("dialect", [DUCKDB, FewHashes(), LowLimit()])
 @pytest.mark.parametrize("most", [1, 2, 5])
-@pytest.mark.parametrize("seed", seeds(6, 2))
+@pytest.mark.parametrize("seed", seeds(6, 1))
 def test_thresholds_keep_the_same_rows(tmp_path: Path, seed: int, most: int, dialect: DuckDBDialect) -> None:
     """Units with one row less than the bound, exactly as many, and one row more are included, rows that are equal, and rows of
     nobody."""
