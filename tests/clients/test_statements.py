@@ -192,6 +192,21 @@ def test_sessions_are_answered_as_by_postgresql(twins: Twins) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    ["BEGIN; BEGIN", "COMMIT", "ABORT", "SET LOCAL search_path = public", "SET client_min_messages = error; COMMIT"],
+)
+def test_warnings_are_those_of_postgresql(twins: Twins, sql: str) -> None:
+    heard: tuple[list[Any], list[Any]] = ([], [])
+    for url, notices in zip((twins.ours, twins.theirs), heard, strict=True):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.add_notice_handler(
+                lambda diag, notices=notices: notices.append((diag.severity, diag.sqlstate, diag.message_primary))  # type: ignore[misc]
+            )
+            connection.execute(sql)  # type: ignore[call-overload]
+    assert heard[0] == heard[1] and ("error" in sql or heard[1])
+
+
 def test_a_newer_server_answers_alike(tmp_path_factory: pytest.TempPathFactory) -> None:
     with beside(NEWER, tmp_path_factory) as newer:
         wrong = newer.differences(messages(STATEMENTS / "catalog.sql", NEWER), fresh=False)
@@ -299,6 +314,7 @@ def test_rows_are_sent_in_binary_as_by_postgresql(twins: Twins, sql: str) -> Non
         "WHERE depth < 1) SELECT *, depth + 1 AS n FROM t",
         "WITH t AS (SELECT ti.kind, ti.names FROM (SELECT t.typtype AS kind, ARRAY(SELECT attname::text FROM pg_attribute LIMIT 1) AS names "
         "FROM pg_type t WHERE oid = 23) ti) SELECT * FROM t",
+        "SELECT pg_sleep(0), pg_notify('a', 'b')",
         "SELECT array_agg(attname::text ORDER BY attnum), array_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = 1259 AND attnum = 1",
     ],
 )
@@ -306,5 +322,5 @@ def test_types_of_columns_are_those_of_postgresql(twins: Twins, sql: str) -> Non
     """asyncpg reads what it does not know yet by the type of the column, also behind WITH and within aggregates."""
     with psycopg.connect(twins.ours) as ours, psycopg.connect(twins.theirs) as theirs:
         found = [connection.pgconn.exec_(sql.encode()) for connection in (ours, theirs)]
-        types = [[result.ftype(column) for column in range(result.nfields)] for result in found]
+        types = [[(result.ftype(column), result.fsize(column)) for column in range(result.nfields)] for result in found]
     assert types[0] == types[1]

@@ -97,8 +97,8 @@ class Backend:
         self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
         self._skipping, self._text = False, ""
-        self._statuses: dict[str, str] = {}
-        """Settings that changed since the client was last told."""
+        self._reported: dict[str, str] = {}
+        """The reported settings as the client knows them."""
         self._channels: dict[str, None] = {}
         """What LISTEN named; nothing is ever sent to a channel here."""
         questions.connection_rows = self._listed
@@ -107,9 +107,10 @@ class Backend:
             m.Execute: self._execute, m.Close: self._close, m.Sync: self._sync,
         }  # fmt: skip
 
-    def start(self) -> bytes:
-        """Return the messages after the login that report settings."""
-        return b"".join(m.parameter_status(*pair) for pair in self._questions.settings.reported().items())
+    def reports(self) -> bytes:
+        """Return the messages that report settings: all after the login, then those that changed since."""
+        before, self._reported = self._reported, self._questions.settings.reported()
+        return b"".join(m.parameter_status(*pair) for pair in self._reported.items() if pair not in before.items())
 
     def ready(self) -> bytes:
         """Return the message ReadyForQuery with the state of the transaction."""
@@ -192,10 +193,11 @@ class Backend:
             portal.close()
 
     def _end(self) -> bytes:
-        statuses, self._statuses, self._text = self._statuses | dict(self._transaction.settle()), {}, ""
+        self._transaction.settle()
+        self._text = ""
         if self._transaction.status == "I":
             self._end_portals(held=True)
-        return b"".join(m.parameter_status(*pair) for pair in statuses.items()) + self.ready()
+        return self.reports() + self.ready()
 
     # --- extended queries ---------------------------------------------------------------------------------------------
 
@@ -426,14 +428,14 @@ class Backend:
         if prepared.command is None:
             self._transaction.has_read = True
             settings = self._questions.settings
-            before, statuses = settings.snapshot(), list[tuple[str, str]]()
+            before = settings.snapshot()
 
             def change(name: str, value: str | None, local: bool) -> None:
                 kind = "reset" if value is None else "set"
                 command = Command(kind, "SET", name, value or "", words=("LOCAL",) * local)
                 if value is not None and name.lower() in ROLES:
                     command = role_command(name.upper(), value)
-                statuses.extend(self._transaction.run(command).statuses)
+                self._transaction.run(command)
 
             self._questions.change = change
             try:
@@ -442,7 +444,7 @@ class Backend:
             except Error:
                 settings.restore(before)
                 raise
-            return replace(answer, held=held, statuses=tuple(statuses))
+            return replace(answer, held=held)
         answer = self._command(prepared, prepared.command, portal.values)
         if answer.table is None or answer.held is not None:
             return answer
@@ -462,7 +464,8 @@ class Backend:
             portal.notices_sent = True
             heard = answer.notices if self._questions.settings.hears("NOTICE") else ()
             yield b"".join(m.notice_response(text, detail=detail) for text, detail in heard)
-            self._statuses |= dict(answer.statuses)
+            warned = answer.warnings if self._questions.settings.hears("WARNING") else ()
+            yield b"".join(m.notice_response(text, severity="WARNING", sqlstate=state) for state, text in warned)
         if portal.prepared.kind == "empty":
             yield m.EMPTY_QUERY
             return

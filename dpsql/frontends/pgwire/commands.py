@@ -82,7 +82,7 @@ def read_command(piece: Piece) -> Command | None:
     if first == "EXPLAIN":
         _check_explain(piece, tokens)
     if written := written_word(piece, tokens):
-        return Command("write", written)
+        return Command("write", written, words=w.changed_table(words_of(piece, tokens[:_MOST_HEAD])))
     if first in _OF_OTHERS:
         raise _wrong_at(piece.sql, 0)
     if first in w.MAINTAINS:

@@ -468,6 +468,7 @@ CODECS: dict[int, Codec] = {
     BYTEA: Codec("bytea", -1, lambda v: "\\x" + v.hex(), bytes, lambda t: bytes.fromhex(t.removeprefix("\\x")), bytes),
     CHAR: _text("char", 1),
     NAME: _text("name", 64),
+    2278: _text("void", 4),
     INT8: _integer("int8", 8, "!q"),
     INT2: _integer("int2", 2, "!h"),
     INT2VECTOR: _vector("int2vector", INT2),

@@ -345,6 +345,6 @@ def error_response(
     return message(b"E", _fields(fields))
 
 
-def notice_response(text: str, *, detail: str = "", severity: str = "NOTICE") -> bytes:
+def notice_response(text: str, *, detail: str = "", severity: str = "NOTICE", sqlstate: str = "00000") -> bytes:
     """Return the message NoticeResponse."""
-    return message(b"N", _fields({"S": severity, "V": severity, "C": "00000", **_as_lines({"M": text, "D": detail})}))
+    return message(b"N", _fields({"S": severity, "V": severity, "C": sqlstate, **_as_lines({"M": text, "D": detail})}))

@@ -167,8 +167,10 @@ class Questions:
         return goes_back(select, all(relation is not None and relation.kind == "r" for relation in listed))
 
     def check_may(self, command: Command | None) -> None:
-        """Raise PostgreSQL's refusal of a command that writes or calls a procedure."""
+        """Raise PostgreSQL's refusal of a command that writes or calls a procedure, or of the table that it names."""
         if command is not None and command.kind == "write":
+            for name in command.words:
+                self.require_relation(name)
             raise refuse("read_only", word=command.tag)
         if command is not None and command.kind == "call" and command.query is not None:
             raise self._no_procedure(command.query)

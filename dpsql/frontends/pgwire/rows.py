@@ -50,7 +50,8 @@ class ResultField:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """The result of a statement: rows (None for a statement without any), notices, and changed settings.
+    """The result of a statement: rows (None for a statement without any), notices (text and detail), and warnings (SQLSTATE and
+    text).
 
     `tag` is the command tag; for rows it lacks the count, which is added when they have been sent. `held`: the memory of the
     rows, which whoever keeps them releases. `is_paid`: whether something was charged.
@@ -60,7 +61,7 @@ class StatementResult:
     fields: tuple[ResultField, ...] = ()
     table: pa.Table | None = None
     notices: tuple[tuple[str, str], ...] = ()
-    statuses: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
     held: Held | None = None
     is_paid: bool = False
 

@@ -564,7 +564,9 @@ class ClientConnection:
         self._reader.when_ended(self._ended)
         self._tell_positions(self._questions)
         backend = Backend(self._questions)
-        await self._send(login.welcome() + backend.start() + m.backend_key(self._number, self.secret) + backend.ready())
+        await self._send(
+            login.welcome() + backend.reports() + m.backend_key(self._number, self.secret) + backend.ready()
+        )
         while True:
             self._idle = True
             if self._leaving:

@@ -179,6 +179,8 @@ class Settings:
 
     def stored(self, key: str) -> str:
         """Return the value of one setting in its unit; "" for one that does not exist."""
+        if key == "transaction_isolation" and key not in self._values:
+            key = "default_transaction_isolation"
         return self._values.get(key, DEFAULTS.get(key, ""))
 
     def get(self, name: str) -> str:

@@ -33,10 +33,10 @@ class _Before:
     size: int = 0
 
 
-_NO_WRITES = (("transactions are read-only here", "nothing can be written"),)
-"""Notice of a transaction that was begun for writing."""
-_OUTSIDE = (("SET LOCAL can only be used in transaction blocks", "nothing was set"),)
-"""Notice of a SET LOCAL outside of a transaction, which ends with its message."""
+_NO_WRITES = (("01000", "transactions are read-only here"),)
+"""Warning of a transaction that was begun for writing."""
+_OUTSIDE = (("25P01", "SET LOCAL can only be used in transaction blocks"),)
+"""Warning of a SET LOCAL outside of a transaction, which ends with its message."""
 
 
 class Transaction:
@@ -71,20 +71,14 @@ class Transaction:
         if self.status == "I" and self._message is None:
             self._message = self._snapshot()
 
-    def settle(self) -> list[tuple[str, str]]:
-        """End the transaction that a message was, and return the settings that this changed."""
+    def settle(self) -> None:
+        """End the transaction that a message was."""
         message, is_failed = self._message, self._is_failed
         self._is_failed = self.several = False
         if message is None or not (self._local or self._local_options or is_failed):
             self._message = None
-            return []
-        reported = self._questions.settings.reported()
-        self._end_message(back=is_failed)
-        return self._changed_since(reported)
-
-    def _changed_since(self, reported: dict[str, str]) -> list[tuple[str, str]]:
-        now = self._questions.settings.reported()
-        return [(name, value) for name, value in now.items() if reported[name] != value]
+        else:
+            self._end_message(back=is_failed)
 
     def _end_message(self, back: bool) -> None:
         if back and self._message is not None:
@@ -109,32 +103,31 @@ class Transaction:
 
     def run(self, command: Command) -> StatementResult:
         """Execute one command. Raises refusals."""
-        reported = self._questions.settings.reported()
-        notices: tuple[tuple[str, str], ...] = ()
+        warnings: tuple[tuple[str, str], ...] = ()
         kind = command.kind
         tag = command.tag
         if kind == "show":
             return self._show(command)
         if kind == "begin":
-            notices = self._begin(command)
+            warnings = self._begin(command)
         elif kind == "commit":
             tag = "ROLLBACK" if self.status == "E" else tag
-            notices = self._end(command, back=self.status == "E")
+            warnings = self._end(command, back=self.status == "E")
         elif kind == "rollback":
-            notices = self._end(command, back=True)
+            warnings = self._end(command, back=True)
         elif kind in ("savepoint", "release", "rollback_to"):
             self._savepoint(command)
         elif kind == "lock":
             self._lock(command)
         elif kind == "maintain":
-            notices = self._maintain(command)
+            warnings = self._maintain(command)
         elif kind in ("role", "own_role"):
             self._set_role(command)
         elif kind == "characteristics":
-            notices = self._characterise(command)
+            warnings = self._characterise(command)
         elif kind in ("set", "reset"):
-            notices = self._change_setting(command)
-        return StatementResult(tag, notices=notices, statuses=tuple(self._changed_since(reported)))
+            warnings = self._change_setting(command)
+        return StatementResult(tag, warnings=warnings)
 
     def _snapshot(self) -> _Before:
         settings, options = self._questions.settings.snapshot(), self._questions.session.options
@@ -147,7 +140,7 @@ class Transaction:
 
     def _begin(self, command: Command) -> tuple[tuple[str, str], ...]:
         if self.status != "I":
-            return (("there is already a transaction in progress", ""),)
+            return (("25001", "there is already a transaction in progress"),)
         self.status, self._before, self._message = "T", self._message or self._snapshot(), None
         self.has_read = False
         level = _level(command.words) or self._questions.settings.get("default_transaction_isolation")
@@ -194,7 +187,7 @@ class Transaction:
             named = bare_name(command.words[0]) or self._questions.session.policy.dataset
             raise said("42501", f"must be owner of {command.value} {named}")
         skipped = 'permission denied to {} "{}", skipping it'
-        return tuple((skipped.format(command.tag.lower(), bare_name(name)), "") for name in command.words)
+        return tuple(("01000", skipped.format(command.tag.lower(), bare_name(name))) for name in command.words)
 
     def _set_role(self, command: Command) -> None:
         """Execute SET ROLE and RESET ROLE. Refuses another role than the asker's own."""
@@ -218,7 +211,7 @@ class Transaction:
         if self.status == "I":
             self._end_message(back)
             self.enter()
-            return (("there is no transaction in progress", ""),)
+            return (("25P01", "there is no transaction in progress"),)
         if back and self._before is not None:
             self._restore(self._before)
         else:
@@ -283,7 +276,7 @@ class Transaction:
         return self._outside(command)
 
     def _outside(self, command: Command) -> tuple[tuple[str, str], ...]:
-        """Return the notice of SET LOCAL that ends with its own message."""
+        """Return the warning of SET LOCAL that ends with its own message."""
         return _OUTSIDE if command.local and self.status == "I" and not self.several else ()
 
     def change_option(self, command: Command, change: Callable[[], StatementResult]) -> StatementResult:
@@ -298,7 +291,7 @@ class Transaction:
                 self._local_options.pop(key, None)
             else:
                 self._local_options.setdefault(key, before)
-        return replace(answer, notices=(*answer.notices, *self._outside(command)))
+        return replace(answer, warnings=self._outside(command))
 
     def _show(self, command: Command) -> StatementResult:
         fields = self.fields(command)

@@ -42,6 +42,20 @@ def write_words(words: Sequence[str]) -> str:
     return f"{named} AS" if named == "CREATE TABLE" and "AS" in more else named
 
 
+def changed_table(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the name of the table whose rows a statement changes; nothing for a statement of another kind."""
+    if words[0].upper() not in CHANGES:
+        return ()
+    start = next((k for k, word in enumerate(words) if word.upper() not in _BEFORE_TABLE), len(words))
+    stop = start + 1
+    while words[stop : stop + 1] == ["."]:
+        stop += 2
+    return ("".join(words[start:stop]),)
+
+
+_BEFORE_TABLE = {*CHANGES, "INTO", "FROM", "ONLY"}
+
+
 def change_in_with(words: Sequence[str]) -> str:
     """Return what PostgreSQL calls a statement behind WITH that changes rows: itself, or SELECT if only a question of WITH does;
     an empty text for one that only reads."""

@@ -1122,3 +1122,111 @@ SELECT CASE $1 WHEN 1 THEN 'a' END -- P: 1
 SELECT CASE 1 WHEN 1 THEN 2 WHEN date '2024-01-01' THEN 3 END
 SELECT CASE NULL WHEN 'a' THEN 1 ELSE 2 END
 SELECT X'FG'
+SELECT to_char(timestamp '2024-02-29 13:05:09.0456', 'FMDay, DDth FMMonth YYYY HH12:MI:SS.US AM "wk" IW IYYY Q J')
+SELECT to_char(-1234567.891, 'FM9,999,999.00PR'), to_char(485, 'RN'), to_char(0.5, '0.99EEEE'), to_char(12, 'S0999'), to_char(1234.5, 'L9G999D99')
+SELECT to_date('05 Dec 2000', 'DD Mon YYYY'), to_timestamp('2024-060', 'YYYY-DDD'), to_number('12,454.8-', '99G999D9S')
+SELECT justify_interval(interval '40 days 30 hours'), justify_days(interval '65 days'), age(timestamp '2024-03-31', timestamp '2023-02-28')
+SELECT date_bin('15 minutes', timestamp '2024-02-11 15:44:17', timestamp '2001-01-01'), date_trunc('quarter', date '2024-08-09'), date_trunc('week', timestamptz '2024-01-03 01:00+00', 'Asia/Tokyo')
+SELECT 'infinity'::timestamp, '-infinity'::date, 'infinity'::timestamp - interval '1 day', isfinite(date 'infinity'), 'NaN'::numeric > 1e300, 'Infinity'::numeric
+SELECT timestamp '2024-01-31' + interval '1 month', date '2024-01-31' - interval '1 year 1 month', date '2024-03-01' - date '2024-02-01', time '23:59' + interval '2 min'
+SELECT (date '2024-01-01', date '2024-02-01') OVERLAPS (date '2024-01-15', interval '1 day'), timestamptz '2024-01-01 00:00+05' AT TIME ZONE 'UTC', timestamp '2024-06-01 12:00' AT TIME ZONE 'America/New_York'
+SELECT interval '1-2', interval 'P1Y2M3DT4H5M6S', interval '1 day ago', interval '3' hour, interval '1.5 weeks', interval '-1 year +2 days'
+SELECT interval '5-'
+SELECT timestamp 'yesterday' < timestamp 'today', date 'epoch', time 'allballs', timestamp '2024-01-01 24:00'
+SELECT timestamp '2024-02-30'
+SELECT regexp_replace('foobarbaz', 'b(..)', 'X\1Y', 'g'), regexp_matches('foobarbequebaz', '(bar)(beque)'), regexp_split_to_array('a, b;c', '[,;]\s*'), substring('foobar' from 'o(.)b')
+SELECT regexp_count('ABCABCAXYaxy', 'A.', 1, 'i'), regexp_instr('number of your street, town zip, FR', '[^,]+', 1, 2), regexp_substr('foobarbaz', 'b..', 1, 2), regexp_like('Hello', 'hello$', 'i')
+SELECT 'a' ~ '[', 1
+SELECT format('%s|%10s|%-10s|%I|%L|%%|%2$s', 'a', 'b', 'c', 'D e', 'it''s'), format('%*s', 5, 'x'), format('%L', NULL)
+SELECT overlay('Txxxxas' placing 'hom' from 2 for 4), position('b' in 'abc'), trim(both 'xy' from 'yxTomxx'), btrim('  a '), translate('12345', '143', 'ax'), initcap('hi THOMAS o''neil'), reverse('abc'), lpad('hi', 5, 'xy'), rpad('hello', 3), split_part('a~b~c', '~', -1), strpos('high', 'ig'), repeat('Pg', 3), ascii('é'), chr(8364), starts_with('abc', 'ab'), to_hex(2147483647), md5('abc'), concat_ws('-', 1, NULL, true)
+SELECT encode('\x00ff'::bytea, 'base64'), decode('AP8=', 'base64'), encode('abc', 'escape'), get_byte('\x1234'::bytea, 1), set_byte('\x1234'::bytea, 0, 64), sha256('abc'), length('\x1234'::bytea), substring('\x123456'::bytea from 2 for 1), convert_from('\xc3a9', 'UTF8'), convert_to('é', 'LATIN1')
+SELECT decode('zz', 'hex')
+SELECT 'ab' || 1, 1 || 'ab', 'a' || NULL, ARRAY[1] || 2, 0 || ARRAY[1], ARRAY[1] || ARRAY[[2]]
+SELECT U&'\0061\+000062', E'\u00e9\n\x41', $q$it's$q$, B'101', X'1F', 'a' 'b'
+SELECT 7/2, -7/2, 7%3, -7%3, 7.0/2, 2^10, |/ 25.0, ||/ 27.0, @ -5.5, 5 & 3, 5 | 3, 5 # 3, ~5, 1 << 4, -8 >> 1
+SELECT 1/0.0
+SELECT round(2.5), round(2.5::float8), round(-2.5), round(1234.567, -2), trunc(-1.999, 2), ceil(-1.5), sign(-3), div(9, 4), mod(-9, 4), gcd(12, 18), lcm(4, 6), factorial(20), power(2, 0.5), sqrt(2), exp(1.0), ln(2.0), log(100), log(2.0, 64.0), cbrt(27), degrees(0.5), scale(8.4100), trim_scale(8.4100), min_scale(8.4100), width_bucket(5.35, 0.024, 10.06, 5)
+SELECT sqrt(-1)
+SELECT ln(0)
+SELECT 2147483647 + 1
+SELECT 9223372036854775807 + 1, 1
+SELECT 32767::int2 + 1::int2
+SELECT (-32768)::int2 / (-1)::int2, -32768::int2
+SELECT 12345678901234567890, 1e10, 0x1F, 1_000, 0b101, .5, 5., 1e-7::float8, 1e15::float8, 123456789012345680::float8, 1e16::float4
+SELECT 1.10 + 2.205, 1.1 * 1.10, 10 / 3.0, 1::numeric / 3, 1e-20::numeric * 1e-20, 2::numeric ^ 0.5, 1.0::numeric(5,3), 99999.9::numeric(3,1)
+SELECT pg_typeof(1), pg_typeof(1.0), pg_typeof(1e3), pg_typeof('a'), pg_typeof(NULL), pg_typeof(ARRAY[1,2.5]), pg_typeof(now()), pg_typeof(1::int2 + 1), pg_typeof(sum(1)), pg_typeof(date '2024-01-01' + 1), pg_typeof(ROW(1)), pg_typeof('1'::"char")
+SELECT ARRAY[1,2,3][2], (ARRAY[[1,2],[3,4]])[2][1], (ARRAY[1,2,3])[2:], array_length(ARRAY[[1,2],[3,4]], 2), cardinality(ARRAY[[1],[2]]), array_dims('[2:4]={1,2,3}'::int[]), array_position(ARRAY['a','b'], 'b'), array_positions(ARRAY[1,2,1], 1), array_remove(ARRAY[1,2,1], 1), array_replace(ARRAY[1,2], 1, 9), array_to_string(ARRAY[1,NULL,3], ',', '*'), string_to_array('1,2,,4', ',', ''), array_fill(7, ARRAY[2,2]), array_ndims('{}'::int[]), array_upper(ARRAY[1,2], 1), trim_array(ARRAY[1,2,3], 1)
+SELECT ARRAY[1,2] @> ARRAY[2], ARRAY[1,2] && ARRAY[3], ARRAY[1,3] > ARRAY[1,2,9], ARRAY[1,NULL] = ARRAY[1,NULL], 3 = ANY('{1,2,3}'), 3 <> ALL(ARRAY[1,2]), NULL = ANY(ARRAY[1])
+SELECT ARRAY[]
+SELECT ARRAY['a"b', 'c,d', '', NULL, 'null', 'e f', '\'], '{ "a b" , c }'::text[], '{{1,2},{3,4}}'::int[]
+SELECT '{1,2'::int[]
+SELECT ARRAY[1,'a']
+SELECT GREATEST(ARRAY[1,2], ARRAY[1,3]), LEAST(1, 2.5, NULL), GREATEST('a', 'B'), GREATEST(date '2024-01-01', NULL)
+SELECT unnest(ARRAY[1,2]), unnest(ARRAY['a','b','c'])
+SELECT * FROM unnest(ARRAY[1,2], ARRAY['x','y','z']) WITH ORDINALITY AS t(a, b, n)
+SELECT * FROM ROWS FROM (generate_series(1,2), generate_series(5,7)) AS t(a, b)
+SELECT g, g % 2 = 0 AS even, sum(g) OVER (ORDER BY g) AS s, lag(g) OVER (ORDER BY g), rank() OVER (PARTITION BY g % 2 ORDER BY g DESC) FROM generate_series(1, 4) g ORDER BY g
+SELECT g, ntile(3) OVER w, first_value(g) OVER w, nth_value(g, 2) OVER w, percent_rank() OVER w, cume_dist() OVER w FROM generate_series(1, 5) g WINDOW w AS (ORDER BY g ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+SELECT g % 3, count(*), array_agg(g ORDER BY g DESC), string_agg(g::text, ',' ORDER BY g), bool_and(g > 1), min(g) FILTER (WHERE g > 4), avg(g) FROM generate_series(1, 10) g GROUP BY 1 ORDER BY 1
+SELECT g % 2 AS a, g % 3 AS b, count(*), grouping(g % 2, g % 3) FROM generate_series(1, 12) g GROUP BY ROLLUP (g % 2, g % 3) ORDER BY 1 NULLS LAST, 2 NULLS FIRST
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x), percentile_disc(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x), stddev(x), var_pop(x), corr(x, x * 2), regr_slope(x, x + 1) FROM (VALUES (1), (2), (2), (5)) v(x)
+SELECT json_agg(x), jsonb_object_agg(k, x), json_object_agg(k, x), json_agg(row_to_json(v)) FROM (VALUES ('a', 1), ('b', NULL)) v(k, x)
+SELECT '{"a": {"b": [1, "x", null]}}'::jsonb -> 'a' -> 'b' ->> 1, '{"a":[1,2]}'::json #>> '{a,1}', '{"a":1}'::jsonb || '{"b":2}', '{"a":1,"b":2}'::jsonb - 'a', '[1,2]'::jsonb - 0, '{"a":{"b":1}}'::jsonb #- '{a,b}', '{"a":1}'::jsonb ? 'a', '{"a":1}'::jsonb @> '{}', '["a"]'::jsonb ?| ARRAY['a'], '{"a": [1]}'::jsonb ['a'] [0]
+SELECT jsonb_set('{"a":[1]}', '{a,0}', '9'), jsonb_insert('{"a":[1]}', '{a,0}', '"n"'), jsonb_pretty('{"a":[1,{}]}'), jsonb_strip_nulls('{"a":null,"b":1}'), jsonb_typeof('1.50'), '1.50'::jsonb, '{"b":1,"a":2,"b":3}'::jsonb, '{"b":1, "a":2}'::json, jsonb_build_object('a', 1, 'b', ARRAY[1,2]), json_build_array(1, 'x', NULL, true), to_jsonb(timestamp '2024-01-02 03:04:05'), row_to_json(ROW(1, 'a')), array_to_json(ARRAY[[1,2],[3,4]])
+SELECT * FROM jsonb_each('{"a":1,"b":"x"}') UNION ALL SELECT * FROM jsonb_each('{}')
+SELECT * FROM json_to_recordset('[{"a":1,"b":"foo"},{"a":"2"}]') AS x(a int, b text)
+SELECT * FROM jsonb_array_elements_text('["a", 1, null]') WITH ORDINALITY
+SELECT jsonb_path_query_array('{"a":[1,2,3]}', '$.a[*] ? (@ > $min)', '{"min":1}'), jsonb_path_exists('{"a":1}', '$.b'), '{"a":[1,2]}'::jsonb @? '$.a[*] ? (@ == 2)', '{"a":1}'::jsonb @@ '$.a == 1', jsonb_path_query_first('[1,"2"]', '$[1].double()')
+SELECT '{"a":}'::json
+SELECT ROW(1, 'a') = ROW(1, 'a'), ROW(1, NULL) < ROW(2, 1), (1, 2) IN ((1, 2), (3, 4)), ROW(1, NULL) IS NULL, ROW(NULL, NULL) IS NULL, (ROW(1, 'x y', NULL, '')), ROW(1, 2) IS DISTINCT FROM ROW(1, 3)
+SELECT 1 WHERE (SELECT 1, 2) = (1, 2)
+SELECT EXISTS (SELECT FROM (VALUES (1)) v WHERE false), 1 = SOME (SELECT 2), NOT EXISTS (SELECT 1), (SELECT count(*) FROM generate_series(1, 3))
+WITH RECURSIVE t(n, f) AS (SELECT 1, 1::numeric UNION ALL SELECT n + 1, f * (n + 1) FROM t WHERE n < 25) SELECT n, f FROM t WHERE n % 8 = 1
+WITH a AS MATERIALIZED (SELECT 1 AS x), b(y) AS (VALUES (1), (2)) SELECT * FROM a FULL JOIN b ON x = y LEFT JOIN LATERAL (SELECT x * 10 AS z) l ON true ORDER BY y
+SELECT * FROM (VALUES (1, 'a'), (2, NULL)) v(i, t) NATURAL JOIN (VALUES (1, 'a'), (2, 'b')) w(i, u)
+SELECT DISTINCT ON (a) a, b FROM (VALUES (1, 2), (1, 1), (2, 5)) v(a, b) ORDER BY a, b
+SELECT a FROM (VALUES (3), (1), (2), (2)) v(a) ORDER BY a FETCH FIRST 2 ROWS WITH TIES
+SELECT 1 UNION ALL SELECT 2.5 EXCEPT SELECT 1 INTERSECT SELECT 1 ORDER BY 1
+SELECT 1 UNION SELECT 'a'
+SELECT 1, 2 UNION SELECT 3
+SELECT CASE WHEN 1 = 2 THEN 'a' ELSE 1 END
+SELECT CASE 3 WHEN 1 THEN 'a' WHEN 3 THEN NULL ELSE 'c' END, COALESCE(NULL, 1, 2.5), NULLIF(1, 1), NULLIF('a', 'b'), COALESCE(NULL, NULL)
+SELECT true AND NULL, NULL OR true, NOT NULL::bool, 1 IS DISTINCT FROM NULL, true > false, 'yes'::bool, 'of'::bool, NULL IS UNKNOWN, 1::bool, true::int
+SELECT 'perhaps'::bool
+SELECT 1 = 'a'
+SELECT 'a' + 1
+SELECT 1 + true
+SELECT - 'a'
+SELECT upper(1)
+SELECT abs('x'::text)
+SELECT length(1, 2)
+SELECT 1 LIKE 'a'
+SELECT 'aXc' LIKE 'a_c', 'a%c' LIKE 'a\%c', 'ABC' ILIKE 'a%', 'a' LIKE ANY (ARRAY['a%', 'b']), 'ab' LIKE 'a!%' ESCAPE '!', '' LIKE '%', 'a\b' LIKE 'a\\b'
+SELECT 'abc' LIKE 'abc\'
+SELECT 'abc'::varchar(2), 'abc'::char(5) || '|', 'abc  '::char(5) = 'abc', 'abc'::"char", 'x'::bpchar, char_length('ab '::char(4)), 'ab'::name
+SELECT 'a' < 'B' COLLATE "C", 'a' COLLATE "nosuch"
+SELECT int4range(1, 5) @> 3, int4range(1, 5, '[]'), '[1,5)'::int4range * '[3,8)'::int4range, lower('[2024-01-01,2024-02-01)'::daterange), upper_inf('[1,)'::int4range), isempty('(1,2)'::int4range), '{[1,3),[5,7)}'::int4multirange @> 6, numrange(1.1, 2.2) && numrange(2.2, 3), range_merge('[1,2)'::int4range, '[5,6)')
+SELECT '[5,1)'::int4range
+SELECT inet '192.168.1.5/24', cidr '10.1.2.0/24', host('192.168.1.5/24'::inet), masklen('10.0.0.0/8'), network('192.168.1.5/24'), inet '192.168.1.5' << inet '192.168.1/24', macaddr '08:00:2b:01:02:03', inet '::1', set_masklen('10.1.1.1/24'::inet, 16), inet '10.0.0.1' + 5
+SELECT point '(1,2)' <-> point '(4,6)', box '(0,0),(1,1)' && box '(0.5,0.5),(2,2)', area(box '((0,0),(2,3))'), circle '<(0,0),2>' @> point '(1,1)', length(path '((0,0),(3,4))'), lseg '[(0,0),(1,1)]'
+SELECT money '12.345', '$1,234.50'::money * 2, money '10' / money '4', '12.34'::money::numeric
+SELECT B'1010' & B'0110', B'1' || B'01', B'1010' << 1, length(B'101'), B'101'::int, 5::bit(4), '1010'::bit(2), get_bit(B'100', 0), bit_count(B'1101')
+SELECT gen_random_uuid() IS NOT NULL, random() BETWEEN 0 AND 1, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'::uuid, uuid '{a0eebc999c0b4ef8bb6d6bb9bd380a11}' > uuid '00000000-0000-0000-0000-000000000000'
+SELECT num_nulls(1, NULL), num_nonnulls(NULL, 2), pg_column_size(1::int8), quote_ident('a b'), quote_literal(E'a\\b'), quote_nullable(NULL), to_regclass('nosuch'), 'int4'::regtype, 'pg_class'::regclass::oid, format_type(1700, 655366), current_database() = current_catalog, col_description(1, 1)
+SELECT IS_JSON FROM (SELECT '{"a":1}' IS JSON OBJECT AS is_json) s
+SELECT xmlelement(name a, 'b'), xpath('/a/text()', '<a>x</a>'::xml), '<a/>'::xml
+SELECT sum(a) FROM (VALUES (1)) v(a) WHERE sum(a) > 1
+SELECT a, count(*) FROM (VALUES (1)) v(a)
+SELECT count(*) OVER () FROM generate_series(1,2) HAVING count(*) > 1
+SELECT a FROM (VALUES (1)) v(a) ORDER BY 2
+SELECT x.a FROM (VALUES (1)) v(a)
+SELECT a FROM (VALUES (1)) v(a), (VALUES (2)) w(a)
+SELECT count(DISTINCT a, b) FROM (VALUES (1, 2)) v(a, b)
+SELECT string_agg(a) FROM (VALUES ('x')) v(a)
+SELECT * FROM generate_series(timestamp '2024-01-01', '2024-01-02', '8 hours') t, generate_series(3, 1, -1) WITH ORDINALITY u(a, n) LIMIT 4
+SELECT generate_series(1, 3), generate_subscripts(ARRAY[4,5], 1)
+SELECT substr('hello', -1, 3), substring('hello' from 2), substring('hello', 2, -1)
+SELECT interval '5-6 7', interval '5-', interval '-5- 3'
+SELECT interval '5-12'
+SELECT GREATEST(json '1', json '2')
+SELECT LEAST('{a,b}'::text[], '{a,a}'), GREATEST(ROW(1,2), ROW(1,3)), GREATEST(B'1', B'01'), LEAST(interval '1 mon', interval '31 days')

@@ -549,12 +549,10 @@ class Compiler:
         present: Callable[[Row], Any] = lambda row: (v for run in runs if (v := run(row)) is not None)  # noqa: E731
         if node.value == "coalesce":
             return Compiled(common, lambda row: next(present(row), None), node.position)
-        if not any(s.arguments == (common, common) for s in REGISTER["<"]):
-            raise Elsewhere
-        pick, key = max if node.value == "greatest" else min, self.comparable(common)
+        pick, key = max if node.value == "greatest" else min, self.comparable(common, "a comparison function")
         return Compiled(common, lambda row: pick(present(row), key=key, default=None), node.position)
 
-    def comparable(self, type_: str) -> Callable[[Any], Any]:
+    def comparable(self, type_: str, needed: str) -> Callable[[Any], Any]:
         """Return the function by whose results values of a type are sorted: `MeasureCompiler` has it."""
         raise Elsewhere
 

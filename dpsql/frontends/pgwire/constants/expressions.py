@@ -217,9 +217,9 @@ class _Reader:
             return sign_of(number)
         if sign.isdigit():
             following = self.form[self.index + 1 : self.index + 2]
-            raise (
-                Elsewhere if following.isdigit() or int(sign) <= self.groups else _wrong("invalid backreference number")
-            )
+            if following.isdigit() or int(sign) <= self.groups:
+                raise said("0A000", "back references in regular expressions are not supported")
+            raise _wrong("invalid backreference number")
         self.index += 1
         if sign in _SHORT:
             return _SHORT[sign]

@@ -9,6 +9,7 @@ from functools import cmp_to_key
 from operator import itemgetter
 from typing import Any
 
+from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.constants import bounds
 from dpsql.frontends.pgwire.constants import types as t
 from dpsql.frontends.pgwire.constants.aggregates import framed
@@ -284,15 +285,19 @@ class MeasureCompiler(SourceCompiler):
 
     # --- orders -------------------------------------------------------------------------------------------------------
 
-    def comparable(self, type_: str) -> Callable[[Any], Any]:
-        """Return the function by whose results the values of a type are sorted. Raises 42883 for types without an order."""
+    def comparable(self, type_: str, needed: str = "an ordering operator") -> Callable[[Any], Any]:
+        """Return the function by whose results the values of a type are sorted. Raises 42883 for types without an order, which
+        lack what is `needed`."""
         type_ = "text" if type_ == "unknown" else type_
         if type_ in ("int2", "int4", "int8", "text", "bool", "varchar", "oid", "name", "char"):
             return lambda value: value
         if type_ in ("record", "_record"):
             return cmp_to_key(self._compared_rows)
         sides = [Compiled(type_, itemgetter(k), 0) for k in (0, 1)]
-        less = self._operated("<", sides, 0).run
+        try:
+            less = self._operated("<", sides, 0).run
+        except Error:
+            raise said("42883", f"could not identify {needed} for type {t.sql_name(type_)}") from None
         return cmp_to_key(lambda a, b: -1 if less((a, b)) else int(bool(less((b, a)))))
 
     def _compared_rows(self, a: Any, b: Any) -> int:

@@ -286,7 +286,7 @@ _UNIT_WORDS = {
     "c": "century", "cent": "century", "centurie": "century", "millennia": "millennium", "mil": "millennium", "dec": "decade",
 }  # fmt: skip
 _QUANTITY = re.compile(
-    r"\s*([+-]?)\s*(?:(\d+):(\d+)(?::(\d+(?:\.\d*)?))?|(\d+)-(\d+)(?![\d-])|(\d+\.?\d*|\.\d+)(?![\d.-])\s*([A-Za-z]*)(?![-+]))"
+    r"\s*([+-]?)\s*(?:(\d+):(\d+)(?::(\d+(?:\.\d*)?))?|(\d+)-(\d*)(?![\d-])|(\d+\.?\d*|\.\d+)(?![\d.-])\s*([A-Za-z]*)(?![-+]))"
 )
 _ISO = re.compile(
     r"P(?:(-?[\d.]+)Y)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)W)?(?:(-?[\d.]+)D)?(?:T(?:(-?[\d.]+)H)?(?:(-?[\d.]+)M)?(?:(-?[\d.]+)S)?)?"
@@ -321,6 +321,8 @@ def read_interval(text: str, position: int | None, fields: str = "") -> ClockSpa
         if match is None or match.end() == 0:
             raise invalid
         behind = rest[match.end() :]
+        if match[6] and int(match[6]) > 11:
+            raise said("22015", f'interval field value out of range: "{text}"', position)
         for quantity, unit in _quantities(match, fields, behind):
             if unit not in _UNITS:
                 raise invalid
@@ -342,7 +344,7 @@ def _quantities(match: re.Match[str], fields: str, behind: str) -> list[tuple[De
         units = ("minute", "second") if short else ("hour", "minute", "second")
         return [(Decimal(value or 0), unit) for value, unit in zip(match.groups()[1:4], units, strict=False)]
     if match[5] is not None:
-        return [(Decimal(match[5]), "year"), (Decimal(match[6]), "month")]
+        return [(Decimal(match[5]), "year"), (Decimal(match[6] or 0), "month")]
     word = match[8].lower()
     plain = word.removesuffix("s") if word not in ("s", "ms", "us") else word
     unit = _UNIT_WORDS.get(plain, plain)

@@ -356,6 +356,13 @@ def test_a_setting_is_changed_by_a_function_as_by_set(served: Served) -> None:
     client.close()
 
 
+def test_a_setting_that_ends_with_its_message_is_not_reported(client: Client) -> None:
+    reported = [kind for kind, _ in client.query("SELECT set_config('application_name', 'x', true)")]
+    assert b"S" not in reported and b"D" in reported
+    assert b"S" in [kind for kind, _ in client.query("SELECT set_config('application_name', 'x', false)")]
+    assert b"S" not in [kind for kind, _ in client.query("SET application_name = 'x'")]
+
+
 # --- SQLSTATEs as in PostgreSQL ---------------------------------------------------------------------------------------
 
 

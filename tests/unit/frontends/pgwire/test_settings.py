@@ -47,3 +47,11 @@ def test_reset_goes_back_to_what_was_said_at_connect(settings: Settings) -> None
     with pytest.raises(Error, match="setting_unknown"):
         settings.get("my.other")
     settings.reset("my.never")
+
+
+def test_outside_of_transactions_the_level_is_that_of_the_next_one() -> None:
+    settings = Settings("ann")
+    settings.set("default_transaction_isolation", "serializable")
+    assert settings.get("transaction_isolation") == "serializable"
+    settings.reset("default_transaction_isolation")
+    assert settings.get("transaction_isolation") == "read committed"
