@@ -17,6 +17,9 @@ SELECT x > 5 AS k, COUNT(*) AS n FROM a GROUP BY x > 5
 SELECT 'all' AS label, COUNT(*) AS n FROM a ORDER BY label
 SELECT kind, 1 AS k, COUNT(*) AS n FROM a GROUP BY kind ORDER BY k, kind DESC
 SELECT x, 0 AS k, COUNT(*) AS n FROM a WHERE x < 3 GROUP BY ALL ORDER BY k DESC, x LIMIT 2
+-- outputs that name others beside GROUP BY ALL
+SELECT kind, COUNT(*) AS n, n * 2 AS m0 FROM a GROUP BY ALL
+SELECT x * 2 AS k, k + 1 AS j, COUNT(*) AS n FROM a GROUP BY ALL
 -- strings in dollars, lists and series of rows, PIVOT
 SELECT COUNT(*) AS n FROM a WHERE big = 9007199254740993 OR big = 0.5
 SELECT kind, COUNT(*) AS n FROM a WHERE kind = $$p$$ OR kind = $x$q$x$ GROUP BY kind

@@ -68,6 +68,7 @@ from dpsql.sql.binder.scope import (
     with_unpaired_rows,
     wrong_call,
 )
+from dpsql.sql.binder.select_lists import keys_of_all
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     as_interval,
@@ -284,14 +285,6 @@ def _over_blocks(
     return over_union(copy, selects, order) if windows else united(selects, work.node, order)
 
 
-def _reads_columns(item: exp.Expr) -> bool:
-    """Return whether an expression reads a column outside of its subqueries, none of which is correlated here."""
-    return any(
-        column.find_ancestor(exp.Query) is item.find_ancestor(exp.Query)
-        for column in item.find_all(exp.Column, exp.Star)
-    )
-
-
 def _over(expression: Expr, keys: list[Expr]) -> bool:
     """Return whether an expression is made of keys and constants alone."""
     if expression in keys:
@@ -348,10 +341,7 @@ class _BlockRewriter:
             for name in ("rollup", "cube", "grouping_sets"):
                 items += [part for part in group.args.get(name) or () if isinstance(part, exp.Expr)]
             if group.args.get("all"):
-                plain = [item.unalias() for item in self.node.expressions if not has_aggregate(item)]
-                # Beside aggregates, constants are not keys: without other keys the answer is one row, also over no rows.
-                alone = len(plain) == len(self.node.expressions)
-                items += [item for item in plain if alone or _reads_columns(item)]
+                items += keys_of_all(self.node, self.scope)
             sets = grouping_sets(items)
         elif distinct is not None and not any(has_aggregate(item) for item in self.node.expressions):
             only(distinct)

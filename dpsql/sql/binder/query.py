@@ -69,6 +69,7 @@ from dpsql.sql.binder.select_lists import (
     between_commas,
     bound_star,
     check_public_groups,
+    check_select,
     check_written,
     is_changed,
     public_rows,
@@ -399,9 +400,7 @@ class QueryBinder:
 
     def _select(self, node: exp.Select, outer: Environment) -> Bound:
         only(node, *_SELECT)
-        if not node.expressions or (node.args.get("joins") and node.args.get("from_") is None):
-            lacking = "JOIN stands without FROM" if node.expressions else "SELECT takes at least one expression"
-            raise refuse("syntax", detail=lacking, position=place(node))
+        check_select(node)
         if not any(item.is_star for item in node.expressions):
             order_by_all(node, len(node.expressions))
         environment = self.environment(node, outer)

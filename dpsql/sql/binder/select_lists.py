@@ -7,21 +7,37 @@ promises about the table hold for it. Mistakes that DuckDB would find in GROUP B
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse, suggestion
 from dpsql.plan.plan import Column, Expr, Filter
-from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.aggregates import has_aggregate, is_aggregate
 from dpsql.sql.binder.equal_keys import project
 from dpsql.sql.binder.scalars import Scalars
-from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, shown_names, using_name
-from dpsql.sql.binder.trees import no_position, output_name, own_columns
+from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, shown_names, sql_word, using_name
+from dpsql.sql.binder.trees import no_position, output_name, outputs_by_alias, own_columns
 from dpsql.sql.lexer import place
 
 MOST_WRITTEN = 20_000
 """Largest number of nodes written in place of aliases in one WHERE, or in one SELECT over results."""
+
+
+def check_select(node: exp.Select) -> None:
+    """Refuse a SELECT without items, JOIN without FROM (syntax), an aggregate or a window in WHERE (aggregate_in_where), and
+    QUALIFY without a window (clause)."""
+    if not node.expressions or (node.args.get("joins") and node.args.get("from_") is None):
+        lacking = "JOIN stands without FROM" if node.expressions else "SELECT takes at least one expression"
+        raise refuse("syntax", detail=lacking, position=place(node))
+    where, qualify = node.args.get("where"), node.args.get("qualify")
+    for call in () if where is None else where.find_all(exp.AggFunc, exp.Window):
+        if call.find_ancestor(exp.Query) is node:
+            name = sql_word(call.this if isinstance(call, exp.Window) else call)
+            raise refuse("aggregate_in_where", name=name, position=place(call) or place(call.this) or place(where))
+    if qualify is not None and not any(part.find(exp.Window) for part in (*node.expressions, qualify)):
+        hint = "QUALIFY chooses rows by a window function; write HAVING over groups, WHERE over rows"
+        raise refuse("clause", what="QUALIFY without a window", position=place(qualify.this), hint=hint)
 
 
 def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
@@ -34,11 +50,7 @@ def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
     outputs = {item.alias.lower(): item.this for item in node.expressions if isinstance(item, exp.Alias) and item.alias}
     if where is None or not outputs:
         return where
-    named = [
-        column
-        for column in own_columns(where)
-        if not column.table and column.name.lower() in outputs and not scope.has(column)
-    ]
+    named = [column for column in own_columns(where) if _is_alias(column, outputs, scope)]
     if not named:
         return where
     if sum(sum(1 for _ in outputs[column.name.lower()].walk()) for column in named) > MOST_WRITTEN:
@@ -53,6 +65,29 @@ def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
             raise refuse("aggregate_in_where", name=column.name, position=place(column))
         column.replace(exp.Paren(this=output.copy()))
     return written
+
+
+def keys_of_all(node: exp.Select, scope: Scope) -> list[exp.Expr]:
+    """Return the items that GROUP BY ALL groups by: those without aggregates. Beside aggregates, constants are not keys: without
+    other keys the answer is one row, also over no rows. An item that names outputs by alias follows from them."""
+    outputs = outputs_by_alias(node)
+    plain = [item.unalias() for item in node.expressions if not has_aggregate(item)]
+    if len(plain) < len(node.expressions):
+        plain = [item for item in plain if _reads_columns(item)]
+    return [item for item in plain if not any(_is_alias(column, outputs, scope) for column in own_columns(item))]
+
+
+def _reads_columns(item: exp.Expr) -> bool:
+    """Return whether an expression reads a column outside of its subqueries, none of which is correlated here."""
+    return any(
+        column.find_ancestor(exp.Query) is item.find_ancestor(exp.Query)
+        for column in item.find_all(exp.Column, exp.Star)
+    )
+
+
+def _is_alias(column: exp.Column, outputs: Collection[str], scope: Scope) -> bool:
+    """Return whether a name is that of one of `outputs`; columns of FROM take precedence."""
+    return not column.table and column.name.lower() in outputs and not scope.has(column)
 
 
 def check_written(node: exp.Select, sources: Sequence[tuple[str, Released]]) -> None:
@@ -226,31 +261,31 @@ def labelled(source: Released) -> Protected | None:
 
 def check_public_groups(node: exp.Select, sources: Sequence[tuple[str, tuple[str, ...]]]) -> None:
     """Refuse a GROUP BY position that does not exist (group_position), in a SELECT over `sources` (alias, columns). If GROUP BY
-    has columns and positions alone, or there is none but an aggregate, also refuse a column of the list that is not grouped
-    (not_grouped)."""
+    has columns and positions alone, or there is none but an aggregate, also refuse a column outside of aggregates that is not
+    grouped (not_grouped)."""
     group = node.args.get("group")
     items = [item for each in node.expressions for item in _all(each, sources)]
     if group is None:
         if node.args.get("from_") is not None and any(map(has_aggregate, items)):
-            _check_grouped(items, set())
+            _check_grouped(node, items, set(), sources)
         return
     if any(group.args.get(name) for name in ("all", "rollup", "cube", "grouping_sets", "totals")):
         return
-    names: set[str] = set()
+    aliased = {item.alias.lower(): item.unalias() for item in items if item.alias}
+    grouped: set[tuple[str, str]] = set()
     for part in group.expressions:
         item = part
         if isinstance(part, exp.Literal) and not part.is_string and part.name.isdecimal():
             if not 1 <= int(part.name) <= len(items):
                 raise no_position("GROUP BY", part, len(items))
-            item = items[int(part.name) - 1]
-        if not isinstance(item.unalias(), exp.Column):
+            item = items[int(part.name) - 1].unalias()
+        bare = isinstance(item, exp.Column) and not item.args.get("table")
+        meant = [item, aliased.get(item.name.lower(), item)] if bare else [item]
+        columns = [column for column in meant if isinstance(column, exp.Column)]
+        if len(columns) < len(meant):
             return  # an expression, which the list may repeat in a different form
-        names |= {item.unalias().name.lower(), item.alias.lower() or item.unalias().name.lower()}
-    aliased = {item.alias.lower(): item.unalias() for item in items if item.alias}
-    if any(not isinstance(aliased.get(name, exp.column(name)), exp.Column) for name in names):
-        return
-    names |= {aliased[name].name.lower() for name in names if name in aliased}
-    _check_grouped(items, names)
+        grouped |= {(column.table.lower(), column.name.lower()) for column in columns}
+    _check_grouped(node, items, grouped, sources)
 
 
 def _all(item: exp.Expr, sources: Sequence[tuple[str, tuple[str, ...]]]) -> list[exp.Expr]:
@@ -264,11 +299,42 @@ def _all(item: exp.Expr, sources: Sequence[tuple[str, tuple[str, ...]]]) -> list
     return [exp.Column(this=name) for name in names]
 
 
-def _check_grouped(items: Sequence[exp.Expr], names: set[str]) -> None:
-    for item in items:
-        bare = item.unalias()
-        if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star) and bare.name.lower() not in names:
-            raise refuse("not_grouped", name=bare.name, position=place(bare))
+def _check_grouped(
+    node: exp.Select,
+    items: Sequence[exp.Expr],
+    grouped: set[tuple[str, str]],
+    sources: Sequence[tuple[str, tuple[str, ...]]],
+) -> None:
+    """Refuse a column of `sources` outside of aggregates that is not `grouped` (names with their tables), also of HAVING, QUALIFY
+    and ORDER BY, which may name an output by its alias."""
+    columns = {(alias.lower(), name.lower()) for alias, names in sources for name in names}
+    clauses = [part for name in ("having", "qualify", "order") if (part := node.args.get(name)) is not None]
+    aliases = {("", item.alias.lower()) for item in items}
+    for part in (*items, *clauses):
+        for column in _outside_aggregates(part):
+            table, name = column.table.lower(), column.name.lower()
+            of_source = any(_is_named(table, name, each) for each in columns)
+            free = any(_is_named(table, name, each) for each in grouped)
+            if of_source and not free and not (part in clauses and (table, name) in aliases):
+                raise refuse("not_grouped", name=column.name, position=place(column))
+
+
+def _is_named(table: str, name: str, column: tuple[str, str]) -> bool:
+    """Return whether a name, with its table or "", may be that of a column, with its table or ""."""
+    return name == column[1] and (table == column[0] or not table or not column[0])
+
+
+def _outside_aggregates(node: exp.Expr) -> Iterator[exp.Column]:
+    """Yield the columns that an expression names outside of subqueries and of aggregates; a window's own function is none."""
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        yield node
+    parts = list(node.iter_expressions())
+    if isinstance(node, exp.Window):
+        parts += parts.pop(0).iter_expressions()
+    elif is_aggregate(node) or isinstance(node, (exp.Anonymous, exp.Query)):
+        parts = []
+    for part in parts:
+        yield from _outside_aggregates(part)
 
 
 BY_WHERE = "by_where"

@@ -98,3 +98,9 @@ SELECT ward, COUNT(*) FROM (SELECT DISTINCT ON (patient_id) patient_id, ward FRO
 -- rows: refused window_over_rows
 -- loose: 0.5 (the numbers of 20 rows add up to 210)
 SELECT SUM(n) FROM (SELECT row_number() OVER (PARTITION BY patient_id ORDER BY day) AS n FROM visits) AS t
+
+-- query: an_alias_in_a_window_beside_group_by_all
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT ward, COUNT(*) AS n, lag(n) OVER (ORDER BY ward) AS before FROM visits GROUP BY ALL

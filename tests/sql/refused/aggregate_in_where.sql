@@ -12,3 +12,18 @@ SELECT COUNT(*) FROM (SELECT row_number() OVER (PARTITION BY patient_id ORDER BY
 -- sqlstate: 42803
 -- at: share IS
 SELECT ward, COUNT(*) / 2 AS share FROM visits WHERE nights > 1 AND (nights < 5 OR share IS NULL) GROUP BY ward
+
+-- query: call_over_rows
+-- sqlstate: 42803
+-- at: SUM
+SELECT COUNT(*) FROM visits WHERE SUM(cost) > 3
+
+-- query: call_over_results
+-- sqlstate: 42803
+-- at: SUM(n) > 5
+SELECT ward FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t WHERE SUM(n) > 5
+
+-- query: window_over_results
+-- sqlstate: 42803
+-- at: rank() OVER (ORDER BY n) = 1
+SELECT ward FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t WHERE rank() OVER (ORDER BY n) = 1

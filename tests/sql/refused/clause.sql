@@ -67,3 +67,13 @@ SELECT COUNT(*) FROM visits WHERE ward COLLATE "C" = 'er'
 -- sqlstate: 0A000
 -- at: k GLOB
 SELECT k FROM (SELECT ward AS k, COUNT(*) AS n FROM visits GROUP BY ward) AS t WHERE k GLOB 'e*'
+
+-- query: qualify_over_groups_without_a_window
+-- sqlstate: 0A000
+-- at: n > 5
+SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward QUALIFY n > 5
+
+-- query: qualify_over_rows_without_a_window
+-- sqlstate: 0A000
+-- at: nights > 5
+SELECT COUNT(*) FROM (SELECT nights FROM visits QUALIFY nights > 5) AS t

@@ -37,3 +37,28 @@ SELECT * FROM (SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nig
 -- sqlstate: 42803
 -- at: t.*
 SELECT t.* FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t GROUP BY 1
+
+-- query: in_an_expression_over_results
+-- sqlstate: 42803
+-- at: n + 1
+SELECT ward, n + 1 FROM (SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights) AS t GROUP BY ward
+
+-- query: column_of_the_other_result
+-- sqlstate: 42803
+-- at: b.ward
+SELECT a.ward, b.ward, SUM(a.n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS a JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS b ON a.ward = b.ward GROUP BY a.ward
+
+-- query: having_over_results
+-- sqlstate: 42803
+-- at: n > 5
+SELECT ward, SUM(n) AS s FROM (SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights) AS t GROUP BY ward HAVING n > 5
+
+-- query: order_over_results
+-- sqlstate: 42803
+-- at: t.nights
+SELECT ward, SUM(n) AS s FROM (SELECT ward, 1 AS nights, COUNT(*) AS n FROM visits GROUP BY ward) AS t GROUP BY ward ORDER BY t.nights
+
+-- query: window_over_groups_of_results
+-- sqlstate: 42803
+-- at: n) OVER
+SELECT ward, lag(n) OVER (ORDER BY ward) FROM (SELECT ward, nights, COUNT(*) AS n FROM visits GROUP BY ward, nights) AS t GROUP BY ward
