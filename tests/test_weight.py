@@ -269,11 +269,7 @@ MOST = {
     # functions in the list of EXISTS that may be of several rows refused: 14
     # values of intervals are copied where one is: 7; what is not grouped, aggregates in WHERE and QUALIFY without a window refused at their place, outputs that name others beside GROUP BY ALL: 57
     "sql": (
-<<<<<<< Updated upstream
-        14_177,
-=======
-        14_233,
->>>>>>> Stashed changes
+        14_234,
         37,
     ),  # words that are no names: 36; UNIONs in one another are one, in any order: 29; rows that must and must not be there: 1; a WHEN without THEN: 12; names in the list of EXISTS: 14
     # copies of values without their constructor, half of the time of the 60 copies that a question makes: 19
