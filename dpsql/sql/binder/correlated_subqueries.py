@@ -220,8 +220,8 @@ def of_people(context: BindingContext, node: exp.Expr, environment: Environment,
     return error
 
 
-def _refused(reason: str, node: exp.Expr) -> Error:
-    return refuse("correlated", reason=reason, position=place(node))
+def _refused(reason: str, node: exp.Expr, hint: str | None = None) -> Error:
+    return refuse("correlated", reason=reason, position=place(node), hint=hint)
 
 
 def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
@@ -265,7 +265,8 @@ class CorrelatedSubquery:
             raise _refused("it returns several columns", self.around[0])
         item = self.select.expressions[0].unalias()
         if self.protected and not has_aggregate(item):
-            raise _refused("it returns rows of people", self.around[0])
+            hint = "join its table on the equal keys, or aggregate in it: MAX(x)"
+            raise _refused("it returns rows of people", self.around[0], hint)
         pairs, rest = self._pairs()
         keys = [exp.alias_(key.copy(), hidden(f"k{index}")) for index, (_, key) in enumerate(pairs)]
         calls = self._calls()

@@ -91,6 +91,7 @@ _WAYS = {
     "regexp_substr": "write nullif(regexp_extract(x, 'pattern'), '')",
     "printf": "write concat('x: ', x), or 'x: ' || x, which is NULL where x is",
     "date_format": "write strftime(d, '%Y-%m'), or to_char(d, 'YYYY-MM')",
+    "date_sub": "write d - INTERVAL 3 DAY, or date_part('year', age(b, a)) for the whole years from a to b",
     "age": "write date_part('year', age(a, b)) for whole years, or date_diff('day', b, a)",
     "isnull": "write x IS NULL",
     "make_date": "it takes literal numbers: make_date(2024, 1, 31); date_trunc, + and INTERVAL compute dates",
@@ -108,7 +109,7 @@ _WAYS = {
 _OTHER_NAMES = {
     "median_absolute_deviation": "mad", "geometric_mean": "geomean", "sum_if": "sumif", "avgif": "averageif",
     "avg_if": "averageif", "average_if": "averageif", "div0": "safe_divide", "countd": "count_distinct", "rand": "random",
-    "countdistinct": "count_distinct", "format": "printf", "array_agg": "list",
+    "countdistinct": "count_distinct", "datesub": "date_sub", "format": "printf", "array_agg": "list",
 }  # fmt: skip
 _NAMES = (
     "abs", "arg_max", "arg_min", "avg", "ceil", "clamp", "coalesce", "concat", "contains", "corr", "count", "covar_samp",
@@ -149,6 +150,7 @@ _OF_LISTS = (exp.Array, exp.ArrayContainsAll, exp.ArrayContainedBy, exp.ArrayOve
 _OPERATORS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Is,), "IS stands before NULL, TRUE and FALSE; other values are compared with ="),
     (_OF_LISTS, "values are compared one by one: x IN (1, 2), x = ANY (ARRAY[1, 2])"),
+    ((exp.Bracket,), "a part of a text is substr(x, 1, 2)"),
     ((exp.Collate,), 'texts are compared and sorted by their characters, as COLLATE "C" does: leave it out'),
 )
 
@@ -164,7 +166,10 @@ def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
         return "a difference of timestamps is a number in seconds as EXTRACT(epoch FROM a - b), in days as date_diff('day', b, a)"
     if function == "to_text":
         return "write strftime(s, '%Y-%m-%d %H:%M:%S'), with a format of the parts that are meant"
-    if function in ("date_trunc", "date_part", "strftime") and arguments[-1].facts.type is Type.TEXT:
+    if function == "intdiv":
+        return "// divides whole numbers: write floor(a / b)"
+    value = arguments[0 if function == "strftime" else -1]
+    if function in ("date_trunc", "date_part", "strftime") and value.facts.type is Type.TEXT:
         return (
             "the value is a text: CAST(x AS TIMESTAMP) reads the time in it, as in CAST(x AS TIMESTAMP)::time > '12:00'"
         )

@@ -477,8 +477,7 @@ def united(selects: list[exp.Select], node: exp.Select, order: exp.Expr | None) 
             by = ordered.this
             plain = isinstance(by, exp.Literal) or (isinstance(by, exp.Column) and by.name.lower() in outputs)
             if not plain:
-                raise refuse(
-                    "clause", what="ORDER BY an expression over grouping sets", position=place(node.args["order"])
-                )
+                clause, hint = "ORDER BY an expression over grouping sets", "SELECT it AS a name, and sort by that name"
+                raise refuse("clause", what=clause, position=place(by) or place(node.args["order"]), hint=hint)
         outer.set("order", order)
     return outer

@@ -18,6 +18,8 @@ MEANT = (
     "SELECT floor(nights) AS n, COUNT(*) FROM visits WHERE nights = 7 / 2 OR nights = 4 GROUP BY n",
     "SELECT COUNT(*) FROM visits WHERE nights < date_part('year', CURRENT_DATE) AND cost = 'nan'::DOUBLE",
     "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits)",
+    "SELECT ward, GROUPING(ward) AS g, floor(cost / 5), COUNT(*) FROM visits GROUP BY ROLLUP (ward), 3 ORDER BY g, ward",
+    "SELECT (SELECT MAX(sex) FROM patients p WHERE p.patient_id = v.patient_id) AS s, COUNT(*) FROM visits v GROUP BY s",
     "SELECT COUNT(DISTINCT ward || diagnosis), COUNT(DISTINCT strftime(day, '%Y-%m')) FROM visits",
     "SELECT * FROM (PIVOT visits ON ward USING SUM(cost) GROUP BY nights) ORDER BY nights",
     "SELECT coalesce(SUM(nights), 0), COUNT(DISTINCT patient_id) FROM visits WHERE cost IS NULL",
@@ -29,7 +31,8 @@ CONDITIONS = {
     "nights IN (7 / 2, 4)": "x = a / 2 OR x = b", "smoker IN (1 = 1, FALSE)": "x = a / 2 OR x = b",
     "ward IS 'er'": "other values are compared with =", 'ward = "er"': "a text stands in single quotes: '...'",
     "limit = 3": 'in double quotes: "limit"', "`ward` = 'er'": 'in double quotes: "name"',
-    "nights = NULL": "write x IS NULL", "ward NOT IN ('er', NULL)": "write x IS NULL",
+    "nights // 2.5 = 3": "floor(a / b)", "ward[1:2] = 'er'": "substr(x, 1, 2)", "strftime(day, '%W') = '1'": "shows how it is called",
+    "date_sub(day, INTERVAL 3 DAY) < day": "d - INTERVAL 3 DAY", "nights = NULL": "write x IS NULL", "ward NOT IN ('er', NULL)": "write x IS NULL",
 }  # fmt: skip
 
 
