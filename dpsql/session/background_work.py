@@ -300,6 +300,10 @@ class Waiting:
         for work in list(self._works):
             work.leave()
 
+    def fate(self) -> str:
+        """Return in words what becomes of the last of them."""
+        return self._works[-1].fate() if self._works else "nothing was charged"
+
 
 CALL: ContextVar[Waiting] = ContextVar("dpsql call")
 """The works of a call that can be given up alone, beside other calls of its session."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import copy_context
 from datetime import date, datetime, time
 from functools import partial
 from itertools import islice
@@ -161,7 +162,8 @@ class Connection:
 
     def explain(self, operation: str, parameters: Parameters = None) -> PrivacyPlan:
         """Return the privacy plan and price of a query; nothing is charged and data is not touched."""
-        return self.session.explain(*_adapted(operation, parameters))
+        session = self.session
+        return _apart(lambda: session.explain(*_adapted(operation, parameters)))
 
     @overload
     def fit(self, operation: None = None, *, epsilon: str | None = None) -> PolicyFit: ...
@@ -183,7 +185,8 @@ class Connection:
 
         cost = None if epsilon is None else exact_number(str(epsilon))
         if operation is not None:
-            return tune(self.session, operation, epsilon=cost, groups=groups)
+            session = self.session
+            return _apart(lambda: tune(session, operation, epsilon=cost, groups=groups))
         if self.session.analyst is not None:
             raise refuse("fit_owner")
         return fit_policy(self.session.policy, epsilon=cost, source=self._source)
@@ -204,7 +207,7 @@ class Connection:
     @property
     def budget(self) -> Budget:
         """The amounts spent and remaining of each scope that this connection's charges must fit."""
-        return self.session.budget()
+        return _apart(self.session.budget)
 
     @property
     def options(self) -> dict[str, str]:
@@ -275,7 +278,7 @@ class Cursor:
         session = self._open()
         self._release, self._rows = None, iter(())
         try:
-            release = session.execute(*_adapted(operation, parameters))
+            release = _apart(lambda: session.execute(*_adapted(operation, parameters)))
         except errors.Fault as fault:
             if fault.slug == "engine_failed" and self.connection.is_closed:  # by another thread, which ends what runs
                 raise refuse("connection_closed", thing="connection", charged=fault.charged) from None
@@ -375,6 +378,36 @@ def _adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameter
     from dpsql.frontends.python.parameters import adapted
 
     return adapted(operation, parameters)
+
+
+def _apart(work: Callable[[], _Value]) -> _Value:
+    """Return what `work` returns. The main thread, where Ctrl-C comes between any two steps and would leave locks held for good,
+    only waits for it."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    from dpsql.session.background_work import CALL, Waiting
+
+    call, ended, values, failures = Waiting(), threading.Lock(), list[_Value](), list[BaseException]()
+
+    def run() -> None:
+        CALL.set(call)
+        try:
+            values.append(work())
+        except BaseException as error:
+            failures.append(error)
+        ended.release()
+
+    ended.acquire()
+    try:
+        threading.Thread(target=copy_context().run, args=(run,), name="dpsql-question", daemon=True).start()
+        ended.acquire()
+    except KeyboardInterrupt as stop:
+        call.leave()
+        stop.add_note(call.fate())
+        raise
+    if failures:
+        raise failures.pop()
+    return values[0]
 
 
 # --- asyncio: the usual connection, run in threads --------------------------------------------------------------------

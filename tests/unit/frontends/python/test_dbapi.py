@@ -175,6 +175,36 @@ def test_a_cancelled_wait_interrupts_the_question(clinic: Clinic) -> None:
     asyncio.run(ask())
 
 
+def test_ctrl_c_leaves_no_lock_held(clinic: Clinic) -> None:
+    """It comes just after a lock was taken: if the main thread kept that lock, no measurement could be stored any more."""
+    program = """
+import dpsql, os, signal, threading
+told = threading.Event()
+class Lock:
+    def __init__(self, lock):
+        self.lock, self.release, self.is_first = lock, lock.release, True
+    def acquire(self, timeout):
+        is_taken = self.lock.acquire(timeout=timeout)
+        if self.is_first:
+            self.is_first = False
+            os.kill(os.getpid(), signal.SIGINT)
+            told.wait(240)
+        return is_taken
+connection = dpsql.connect("clinic.yaml")
+store = connection.session.context.store._store
+store._lock, store.timeout_seconds = Lock(store._lock), 1
+try:
+    connection.execute("SELECT COUNT(*) FROM patients WHERE age < 30")
+except KeyboardInterrupt as stop:
+    told.set()
+    print(getattr(stop, "__notes__", ""))
+for _ in range(2):
+    print(connection.execute("SELECT COUNT(*) FROM patients WHERE age < 31").release.reused)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=clinic.folder, check=True)
+    assert run.stdout.splitlines() == ["['nothing was charged']", "False", "True"], run.stderr
+
+
 @pytest.mark.parametrize(("owner", "step", "charges"), [(Session, "plan", 1), (DuckDBEngine, "run", 2)])
 def test_a_cancelled_task_gives_up_its_own_question_and_no_other(
     clinic: Clinic, monkeypatch: pytest.MonkeyPatch, owner: type, step: str, charges: int
