@@ -19,6 +19,7 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.public_domains import labelled_column
 from dpsql.functions.signatures import REGISTRY, call, formed_once
 from dpsql.functions.text import MOST_PARTS
+from dpsql.functions.written_times import day_of_moment, part_of_day
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
@@ -597,10 +598,7 @@ def _cast(value: Call) -> Expr:
         return value if part is None else call("date_part", literal(part), moment)
     if value.function == "to_integer" and type_ is Type.BOOLEAN and _never_null(inner):
         return _chosen(call("case", inner, literal(1), literal(0)))
-    if isinstance(inner, Call) and inner.function == "date_trunc" and value.function == "to_date":
-        unit, moment = inner.arguments
-        return call("to_date", moment) if unit == literal("day") else value
-    return value
+    return day_of_moment(value) if value.function == "to_date" else value
 
 
 def _is_truth(value: Call) -> Expr:
@@ -613,7 +611,7 @@ _FORMS: dict[str, Callable[[Call], Expr]] = {
     "in": _listed, **dict.fromkeys(_MIRRORED, _comparison), **dict.fromkeys(("is_true", "is_false"), _is_truth),
     **dict.fromkeys(("add", "mul", "least", "greatest"), _in_any_order), "sub": _difference, "div": _quotient, "round": _rounded,
     "coalesce": _first_value, "case": _chosen, "nullif": _unequal, "concat": _joined_text, "substr": _part_of_text,
-    "like": _pattern,
+    "like": _pattern, "date_part": part_of_day,
     **{f"to_{type_.value}": _cast for type_ in Type if type_ is not Type.NULL},
 }  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Comparisons of times that are written as texts, in plainer words: `strftime(d, '%Y-%m') = '2024-05'` is one of the start of the
-month, `dayname(d) = 'Monday'` one of the number of the day. Both are true, false and NULL for the same rows."""
+month, `dayname(d) = 'Monday'` one of the number of the day. Both are true, false and NULL for the same rows. Days of moments are
+in plainer words, too.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +69,29 @@ def of_written_time(word: str, moment: Expr, written_as: str, values: Sequence[A
             return None
         starts.append(start if moment.facts.type is Type.TIMESTAMP else start.date())
     return call(word, call("date_trunc", literal(unit), moment), *map(literal, starts))
+
+
+_OF_CLOCK = tuple(map(literal, ("hour", "minute", "second")))
+
+
+def day_of_moment(value: Call) -> Expr:
+    """Return the form of a cast to a date: a day that became a moment is itself, that of a truncated moment is truncated."""
+    (inner,) = value.arguments
+    if not isinstance(inner, Call) or inner.function not in ("to_timestamp", "date_trunc"):
+        return value
+    moment = inner.arguments[-1]
+    if inner.function == "to_timestamp":
+        return moment if moment.facts.type is Type.DATE else value
+    day = day_of_moment(call("to_date", moment))
+    unit = inner.arguments[0]
+    return day if unit in (literal("day"), *_OF_CLOCK) else call("date_trunc", unit, day)
+
+
+def part_of_day(value: Call) -> Expr:
+    """Return the form of a part of a date: in the calendar, a moment and its day have the same parts."""
+    part, inner = value.arguments
+    if not isinstance(inner, Call) or inner.function not in ("to_date", "to_timestamp"):
+        return value
+    moment = inner.arguments[0]
+    is_same = moment.facts.type in (Type.DATE, Type.TIMESTAMP) and part not in _OF_CLOCK
+    return call("date_part", part, moment) if is_same else value
