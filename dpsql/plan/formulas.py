@@ -179,7 +179,7 @@ def formula(value: Operand | str) -> Formula:
 
 
 def _operation(operator: Operator, *operands: Operand) -> Operation:
-    return Operation(operator, tuple(formula(operand) for operand in operands))
+    return Operation(operator, tuple(map(formula, operands)))
 
 
 def least(*operands: Operand) -> Operation:
@@ -231,19 +231,19 @@ def _parts(value: Formula) -> tuple[Formula, ...]:
 
 
 def terms_of(value: Formula) -> frozenset[str]:
-    """Return the names of a formula's terms. Operations keep their own: looking up an equal one costs a full comparison."""
+    """Return the names of a formula's terms, which deep formulas keep: looking up an equal one costs a full comparison."""
     if isinstance(value, NoisyValue):
         return frozenset({value.term})
-    fields = value.__dict__ if isinstance(value, Operation) else {}
+    fields = value.__dict__ if isinstance(value, (Operation, Estimate)) else {}
     if _TERMS not in fields:
-        fields[_TERMS] = frozenset().union(*(terms_of(part) for part in _parts(value)))
+        fields[_TERMS] = frozenset().union(*map(terms_of, _parts(value)))
     return cast(frozenset[str], fields[_TERMS])
 
 
 def _rebuilt(value: Formula, change: Callable[[Formula], Formula]) -> Formula:
     """Return `value` with `change` applied to each of its direct parts."""
     if isinstance(value, Operation):
-        return Operation(value.operator, tuple(change(operand) for operand in value.operands))
+        return Operation(value.operator, tuple(map(change, value.operands)))
     if isinstance(value, Element):
         return Element(value.values, change(value.number))
     if isinstance(value, Deviation):
@@ -264,7 +264,7 @@ def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
 def waits(value: Formula) -> bool:
     """Return whether a formula reads a number that is not released yet. Cached, because one part may occur in many places of a
     formula; equal formulas read the same numbers."""
-    return isinstance(value, ReleasedNumber) or any(waits(part) for part in _parts(value))
+    return isinstance(value, ReleasedNumber) or any(map(waits, _parts(value)))
 
 
 def settled(value: Formula, released: Mapping[str, float]) -> Formula:

@@ -88,7 +88,7 @@ class TermBasis:
         self.terms: list[Term] = []
         self.measurements: list[Any] = []
         """Measurements other than sums (`plan.Measurement`); each kind of measurement enters its own."""
-        self._unnamed: list[Term] = []
+        self._names: dict[Term, str] = {}
         self.centred = {
             (measure.arguments[0], measure.filter)
             for measure in measures
@@ -126,12 +126,10 @@ class TermBasis:
         )
 
     def _name(self, term: Term) -> NoisyValue:
-        if term in self._unnamed:
-            return NoisyValue(self.terms[self._unnamed.index(term)].name)
-        name = f"t{len(self.terms)}"
-        self._unnamed.append(term)
-        self.terms.append(replace(term, name=name))
-        return NoisyValue(name)
+        if term not in self._names:
+            self._names[term] = f"t{len(self.terms)}"
+            self.terms.append(replace(term, name=self._names[term]))
+        return NoisyValue(self._names[term])
 
     def _share(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
         """Add the set of terms of one argument; the set is named after its first term."""
@@ -232,8 +230,7 @@ class TermBasis:
     def known_units(self) -> str | None:
         """Return the name of the term that counts all units of a group, or None if no such term is measured."""
         kind = TermKind.COUNT if self.one_row else TermKind.UNITS
-        unit_count = Term("", kind, None, None, 1)
-        return self.terms[self._unnamed.index(unit_count)].name if unit_count in self._unnamed else None
+        return self._names.get(Term("", kind, None, None, 1))
 
     def distinct(self, value: Expr, condition: Expr | None, bounded: bool = False) -> Formula:
         """Return the number of distinct values, which one row changes by at most 1. With `bounded`, a unit brings at most

@@ -53,9 +53,8 @@ def assumed_value(term: Term) -> float:
         return _mean([value for (value,) in _rows(term)]) - float(term.centre)
     if term.kind in IN_PARTS:
         factors = (term,) if term.kind is TermKind.SQUARE_PART else factors_of(term)
-        parts = list(zip(factors, indexes_of(term), strict=True))
-        rows = (zip(parts, row, strict=True) for row in _rows(*factors))
-        return _mean([math.prod(_part(factor, value, *of_power) for (factor, of_power), value in row) for row in rows])
+        parts = zip(factors, zip(*_rows(*factors), strict=True), indexes_of(term), strict=True)
+        return _mean(list(map(math.prod, zip(*(_parts(*part) for part in parts), strict=True))))
     return 0.0 if term.shares else 1.0  # a shared count is that of rows without a value
 
 
@@ -63,10 +62,14 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _part(term: Term, value: float, power: int, index: int) -> float:
-    """Return what a value adds to one part of a power (`joint_sums.indexes_of`)."""
-    below, above = float(term.upper) - value, value - float(term.lower)
-    return (below, above)[index] if power == 1 else (below**2, 2 * below * above, above**2)[index]
+def _parts(term: Term, values: tuple[float, ...], of_power: tuple[int, int]) -> list[float]:
+    """Return what values add to one part of a power (`joint_sums.indexes_of`)."""
+    (power, index), lower, upper = of_power, float(term.lower), float(term.upper)
+    if power == 1:
+        return [value - lower for value in values] if index else [upper - value for value in values]
+    if index == 1:
+        return [2 * (upper - value) * (value - lower) for value in values]
+    return [(value - lower) ** 2 if index else (upper - value) ** 2 for value in values]
 
 
 def _rows(*terms: Term) -> list[tuple[float, ...]]:
@@ -97,6 +100,7 @@ def _value(expression: Expr, low: float, high: float, row: dict[str, float | int
     return min(max(float(value), low), high)
 
 
+@lru_cache(maxsize=1024)
 def _assumed(column: Column | ReleasedValue, index: int) -> float | int | None:
     """Return the value of a numeric column (or released value) with bounds in one of `_ROWS` rows."""
     lower, upper = column.facts.lower, column.facts.upper
@@ -231,14 +235,16 @@ _Slopes = dict[str, float]
 def _slopes(formula: Formula, values: Mapping[str, float]) -> _Slopes:
     """Return the derivative of a plug-in formula by each term; none for numbers that are chosen."""
     try:
-        return _derivative(formula, values)[1]
+        return _derivative(formula, values, {})[1]
     except KeyError:  # a number that is not a sum
         return {}
 
 
-def _derivative(formula: Formula, values: Mapping[str, float]) -> tuple[float, _Slopes]:
+def _derivative(
+    formula: Formula, values: Mapping[str, float], entered: dict[Operation, tuple[float, _Slopes]]
+) -> tuple[float, _Slopes]:
     """Return the value of a plug-in formula and its derivative by each term, at `values` of the terms. Raises KeyError for other
-    numbers than these.
+    numbers than these. `entered`: those of operations seen before, because one part may stand in many places of a formula.
 
     Numbers that an earlier stage releases count as 1, roundings as what they round."""
     if isinstance(formula, NoisyValue):
@@ -246,23 +252,31 @@ def _derivative(formula: Formula, values: Mapping[str, float]) -> tuple[float, _
     if isinstance(formula, Number):
         return formula.value, {}
     if isinstance(formula, Estimate):
-        return _derivative(formula.plug_in, values)
+        return _derivative(formula.plug_in, values, entered)
     if not isinstance(formula, Operation):
         return 1.0, {}
-    operands = [_derivative(operand, values) for operand in formula.operands]
-    if formula.operator is Operator.LEAST:
+    if formula not in entered:
+        entered[formula] = _operated(
+            formula.operator, [_derivative(part, values, entered) for part in formula.operands]
+        )
+    return entered[formula]
+
+
+def _operated(operator: Operator, operands: list[tuple[float, _Slopes]]) -> tuple[float, _Slopes]:
+    """Return the value and the derivative of an operation on operands with these values and derivatives."""
+    if operator is Operator.LEAST:
         return min(operands, key=itemgetter(0))
-    if formula.operator is Operator.GREATEST:
+    if operator is Operator.GREATEST:
         return max(operands, key=itemgetter(0))
     value, slopes = operands[0]
-    if formula.operator is Operator.NEGATE:
+    if operator is Operator.NEGATE:
         return -value, _weighted((slopes, -1.0))
-    if formula.operator is Operator.SQUARE_ROOT:
+    if operator is Operator.SQUARE_ROOT:
         root = math.sqrt(max(value, 0.0))
         return root, _weighted((slopes, 0.5 / root if root else 0.0))
-    if len(operands) == 1 or formula.operator not in _ARITHMETIC:
+    if len(operands) == 1 or operator not in _ARITHMETIC:
         return value, slopes
-    result, weights = _ARITHMETIC[formula.operator](value, operands[1][0])
+    result, weights = _ARITHMETIC[operator](value, operands[1][0])
     return result, _weighted((slopes, weights[0]), (operands[1][1], weights[1]))
 
 

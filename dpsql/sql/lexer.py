@@ -197,7 +197,7 @@ def place(node: exp.Expr | None) -> int | None:
     """Return the position (from 1) of the first character of `node` in the text; None where sqlglot has not recorded it."""
     if node is None:
         return None
-    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    starts = [start for part in node.walk() if (start := part.meta_get("start")) is not None]
     return min(starts) + 1 if starts else None
 
 

@@ -283,8 +283,8 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tree, kinds = _rewritten(tree, kinds)
     if parameters:
         for node in tree.find_all(exp.Array):
-            if "parameter" in node.meta:
-                raise refuse("parameter_value", kind=node.meta["parameter"])
+            if kind := node.meta_get("parameter"):
+                raise refuse("parameter_value", kind=kind)
     return Statement("query", sql, tree, options=options, kinds=kinds, values=values_text(parameters) or "")
 
 

@@ -48,7 +48,7 @@ def _round(self: Scalars, node: exp.Round) -> Expr:
     only(node, "this", "decimals")
     value, written = self.bind(node.this), node.args.get("decimals")
     digits = None if written is None else self.bind(written)
-    reads_reals = HALF_EVEN in node.meta and any(column.facts.type is Type.REAL for column in columns_read(value))
+    reads_reals = node.meta_get(HALF_EVEN) and any(column.facts.type is Type.REAL for column in columns_read(value))
     if digits is None and reads_reals:
         return self.call("to_real", node, self.call("to_integer", node, value))
     if not isinstance(digits, Literal) or type(digits.value) is not int or not -MOST_ZEROS <= digits.value < 0:
@@ -107,7 +107,7 @@ def _texts(self: Scalars, node: exp.Expr, parts: list[exp.Expr]) -> list[Expr]:
     bound = [self.bind(part) for part in parts]
     if not any(part.facts.type is Type.TEXT for part in bound):
         return bound
-    if SHORT_TRUTHS in node.meta:
+    if node.meta_get(SHORT_TRUTHS):
         bound = [_short_truth(self, node, part) if part.facts.type is Type.BOOLEAN else part for part in bound]
     return [_to(self, node, part, Type.TEXT) if part.facts.type in _READ_AS_TEXT else part for part in bound]
 

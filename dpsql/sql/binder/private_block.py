@@ -246,7 +246,7 @@ def _within_units(work: _BlockRewriter, source: Relation) -> bool:
     customer. A whole statement whose keys all have public values is released as it is. Refuses (one_unit_groups) others, and
     such grouping sets: no group could pass its threshold."""
     several = len(work.sets) != 1
-    whole = several or work.node is work.context.whole or bool(work.node.meta.get(WHOLE))
+    whole = several or work.node is work.context.whole or bool(work.node.meta_get(WHOLE))
     for chosen in work.sets:
         keys = [key for key in work.keys if key.name in chosen]
         listed = whole and all(key.values is not None for key in keys)
@@ -674,10 +674,10 @@ class _BlockRewriter:
 
     def key_of(self, node: exp.Expr) -> str | None:
         """Return the key that `node` as a whole equals; a constant only among several sets, some of which leave it out."""
-        if not self.keys:
-            return None
-        constant = len(self.sets) == 1 and node.find(exp.Column) is None
-        if not self.scope.has(node) if isinstance(node, exp.Column) else constant or has_aggregate(node):
+        types = {self.results.get(key.name, key.expression).facts.type for key in self.keys}
+        other = isinstance(node, exp.Connector) and Type.BOOLEAN not in types
+        other = other or (len(self.sets) == 1 and node.find(exp.Column) is None)
+        if not types or (not self.scope.has(node) if isinstance(node, exp.Column) else other or has_aggregate(node)):
             return None
         try:
             return self._known_key(self.key_scalars.bind(node))

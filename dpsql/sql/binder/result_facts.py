@@ -88,7 +88,7 @@ def scope_over(node: exp.Select, sources: Sources) -> Scope:
 
 def whole_quotient(node: exp.Div, scope: Scope, special: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr | None:
     """Return a quotient of exact integers in a dialect where it is whole; None for others. `special`: of `rebuild`."""
-    if not node.meta.get(WHOLE) or node.find(exp.Query) is not None:
+    if not node.meta_get(WHOLE) or node.find(exp.Query) is not None:
         return None
     bound = _bound(node, scope)
     if not isinstance(bound, Call) or bound.function != "intdiv":
@@ -140,6 +140,8 @@ def _check_parts(expression: exp.Expr, scope: Scope, written: exp.Expr) -> None:
 
 def _check_truth(condition: exp.Expr, scope: Scope, node: exp.Expr) -> None:
     """Refuse (not_boolean) a condition over results, written as `node`, that is known to be no truth value."""
+    if isinstance(condition.unnest(), (exp.Connector, exp.Not)):  # whose parts are looked at one by one
+        return
     facts = output(condition, scope).facts
     if facts is not None and facts.type not in (Type.BOOLEAN, Type.NULL):
         raise refuse("not_boolean", type=facts.type.value, position=place(node))

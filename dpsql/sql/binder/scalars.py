@@ -408,7 +408,7 @@ def _binary(self: Scalars, node: exp.Expr) -> Expr:
     if (moments := _compared_difference(self, node)) is not None:
         return self.call(_BINARY[type(node)], node, *moments)
     left, right = self.bind(node.this), self.bind(node.expression)
-    whole = node.meta.get(WHOLE) and {left.facts.type, right.facts.type} <= {Type.INTEGER, Type.NULL}
+    whole = node.meta_get(WHOLE) and {left.facts.type, right.facts.type} <= {Type.INTEGER, Type.NULL}
     whole = whole and self.scope.estimates.isdisjoint(names_read(left) | names_read(right))
     name = "intdiv" if whole else _BINARY[type(node)]
     result = _folded(node, left, right) or self.call(name, node, left, right)

@@ -132,7 +132,7 @@ def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: 
     for (alias, source), names in zip(sources, merged, strict=True):
         if alias.startswith(HIDDEN) or (qualifier and alias.lower() != qualifier):
             continue
-        if item.meta.get(MERGED_FIRST):
+        if item.meta_get(MERGED_FIRST):
             columns.sort(
                 key=lambda column: names.index(column.name.lower()) if column.name.lower() in names else len(names)
             )
@@ -421,7 +421,7 @@ def labels_by_name(source: Bound) -> dict[str, str]:
 
 def is_comma(join: exp.Join) -> bool:
     """Return whether a join is written FROM a, b or CROSS JOIN, or as if it was, so that WHERE has its keys."""
-    if join.meta.get(BY_WHERE):
+    if join.meta_get(BY_WHERE):
         return True
     clauses = [join.args.get(name) for name in ("on", "using", "side", "method")]
     return not any(clauses) and str(join.args.get("kind") or "").upper() in ("", "CROSS")

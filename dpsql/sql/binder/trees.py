@@ -18,7 +18,7 @@ from dpsql.sql.binder.equal_keys import named_table
 from dpsql.sql.binder.scope import FUNCTION_WORDS, Bound, Protected, Released, only, shown_names, wrong_call
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
-from dpsql.sql.parser import WRITTEN_NAME
+from dpsql.sql.parser import WRITTEN_NAME, Marks
 from dpsql.sql.rewrites.postgresql import LABEL
 from dpsql.storage.records import replace
 
@@ -50,7 +50,7 @@ def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> ob
         return _written(value, *template, special)
     check_node(value)
     copy = type(value)(**{name: rebuild(part, special) for name, part in value.args.items()})
-    copy.meta.update(value.meta)
+    copy._meta = value._meta and Marks(value._meta)
     return copy
 
 
@@ -112,8 +112,10 @@ def implied(condition: exp.Expr | None) -> list[exp.Expr]:
         bare = part.unnest()
         conditions.append(part)
         if isinstance(bare, exp.Or):
-            right = {each.sql() for each in implied(bare.expression)}
-            conditions += [each for each in implied(bare.this) if each.sql() in right]
+            left, right = implied(bare.this), implied(bare.expression)
+            kinds = set(map(type, left)) & set(map(type, right))  # a long OR is not written again at each of its levels
+            texts = {each.sql() for each in right if type(each) in kinds}
+            conditions += [each for each in left if type(each) in kinds and each.sql() in texts]
     return conditions
 
 
@@ -158,10 +160,10 @@ def output_name(item: exp.Expr) -> str:
     if item.alias:
         return str(item.alias)
     around = (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window, exp.IgnoreNulls)
-    while LABEL not in item.meta and isinstance(item, around):
+    while item.meta_get(LABEL) is None and isinstance(item, around):
         item = item.this
-    if LABEL in item.meta:
-        return str(item.meta[LABEL])
+    if (label := item.meta_get(LABEL)) is not None:
+        return str(label)
     if isinstance(item, exp.Column):
         return item.name
     if isinstance(item, exp.Anonymous):
@@ -331,7 +333,7 @@ def mark_shown(query: exp.Query) -> None:
 
 def is_shown(node: exp.Expr, whole: exp.Expr) -> bool:
     """Return whether `mark_shown` marked a SELECT of the statement `whole`."""
-    return node is whole or bool(node.meta.get(_SHOWN))
+    return node is whole or bool(node.meta_get(_SHOWN))
 
 
 def no_rows(bound: Protected) -> Released:

@@ -84,7 +84,7 @@ def errors(named: tuple[Named, ...], law: tuple[str, str], alone: bool = False) 
     found = []
     for _, formula, _ in block.formulas:
         if terms_of(formula) <= values.keys():
-            slopes = sharing._derivative(plugged_in(formula), values)[1]
+            slopes = sharing._derivative(plugged_in(formula), values, {})[1]
             found.append(math.hypot(*(slope * spread[name] for name, slope in slopes.items())))
         else:
             (name,) = terms_of(formula)
