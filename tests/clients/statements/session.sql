@@ -655,3 +655,6 @@ PREPARE a(oid) AS SELECT $1::regclass; EXECUTE a(1259)
 PREPARE a(timestamptz) AS SELECT $1 > '2020-01-01'; EXECUTE a(date '2024-01-01')
 SELECT relname FROM pg_class ORDER BY 1 FETCH FIRST -1 ROWS ONLY
 SELECT 1 FETCH NEXT +1 ROW ONLY
+PREPARE a(bool) AS SELECT $1; EXECUTE a(1)
+PREPARE a(int, json) AS SELECT $1, $2; EXECUTE a(2.5, '5'); EXECUTE a(2, 5)
+PREPARE a(int[], date, text) AS SELECT $1, $2, $3; EXECUTE a(ARRAY[1.5], timestamp '2024-01-02 10:00', true)

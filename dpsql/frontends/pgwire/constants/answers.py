@@ -106,8 +106,8 @@ def parameters_of(parser: QueryParser, oids: Sequence[int]) -> WrittenQuery:
         outputs = [
             value
             if oid in (0, UNKNOWN)
-            else Node("cast", value.position, TypeName(t.named(oid), value.position), [value])
-            for value, oid in zip(outputs, oids, strict=True)
+            else Node("cast", value.position, TypeName(t.named(oid), value.position, parameter=number), [value])
+            for number, (value, oid) in enumerate(zip(outputs, oids, strict=True), 1)
         ]
     return WrittenQuery(Select([(value, "") for value in outputs]))
 

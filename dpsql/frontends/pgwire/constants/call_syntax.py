@@ -25,13 +25,15 @@ class Node:
 
 @dataclass(slots=True)
 class TypeName:
-    """A type as it is written. `sizes` are its modifiers, `fields` those of an interval."""
+    """A type as it is written. `sizes` are its modifiers, `fields` those of an interval; `parameter`: the number of the value of
+    EXECUTE that gets the type."""
 
     name: str
     position: int
     sizes: tuple[int, ...] = ()
     fields: str = ""
     schema: str = ""
+    parameter: int = 0
 
 
 class TokenReader:

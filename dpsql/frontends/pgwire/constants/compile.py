@@ -207,6 +207,10 @@ class Compiler:
             return self.coerced(item, type_)
         if item.rows:
             raise Elsewhere
+        if to.parameter and not t.assignable(item.type, type_):
+            words = f"parameter ${to.parameter} of type {t.sql_name(item.type)} cannot be coerced to the expected type"
+            hint = "You will need to rewrite or cast the expression."
+            raise said("42804", f"{words} {t.sql_name(type_)}", node.position, hint)
         if not t.castable(item.type, type_):
             raise said("42846", f"cannot cast type {t.sql_name(item.type)} to {t.sql_name(type_)}", node.position)
         if item.type in ("int4", "int8") and type_ in t.BITS:

@@ -253,6 +253,13 @@ def castable(source: str, target: str) -> bool:
     return category(target) == "S" or category(source) == "S" or (source == "record" and category(target) == "S")
 
 
+def assignable(source: str, target: str) -> bool:
+    """Return whether a value of one type may be given where a value of another is expected, as in EXECUTE."""
+    if element(source) and element(target):
+        return assignable(element(source), element(target))
+    return source in (target, "unknown") or casts().get((source, target)) in ("i", "a") or category(target) == "S"
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
