@@ -413,6 +413,8 @@ class Session:
         self.context.queue.stop(self.id)
         self.context.engine.close()
         self.context.store.close()
+        if self._questions is not None:
+            self._questions.close()
         self.context.ledger.close()
 
     def __enter__(self) -> Session:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -140,6 +141,14 @@ def test_a_session_is_closed_where_what_is_called_before_fails() -> None:
     with pytest.raises(OSError, match="it failed"):
         dpsql.Connection(cast("Any", Session()), ended).close()
     assert closed == ["session"]
+
+
+def test_a_closed_connection_leaves_no_file_open(clinic: Clinic) -> None:
+    session = (connection := dpsql.connect(clinic.policy)).session
+    connection.execute(BY_REGION)
+    connection.close()
+    files = {str(place.resolve()) for place in Path("/proc/self/fd").iterdir()}
+    assert session and not [file for file in files if str(clinic.folder) in file]
 
 
 def test_threads_share_a_connection(connection: dpsql.Connection) -> None:
