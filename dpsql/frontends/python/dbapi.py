@@ -401,7 +401,7 @@ def _apart(work: Callable[[], _Value]) -> _Value:
     try:
         threading.Thread(target=copy_context().run, args=(run,), name="dpsql-question", daemon=True).start()
         ended.acquire()
-    except KeyboardInterrupt as stop:
+    except BaseException as stop:  # of a handler of signals
         call.leave()
         stop.add_note(call.fate())
         raise

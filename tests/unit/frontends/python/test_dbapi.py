@@ -184,11 +184,15 @@ def test_a_cancelled_wait_interrupts_the_question(clinic: Clinic) -> None:
     asyncio.run(ask())
 
 
-def test_ctrl_c_leaves_no_lock_held(clinic: Clinic) -> None:
-    """It comes just after a lock was taken: if the main thread kept that lock, no measurement could be stored any more."""
+@pytest.mark.parametrize("number", ["SIGINT", "SIGALRM"])
+def test_a_signal_that_ends_the_wait_leaves_no_lock_held(clinic: Clinic, number: str) -> None:
+    """Ctrl-C, or a time limit of the program, comes just after a lock was taken: if the main thread kept that lock, no measurement could be stored any more."""
     program = """
 import dpsql, os, signal, threading
 told = threading.Event()
+def expire(number, frame):
+    raise TimeoutError
+signal.signal(signal.SIGALRM, expire)
 class Lock:
     def __init__(self, lock):
         self.lock, self.release, self.is_first = lock, lock.release, True
@@ -196,7 +200,7 @@ class Lock:
         is_taken = self.lock.acquire(timeout=timeout)
         if self.is_first:
             self.is_first = False
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.NUMBER)
             told.wait(240)
         return is_taken
 connection = dpsql.connect("clinic.yaml")
@@ -204,12 +208,12 @@ store = connection.session.context.store._store
 store._lock, store.timeout_seconds = Lock(store._lock), 1
 try:
     connection.execute("SELECT COUNT(*) FROM patients WHERE age < 30")
-except KeyboardInterrupt as stop:
+except (KeyboardInterrupt, TimeoutError) as stop:
     told.set()
     print(getattr(stop, "__notes__", ""))
 for _ in range(2):
     print(connection.execute("SELECT COUNT(*) FROM patients WHERE age < 31").release.reused)
-"""
+""".replace("NUMBER", number)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=clinic.folder, check=True)
     assert run.stdout.splitlines() == ["['nothing was charged']", "False", "True"], run.stderr
 
