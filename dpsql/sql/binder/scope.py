@@ -498,6 +498,7 @@ def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[
 
 
 _WAYS = {
+    "field": "the values of IN stand in brackets: x IN ('a', 'b')",
     "on": "in a subquery in FROM it keeps one row of each unit, by ORDER BY",
     "recursive": "a series stands in FROM: generate_series(DATE '2024-01-01', DATE '2024-12-01', INTERVAL '1 month') AS t(month)",
     "sample": "leave it out: a sample costs as much as all rows, and has larger errors",

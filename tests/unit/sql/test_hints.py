@@ -32,7 +32,7 @@ CONDITIONS = {
     "ward IS 'er'": "other values are compared with =", 'ward = "er"': "a text stands in single quotes: '...'",
     "limit = 3": 'in double quotes: "limit"', "`ward` = 'er'": 'in double quotes: "name"',
     "nights // 2.5 = 3": "floor(a / b)", "ward[1:2] = 'er'": "substr(x, 1, 2)", "strftime(day, '%W') = '1'": "shows how it is called",
-    "date_sub(day, INTERVAL 3 DAY) < day": "d - INTERVAL 3 DAY", "nights = NULL": "write x IS NULL", "ward NOT IN ('er', NULL)": "write x IS NULL",
+    "date_sub(day, INTERVAL 3 DAY) < day": "d - INTERVAL 3 DAY", "nights = NULL": "write x IS NULL", "ward IN 'er'": "IN ('a', 'b')", "ward NOT IN ('er', NULL)": "write x IS NULL",
 }  # fmt: skip
 
 
