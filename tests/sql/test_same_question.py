@@ -241,6 +241,8 @@ WHOLE = [
             "SELECT COUNT(*) FROM (SELECT nights FROM {} AS a UNION ALL SELECT age FROM patients) WHERE nights > 7",
         )
     ),
+    [f"SELECT COUNT(*) FROM visits a WHERE EXISTS (SELECT 1 FROM visits v WHERE {tests} AND v.nights > 5)" for tests in
+     ("v.patient_id = a.patient_id AND v.ward = a.ward", "a.ward = v.ward AND v.patient_id = a.patient_id")],
     ["SELECT ward, SUM(nights) FROM visits WHERE nights > 5 GROUP BY ward",
      "SELECT a, SUM(b) FROM (SELECT ward AS a, nights AS b FROM visits) AS t WHERE b > 5 GROUP BY a",
      "SELECT a, SUM(b) FROM (SELECT ward AS a, nights AS b FROM (SELECT nights, ward FROM visits) AS s WHERE nights > 5) AS t GROUP BY a"],

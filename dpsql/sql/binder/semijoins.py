@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse, suggestion
+from dpsql.functions.kept_rows import name_of
 from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin, base_scan
 from dpsql.plan.stability import rows_per_unit
 from dpsql.sql.binder.aggregates import has_aggregate
@@ -432,7 +433,7 @@ def _exists(
     for own_condition in rest:
         source_rows = Filter(source_rows, own_condition)
     condition = both.call("and", node, *mixed) if len(mixed) > 1 else mixed[0] if mixed else None
-    return SemiJoin(relation, source_rows, tuple(pairs), on_unit, negated, False, condition)
+    return SemiJoin(relation, source_rows, tuple(sorted(pairs, key=name_of)), on_unit, negated, False, condition)
 
 
 class _Correlated(Scope):
