@@ -156,6 +156,8 @@ class Backend:
         if not pieces:
             yield m.EMPTY_QUERY
         self._transaction.several = len(pieces) > 1
+        if pieces[1:]:
+            self._questions.check_syntax(pieces)
         for piece in pieces:
             try:
                 yield from self._simple(piece)

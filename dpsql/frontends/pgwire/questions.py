@@ -24,7 +24,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.catalog import Catalog, CatalogContext
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, quoted, relations
-from dpsql.frontends.pgwire.commands import Command, moved
+from dpsql.frontends.pgwire.commands import Command, moved, read_command
 from dpsql.frontends.pgwire.constants.answers import Answerable, answerable, check_values, parameters_of
 from dpsql.frontends.pgwire.constants.answers import parsed as parsed_select
 from dpsql.frontends.pgwire.constants.query_syntax import Select, WrittenQuery, goes_back, tables_in
@@ -55,6 +55,8 @@ _STATEMENT_BYTES, _TOKEN_BYTES, _TREE_BYTES, _OID_BYTES = 2_000, 200, 800, 40
 """Memory of a prepared statement: in all, for each token, for the nodes of its tree, by each token, and for each parameter."""
 _WORKING_TIMES = 4
 """Memory in which an answer is computed from noisy numbers, its error bars included, as a multiple of these numbers."""
+_NO_SQL = "42601"
+"""SQLSTATE of a syntax error."""
 _STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
 _VALUES_DECIDE = frozenset({"no_groups", "no_rows", "unbounded", "not_listed", "outside_label", "value_spelling"})
 """Slugs of refusals that depend on values in the question."""
@@ -245,6 +247,20 @@ class Questions:
         except Error as error:
             self._activity.failed(self._place.user, error, piece.sql)
             raise
+
+    def check_syntax(self, pieces: Sequence[Piece]) -> None:
+        """Raise what makes a statement of a message no SQL, before one of them runs and is charged, as PostgreSQL does; up to an
+        option, which may be the dialect of those behind it."""
+        for piece in pieces:
+            try:
+                command = read_command(piece)
+                if command is not None and command.is_option:
+                    return
+                if command is None and self._understood(piece, ()).kind == "data":
+                    self.session.planner.parse(piece, None)
+            except Error as error:
+                if error.sqlstate == _NO_SQL:
+                    raise moved(error, piece.offset) from None
 
     def _understood(self, piece: Piece, declared: Sequence[int]) -> PreparedStatement:
         words = _words(piece)

@@ -131,6 +131,15 @@ def test_the_unnamed_statement_ends_with_the_next_text(client: Client) -> None:
     assert error_of(client.until(b"Z"))["C"] == "26000"
 
 
+@pytest.mark.parametrize("slip", ["SELEC 2", "SELECT COUNT(*) FROM", "SELECT 1 +", "SET", "SELECT (1"])
+def test_a_statement_that_is_no_sql_stops_those_before_it(client: Client, served: Served, slip: str) -> None:
+    """PostgreSQL reads a message whole before it runs any of it, so nothing is charged for the statements before a slip."""
+    before, question = served.charges(), "SELECT COUNT(*) AS asked_before_a_slip FROM patients WHERE age > 31"
+    replies = client.query(f"{question}; {slip}")
+    assert error_of(replies)["C"] == "42601" and int(error_of(replies)["P"]) > len(question)
+    assert not [body for kind, body in replies if kind == b"D"] and served.charges() == before
+
+
 def test_errors_carry_sqlstate_place_hint_and_charge(client: Client) -> None:
     found = error_of(client.query("SELECT 1; SELECT  nope FROM patients"))
     assert found["C"] == "42703"
