@@ -33,7 +33,6 @@ from dpsql.frontends.pgwire.constants.tokens import Elsewhere, said
 
 Row = Sequence[Any]
 
-
 HASHED = {"int2", "int4", "int8", "oid", "text", "name", "char", "bool", "varchar"}
 """Types whose values are equal where Python's are."""
 
