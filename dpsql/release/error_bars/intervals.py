@@ -108,7 +108,8 @@ class Interval:
     @property
     def error(self) -> Floats:
         """The larger of the distances from the value to the ends: value +- error covers the interval."""
-        return np.asarray(np.maximum(np.maximum(self.value - self.low, self.high - self.value), 0.0))
+        with np.errstate(invalid="ignore"):  # an infinite value has no distance
+            return np.asarray(np.maximum(np.maximum(self.value - self.low, self.high - self.value), 0.0))
 
     @classmethod
     def nothing(cls, rows: int) -> Interval:

@@ -135,3 +135,10 @@ def test_percentiles_leave_half_of_the_rest_at_each_end(confidence: float, rank:
     low, high = percentiles(np.stack([draws, lost]), confidence)
     assert (low[0], high[0]) == (rank, 400 - rank)
     assert (low[1], high[1]) == (rank - 1 or -np.inf, 400 - rank + 1 if rank > 1 else np.inf)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_infinite_value_has_no_error_and_warns_of_nothing() -> None:
+    ends = np.array([np.inf, 1.0])
+    error = Interval(ends, ends - 1, ends + 2, np.zeros(2, dtype=bool)).error
+    assert np.isnan(error[0]) and error[1] == 2
