@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dpsql.engine.fair_queue import watchdog
 from dpsql.errors.custodian_log import TRACES, audit
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault, InternalError, refuse
 
@@ -46,16 +47,16 @@ class Stop:
             if is_first:
                 self._statement, self.requested, self.late = object(), self.gone, False
             self._interrupts.append(interrupt)
-        timer = None if seconds is None or not is_first else threading.Timer(seconds, self._expire, (self._statement,))
+        watch = None
         try:
-            if timer is not None:
-                timer.daemon = True
-                timer.start()
+            if seconds is not None and is_first:
+                watch = watchdog()
+                watch.enter(self, seconds)
             self.check()
             yield
         finally:
-            if timer is not None:
-                timer.cancel()
+            if watch is not None:
+                watch.leave(self)
             with self._lock:
                 self._interrupts.pop()
                 if is_first:
@@ -68,12 +69,10 @@ class Stop:
         with self.running(_nothing, seconds):
             yield
 
-    def _expire(self, statement: object) -> None:
-        with self._lock:
-            if self._statement is not statement:
-                return
-            self.late = True
-        self._interrupt(statement)
+    def interrupt(self) -> None:
+        """Stop the statement whose time is over. The watchdog calls this, which waits for nobody."""
+        self.late = True
+        self.ask()
 
     def _interrupt(self, statement: object | None) -> None:
         """Interrupt until the statement has ended: a single interrupt between two of its steps would be lost."""

@@ -8,7 +8,9 @@ from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, error_of, framed, text
 from support.served_clinic import Served, logged_in
 
+from dpsql.engine import fair_queue
 from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire import stop as stop_of_statements
 from dpsql.frontends.pgwire.stop import Stop
 from dpsql.session.session import Session
 
@@ -67,16 +69,33 @@ def test_a_statement_whose_time_limit_has_no_thread_does_not_stay_the_running_on
 ) -> None:
     """The system may have no thread left. Later statements would count as parts of that one, and have no time limit."""
 
-    def no_thread(timer: threading.Timer) -> None:
+    def no_thread(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
     stop, interrupts = Stop(), Interrupts()
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Timer, "start", no_thread)
+        patch.setattr(stop_of_statements, "watchdog", no_thread)
         with pytest.raises(RuntimeError), stop.running(interrupts, 60):
             pass
     with stop.running(interrupts, 0.01):
         assert interrupts.called.wait(20)
+
+
+def test_a_time_limit_takes_no_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    fair_queue.watchdog()
+    monkeypatch.delattr(threading.Thread, "start")
+    with Stop().running(Interrupts(), 60):
+        pass
+
+
+def test_a_time_limit_stops_its_own_statement_alone() -> None:
+    stop, interrupts = Stop(), Interrupts()
+    with stop.running(interrupts, 0.01), pytest.raises(Error, match="statement timeout"):
+        assert interrupts.called.wait(PATIENCE)
+        stop.check()
+    with stop.running(Interrupts(), 60):
+        stop.check()
+        assert not stop.late
 
 
 def test_a_flood_of_cancel_requests_does_not_fill_the_server_with_threads(
