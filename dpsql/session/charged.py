@@ -123,10 +123,23 @@ class Charge:
         self._require_reserved()
         with TRACES.span("engine"):
             seconds = self.work.pace.left(self._context.policy.per_query.timeout_seconds)
-            answer = self._context.engine.run(query, seconds)
+            try:
+                answer = self._context.engine.run(query, seconds)
+            except Fault as fault:
+                if fault.of_source and (table := self._changed_table()):
+                    raise refuse("data_changed", table=table) from fault
+                raise
         for promise, version in self._promised.items():
             self._require_unchanged(promise, version)
         return answer
+
+    def _changed_table(self) -> str | None:
+        """Return a table whose data are known to be others than before the charge."""
+        for table, version in self._versions.items():
+            with suppress(Error):
+                if is_change_seen(version) and self._context.engine.data_version((table,)) != version:
+                    return table
+        return None
 
     def check_promises(self, promises: frozenset[Promise]) -> None:
         """Check in the data the policy's promises, such as that a key is unique, on which stability relies (privacy.md 3)."""

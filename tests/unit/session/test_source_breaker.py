@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsql.engine.duckdb.engine import engine_fault
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.duckdb.engine import DuckDBEngine, engine_fault
+from dpsql.engine.query import EngineQuery
 from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import Error, Fault
 from dpsql.session.background_work import FIRST_SECONDS, LONGEST_SECONDS, SourceBreaker
@@ -149,3 +151,22 @@ def test_a_damaged_file_is_charged_for_once(files: Path) -> None:
         write(files.parent, b"yy")
         assert outcome(session, question.format(0)) == ("", True), "the file was mended"
         assert outcome(session, question.format(1)) == ("", True)
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_said_to_have_changed(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failure of such a query is no fault of the new file, which is answered at once."""
+    read = DuckDBEngine.run
+
+    def run(engine: DuckDBEngine, query: EngineQuery, seconds: float | None = None) -> ExactAnswer:
+        (files.parent / "a.parquet").write_bytes(b"not yet whole")
+        return read(engine, query, seconds)
+
+    with open_session(files, create_ledger=True) as session:
+        write(files.parent, b"yy")
+        with monkeypatch.context() as patched:
+            patched.setattr(DuckDBEngine, "run", run)
+            assert outcome(session, "SELECT COUNT(*) AS n FROM a WHERE v > 1") == ("data_changed", True)
+        write(files.parent, b"zz")
+        assert outcome(session, "SELECT COUNT(*) AS n FROM a WHERE v > 2") == ("", True)
