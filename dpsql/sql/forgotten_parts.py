@@ -39,6 +39,7 @@ _NEVER_TOGETHER = {
     *product((TokenType.ALIAS, TokenType.DISTINCT), (TokenType.COMMA, TokenType.R_PAREN)), (TokenType.FROM, TokenType.FOR),
     (TokenType.IN, TokenType.AND), (TokenType.IN, TokenType.OR), (TokenType.ALIAS, TokenType.NUMBER),
     *product((TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.WITH), (TokenType.ALIAS,)),
+    (TokenType.FROM, TokenType.DOT), (TokenType.JOIN, TokenType.DOT),
 }  # fmt: skip
 _LITERALS = (TokenType.STRING, TokenType.NUMBER)
 _TWICE = (TokenType.GROUP_BY, TokenType.ORDER_BY)
@@ -57,6 +58,7 @@ _ORDER = {
     TokenType.LIMIT: 6, TokenType.OFFSET: 6, TokenType.FETCH: 6, TokenType.FOR: 0,
 }  # fmt: skip
 """The order in which clauses stand; a word with 0 begins another list of them."""
+_DIRECTIONS = (TokenType.ASC, TokenType.DESC)
 _NO_FUNCTION = {*_OPENING, TokenType.COMMA} - {TokenType.IN}
 _NO_WINDOW = (*_ENDING, TokenType.ALIAS, None)
 _NO_NAMES = frozenset({
@@ -113,7 +115,9 @@ def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: 
             raise _slip(f"nothing stands behind {token.text}", token, quoting_hint(tokens))
         if [second, third, fourth] == _ALL_COLUMNS and kind in _NO_FUNCTION:
             raise _slip("no function stands before (*)", token)
-        if kind is TokenType.FETCH and (word(next_) not in ("FIRST", "NEXT") or third is None):
+        if kind in _DIRECTIONS and second in _DIRECTIONS:
+            raise _slip("an order is either ASC or DESC", token)
+        if kind is TokenType.FETCH and _is_cut(tokens[tokens.index(token) + 1 :][:5]):
             raise _slip("it is written as FETCH FIRST 10 ROWS ONLY", token)
         if kind is TokenType.USING and not pivots and (second is not TokenType.L_PAREN or third is TokenType.R_PAREN):
             _check_using(token, next_)
@@ -128,6 +132,16 @@ def _check_neighbours(tokens: Sequence[Token], kinds: Sequence[TokenType], sql: 
         before = kind
         if kind in _LITERALS and second in _LITERALS:
             _check_literals(token, next_, sql)
+
+
+def _is_cut(behind: Sequence[Token]) -> bool:
+    """Return whether what stands behind FETCH is not FIRST or NEXT, ROW or ROWS, and ONLY or WITH TIES."""
+    words = list(map(word, behind))
+    return (
+        words[:1] not in (["FIRST"], ["NEXT"])
+        or {"ROW", "ROWS"}.isdisjoint(words)
+        or {"ONLY", "TIES"}.isdisjoint(words)
+    )
 
 
 def _check_nesting(tokens: Sequence[Token], kinds: Sequence[TokenType]) -> None:

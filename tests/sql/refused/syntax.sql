@@ -241,3 +241,18 @@ SELECT ward, COUNT(*) FROM visits ORDER BY ward GROUP BY ward
 -- sqlstate: 42601
 -- at: WHERE
 SELECT ward, COUNT(*) FROM visits GROUP BY ward WHERE nights > 2
+
+-- query: two_directions
+-- sqlstate: 42601
+-- at: ASC
+SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY ward ASC DESC
+
+-- query: name_without_its_schema
+-- sqlstate: 42601
+-- at: FROM
+SELECT COUNT(*) FROM .visits
+
+-- query: rows_without_only
+-- sqlstate: 42601
+-- at: FETCH
+SELECT ward, COUNT(*) FROM visits GROUP BY ward FETCH FIRST 5 ROWS
