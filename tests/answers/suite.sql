@@ -20,6 +20,9 @@ SELECT x, 0 AS k, COUNT(*) AS n FROM a WHERE x < 3 GROUP BY ALL ORDER BY k DESC,
 -- outputs that name others beside GROUP BY ALL
 SELECT kind, COUNT(*) AS n, n * 2 AS m0 FROM a GROUP BY ALL
 SELECT x * 2 AS k, k + 1 AS j, COUNT(*) AS n FROM a GROUP BY ALL
+-- aggregates of the query around a subquery, in its WHERE
+SELECT q.kind, (SELECT COUNT(*) FROM codes WHERE weight <= MAX(q.n)) AS m0 FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS q GROUP BY q.kind
+SELECT kind FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS q GROUP BY kind HAVING EXISTS (SELECT 1 FROM codes WHERE weight <= MAX(n))
 -- strings in dollars, lists and series of rows, PIVOT
 SELECT COUNT(*) AS n FROM a WHERE big = 9007199254740993 OR big = 0.5
 SELECT kind, COUNT(*) AS n FROM a WHERE kind = $$p$$ OR kind = $x$q$x$ GROUP BY kind

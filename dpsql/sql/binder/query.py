@@ -70,6 +70,7 @@ from dpsql.sql.binder.select_lists import (
     bound_star,
     check_public_groups,
     check_select,
+    check_where,
     check_written,
     is_changed,
     public_rows,
@@ -410,6 +411,7 @@ class QueryBinder:
         items += [join.this for join in node.args.get("joins") or ()]
         only_rows = len(items) == 1 and measures(node)  # one of several sources is a result to join with
         bound = [self.source(item, environment, only_rows) for item in items]
+        check_where(node, lambda: [(name.lower(), label.lower()) for name, each in bound for label in labels_of(each)])
         if windows := node.args.get("windows"):  # of which nothing is used
             names = [(alias, tuple(labels_of(source))) for alias, source in bound]
             check_names(exp.Select(expressions=[window.copy() for window in windows]), names)

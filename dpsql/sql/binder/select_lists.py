@@ -25,19 +25,26 @@ MOST_WRITTEN = 20_000
 
 
 def check_select(node: exp.Select) -> None:
-    """Refuse a SELECT without items, JOIN without FROM (syntax), an aggregate or a window in WHERE (aggregate_in_where), and
-    QUALIFY without a window (clause)."""
+    """Refuse a SELECT without items, JOIN without FROM (syntax), and QUALIFY without a window (clause)."""
     if not node.expressions or (node.args.get("joins") and node.args.get("from_") is None):
         lacking = "JOIN stands without FROM" if node.expressions else "SELECT takes at least one expression"
         raise refuse("syntax", detail=lacking, position=place(node))
-    where, qualify = node.args.get("where"), node.args.get("qualify")
-    for call in () if where is None else where.find_all(exp.AggFunc, exp.Window):
-        if call.find_ancestor(exp.Query) is node:
-            name = sql_word(call.this if isinstance(call, exp.Window) else call)
-            raise refuse("aggregate_in_where", name=name, position=place(call) or place(call.this) or place(where))
+    qualify = node.args.get("qualify")
     if qualify is not None and not any(part.find(exp.Window) for part in (*node.expressions, qualify)):
         hint = "QUALIFY chooses rows by a window function; write HAVING over groups, WHERE over rows"
         raise refuse("clause", what="QUALIFY without a window", position=place(qualify.this), hint=hint)
+
+
+def check_where(node: exp.Select, columns: Callable[[], Collection[tuple[str, str]]]) -> None:
+    """Refuse (aggregate_in_where) an aggregate or a window in WHERE. An aggregate that reads columns, but none of `columns`
+    (source, name), belongs to the query around this one."""
+    where = node.args.get("where")
+    for call in () if where is None else where.find_all(exp.AggFunc, exp.Window):
+        read = [(column.table.lower(), column.name.lower()) for column in call.find_all(exp.Column)]
+        is_outer = read and not any(_is_named(*name, column) for name in read for column in columns())
+        if call.find_ancestor(exp.Query) is node and (isinstance(call, exp.Window) or not is_outer):
+            name = sql_word(call.this if isinstance(call, exp.Window) else call)
+            raise refuse("aggregate_in_where", name=name, position=place(call) or place(call.this) or place(where))
 
 
 def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
