@@ -50,7 +50,7 @@ def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> ob
         return _written(value, *template, special)
     check_node(value)
     copy = type(value)(**{name: rebuild(part, special) for name, part in value.args.items()})
-    copy._meta = value._meta and Marks(value._meta)
+    copy._meta = Marks(value._meta) if value._meta else None
     return copy
 
 

@@ -6,6 +6,7 @@ from support.bound_questions import select
 
 from dpsql.errors.exceptions import Error
 from dpsql.sql.binder.allow_list import DISTANCE, NAMES, NODES, check_node
+from dpsql.sql.binder.trees import rebuild
 
 
 def expression(sql: str) -> exp.Expr:
@@ -77,3 +78,12 @@ def test_nothing_that_reads_files_settings_time_or_randomness_is_on_the_lists() 
     assert NODES.isdisjoint(never)
     assert all(name == name.lower() for name in NAMES) and DISTANCE <= NAMES
     assert NAMES.isdisjoint({"random", "getenv", "read_csv", "query", "pragma", "current_setting", "setseed"})
+
+
+def test_what_is_noted_of_a_rebuilt_node_is_not_noted_of_the_written_one() -> None:
+    node = exp.column("age")
+    assert not node.meta
+    copy = rebuild(node, lambda _: None)
+    assert isinstance(copy, exp.Column)
+    copy.meta["noted"] = True
+    assert not node.meta
