@@ -153,11 +153,11 @@ class Backend:
         self._text = message.sql
         with self._questions.reading(message.sql):
             pieces = self._pieces(message.sql)
+            if pieces[1:]:
+                self._questions.check_syntax(pieces)
         if not pieces:
             yield m.EMPTY_QUERY
         self._transaction.several = len(pieces) > 1
-        if pieces[1:]:
-            self._questions.check_syntax(pieces)
         for piece in pieces:
             try:
                 yield from self._simple(piece)

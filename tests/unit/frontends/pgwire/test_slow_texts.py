@@ -7,16 +7,19 @@ import tracemalloc
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
+from support.gated_engine import gated
 from support.places import CLINIC
 from support.raw_client import Client, error_of, free_port, kinds
-from support.served_clinic import Served
+from support.served_clinic import Served, logged_in
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.catalog.tables import CatalogContext, CatalogTables
 from dpsql.frontends.pgwire.constants.answers import answerable, parsed
 from dpsql.frontends.pgwire.constants.tokens import Elsewhere
+from dpsql.frontends.pgwire.questions import LONG_TEXT, Questions
 from dpsql.frontends.pgwire.rows import ResultField, writers
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import parse_policy
@@ -163,6 +166,21 @@ def test_nobody_waits_for_the_texts_of_another_client(clinic: Served) -> None:
         waits.append(seconds(lambda: clinic.client().close()))  # a login
         assert max(waits) < LONGEST_SECONDS
         assert seconds(lambda: clinic.stop(signal.SIGTERM)) < 60
+
+
+def test_a_long_message_of_several_statements_is_parsed_in_its_turn(
+    clinic: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, check = list[int](), Questions.check_syntax
+
+    def watched(questions: Questions, *pieces: Any) -> None:
+        taken.append(questions._texts.taken)
+        check(questions, *pieces)
+
+    monkeypatch.setattr(Questions, "check_syntax", watched)
+    with gated(clinic) as port:
+        logged_in(port).query("SELECT 1; SELECT " + "+" * LONG_TEXT + "1")
+    assert taken == [1]
 
 
 @pytest.mark.slow
