@@ -256,10 +256,12 @@ class Questions:
                 command = read_command(piece)
                 if command is not None and command.is_option:
                     return
-                if command is None and self._understood(piece, ()).kind == "data":
-                    self.session.planner.parse(piece, None)
+                if command is None and (prepared := self._understood(piece, ())).kind == "data":
+                    with self._trace(prepared):
+                        self.session.planner.parse(piece, None)
             except Error as error:
                 if error.sqlstate == _NO_SQL:
+                    self._activity.failed(self._place.user, error, piece.sql)
                     raise moved(error, piece.offset) from None
 
     def _understood(self, piece: Piece, declared: Sequence[int]) -> PreparedStatement:

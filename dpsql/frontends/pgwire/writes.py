@@ -50,7 +50,7 @@ def changed_table(words: Sequence[str]) -> tuple[str, ...]:
     stop = start + 1
     while words[stop : stop + 1] == ["."]:
         stop += 2
-    return ("".join(words[start:stop]),)
+    return ("".join(words[start:stop]),) if start < len(words) else ()
 
 
 _BEFORE_TABLE = {*CHANGES, "INTO", "FROM", "ONLY"}

@@ -89,6 +89,13 @@ def test_answered_stored_and_refused_questions_have_their_phases(clinic: Served,
     assert "SELECT" not in spans.text() and "patients" not in spans.text()
 
 
+def test_statements_of_one_message_are_read_before_the_first_is_a_question(clinic: Served, spans: Spans) -> None:
+    ask(clinic, f"{COUNTED}; SELECT 1", f"{COUNTED}; SELECT COUNT(*) FROM")
+    assert [root.name for root in spans.roots()] == ["describe", "question", "describe", "question"]
+    assert spans.roots()[1].attributes["dpsql.outcome"] == "measured"
+    assert spans.roots()[-1].attributes["dpsql.outcome"] == "refused"
+
+
 def test_a_failure_says_no_word_of_the_engine(clinic: Served, spans: Spans, monkeypatch: pytest.MonkeyPatch) -> None:
     run = DuckDBEngine.run
 

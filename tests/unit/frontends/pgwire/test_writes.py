@@ -64,6 +64,7 @@ def test_tables_stand_between_options_and_columns(sql: str, names: object) -> No
         ("VACUUM nosuch", "42P01", 'relation "nosuch" does not exist'),
         ("BEGIN; VACUUM", "25001", "VACUUM cannot run inside a transaction block"),
         ("INSERT INTO nosuch VALUES (1)", "42P01", 'relation "nosuch" does not exist'),
+        ("INSERT INTO", "25006", "cannot execute INSERT in a read-only transaction"),
         ("UPDATE ONLY other.nosuch SET a = 1", "42P01", 'relation "other.nosuch" does not exist'),
         ('DELETE FROM public . "patients"', "25006", "cannot execute DELETE in a read-only transaction"),
         ("LOCK patients", "25P01", "LOCK TABLE can only be used in transaction blocks"),
