@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import pairwise, starmap
 from typing import Any
@@ -282,9 +282,14 @@ class Questions:
             select = self._catalog.selects.get(piece.sql, lambda: _select(piece, about_data), len(piece.sql))
             kind = "data" if select is None and "from" in words and not about_catalog else self._kind(select)
             if kind == "catalog":
-                answer = self._answerable(select, declared)
-                fields = tuple(starmap(ResultField, answer.columns))
-                return PreparedStatement(piece, kind, answer.parameters, select=select, fields=fields)
+                state, size = self._state()
+
+                def read() -> tuple[Any, ...]:
+                    answer = self._answerable(select, declared)
+                    return tuple(starmap(ResultField, answer.columns)), answer.parameters
+
+                fields, oids = self._catalog.typed(piece.sql, (tuple(declared), state), read, size)
+                return PreparedStatement(piece, kind, oids, select=select, fields=fields)
 
         def parsed() -> tuple[tuple[int, ...], exp.Expr | None]:
             tree = read_postgres(piece)
@@ -448,18 +453,27 @@ class Questions:
 
     def _run_catalog(self, prepared: PreparedStatement, values: Sequence[str | None], held: Held) -> StatementResult:
         """Answer a question about the catalogs or none, or with what was answered before in this state."""
-        settings = tuple(self.settings.snapshot().items())
-        state = (parameters := repr(values)), prepared.oids, settings, self.session.options
-        size = len(parameters) + sum(len(name) + len(value) for name, value in settings)
+        state, size = self._state()
+        parameters = repr(values)
+
+        def ask() -> tuple[Any, pa.Table]:
+            answer = self._answerable(prepared.select, prepared.oids, values)
+            return tuple(starmap(ResultField, answer.columns)), answer.table()
+
         with self.stop.waiting(self.settings.statement_seconds()), ExitStack() as turn:
             self._turn = turn
             try:
-                answer = self._answerable(prepared.select, prepared.oids, values)
-                table = self._catalog.repeated(prepared.piece.sql, state, answer.table, size)
+                key = parameters, prepared.oids, state
+                fields, table = self._catalog.repeated(prepared.piece.sql, key, ask, size + len(parameters))
             finally:
                 self._turn = None
         held.resize(table.get_total_buffer_size())
-        return StatementResult("SELECT", tuple(starmap(ResultField, answer.columns)), table)
+        return StatementResult("SELECT", fields, table)
+
+    def _state(self) -> tuple[Hashable, int]:
+        """Return what questions about the catalogs or none depend on beside their text, and its characters."""
+        settings = tuple(self.settings.snapshot().items())
+        return (settings, self.session.options), sum(len(name) + len(value) for name, value in settings)
 
     def _structure(self, prepared: PreparedStatement, error: Error) -> StatementResult:
         """Return the columns without rows to a tool that reads the columns of a table, for instance through LIMIT 1; for any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -37,25 +37,34 @@ class Catalog:
         self.tables = CatalogTables(policy, user)
         self.parsed: RecentValues[tuple[tuple[int, ...], exp.Expr | None]] = RecentValues(_MOST_REPEATED, _MOST_TEXT)
         self.selects: RecentValues[WrittenQuery | None] = RecentValues(_MOST_REPEATED, _MOST_TEXT)
-        self._answers: RecentValues[pa.Table | None] = RecentValues(_MOST_REPEATED, _MOST_ANSWERS_BYTES)
+        self._types: RecentValues[tuple[Any, ...]] = RecentValues(_MOST_REPEATED, _MOST_TEXT)
+        self._answers: RecentValues[tuple[Any, pa.Table] | None] = RecentValues(_MOST_REPEATED, _MOST_ANSWERS_BYTES)
 
-    def repeated(self, text: str, state: Hashable, ask: Callable[[], pa.Table], size: int = 0) -> pa.Table:
-        """Return what `ask` returns, which is kept for the next time unless it is large: the rows of the catalog never change,
-        and clients read the same ones at each connection, or ask for a constant to see whether the server is there. `state`:
-        everything but its text that the answer depends on; `size`: its characters."""
+    def typed(self, text: str, state: Hashable, read: Callable[[], tuple[Any, ...]], size: int) -> tuple[Any, ...]:
+        """Return what `read` returns, columns and types of parameters, which is kept for the next time unless the text is long.
+        `state`, `size`: as of `repeated`."""
+        size += len(text)
+        return read() if size > _MOST_TEXT else self._types.get((text, state), read, size)
+
+    def repeated(
+        self, text: str, state: Hashable, ask: Callable[[], tuple[Any, pa.Table]], size: int = 0
+    ) -> tuple[Any, pa.Table]:
+        """Return the columns and rows that `ask` returns, which are kept for the next time unless they are large: the rows of the
+        catalog never change, and clients read the same ones at each connection, or ask for a constant to see whether the server
+        is there. `state`: everything but its text that the answer depends on; `size`: its characters."""
         size += len(text)
         if size > _MOST_TEXT or CHANGING.search(text):
             return ask()
-        computed = list[pa.Table]()
+        computed = list[tuple[Any, pa.Table]]()
 
-        def small() -> pa.Table | None:
+        def small() -> tuple[Any, pa.Table] | None:
             computed.append(ask())
-            return computed[0] if computed[0].get_total_buffer_size() <= _MOST_ANSWER_BYTES else None
+            return computed[0] if computed[0][1].get_total_buffer_size() <= _MOST_ANSWER_BYTES else None
 
-        rows = self._answers.get(
-            (text, state), small, lambda rows: size + int(rows.get_total_buffer_size() if rows is not None else 0)
+        kept = self._answers.get(
+            (text, state), small, lambda kept: size + int(kept[1].get_total_buffer_size() if kept is not None else 0)
         )
-        return rows if rows is not None else computed[0] if computed else ask()
+        return kept if kept is not None else computed[0] if computed else ask()
 
     def understood(
         self, text: str, declared: tuple[int, ...], parse: Callable[[], tuple[tuple[int, ...], exp.Expr | None]]

@@ -1,6 +1,7 @@
 """The wire reads a text once for each dialect whose parser reads it, however often it is described, bound and executed."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlglot.tokens import Tokenizer
@@ -8,6 +9,8 @@ from support.raw_client import SYNC, Client, bind, describe, execute, framed, ki
 from support.served_clinic import Served, logged_in, serving
 
 from dpsql.frontends.cli.serve import open_server_state
+from dpsql.frontends.pgwire import questions
+from dpsql.frontends.pgwire.constants.answers import Answerable
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +78,24 @@ def test_a_long_text_gives_its_tokens_back(client: Client, passes: list[str]) ->
     client.send(bind((b"31",), "", "long"), execute(), SYNC)
     assert kinds(client.until(b"Z")) == "2DCZ"
     assert len(passes) > before
+
+
+def test_a_repeated_question_about_the_catalog_is_compiled_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its columns, its parameters and its rows are kept; clients ask the same at each connection."""
+    compiled, usual = list[object](), questions.answerable
+
+    def counted(*args: Any) -> Answerable:
+        compiled.append(args)
+        return usual(*args)
+
+    monkeypatch.setattr(questions, "answerable", counted)
+    simple, sql = "SELECT relname FROM pg_class WHERE oid > 31", "SELECT relname FROM pg_class WHERE relname = $1"
+    rounds = []
+    for _ in range(3):
+        answered = kinds(client.query(simple))
+        client.send(parse(sql), bind((b"patients",)), describe(b"P"), execute(), SYNC)
+        answered += kinds(client.until(b"Z"))
+        rounds.append((len(compiled), answered))
+    assert rounds[0] == rounds[1] == rounds[2] and 0 < len(compiled) <= 4

@@ -39,20 +39,27 @@ def test_the_same_question_in_the_same_state_is_asked_once() -> None:
     catalog, asked = Catalog(parse_policy(CLINIC), "ann"), list[str]()
 
     def ask(text: str, state: object) -> int:
-        def answer() -> pa.Table:
+        def answer() -> tuple[str, pa.Table]:
             asked.append(text)
-            return pa.table({"n": [len(asked)]})
+            return "columns", pa.table({"n": [len(asked)]})
 
-        return int(catalog.repeated(text, (state,), answer)["n"][0].as_py())
+        columns, rows = catalog.repeated(text, (state,), answer)
+        return int(rows["n"][0].as_py()) if columns == "columns" else 0
 
     assert [ask("SELECT 1", 1), ask("SELECT 1", 1), ask("SELECT 1", 2), ask("SELECT 1", 1)] == [1, 1, 2, 1]
     assert [ask("SELECT now()", 1), ask("SELECT now()", 1)] == [3, 4]
-    large = pa.table({"n": list(range(100_000))})
+    large = ((), pa.table({"n": list(range(100_000))}))
     assert all(catalog.repeated("SELECT 2", (), lambda: large) is large for _ in range(2))
-    assert catalog.repeated("SELECT 2", (), lambda: pa.table({"n": [0]})).num_rows == 1, "a large answer is not kept"
-    answers = iter(pa.table({"n": [number]}) for number in range(2))
+    assert catalog.repeated("SELECT 2", (), lambda: ((), pa.table({"n": [0]})))[1].num_rows == 1, (
+        "a large one is not kept"
+    )
+    answers = iter(((), pa.table({"n": [number]})) for number in range(2))
     large_state = [catalog.repeated("SELECT 3", "x" * 200_000, lambda: next(answers), 200_000) for _ in range(2)]
-    assert [answer["n"][0].as_py() for answer in large_state] == [0, 1], "nor one with long parameters"
+    assert [rows["n"][0].as_py() for _, rows in large_state] == [0, 1], "nor one with long parameters"
+    types = iter([("int4",), ("int8",), ("text",), ("date",)])
+    read = [catalog.typed(text, state, lambda: next(types), 0) for text, state in (("a", 1), ("a", 1), ("a", 2))]
+    assert read == [("int4",), ("int4",), ("int8",)]
+    assert catalog.typed("a", 1, lambda: next(types), 200_000) == ("text",), "nor one with a long state"
 
 
 @pytest.mark.parametrize(
