@@ -256,8 +256,8 @@ class QueryBinder:
     # --- FROM ---------------------------------------------------------------------------------------------------------
 
     def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
-        """Return the alias of one item of FROM, and its bound source. `rows`: the SELECT above aggregates, so SELECT DISTINCT
-        yields protected rows instead of released groups."""
+        """Return the alias of one item of FROM, and its bound source. `rows`: the SELECT above aggregates it alone, so
+        SELECT DISTINCT yields protected rows; one of several sources is a result to join with."""
         if isinstance(node, exp.Table) and not isinstance(node.this, exp.GenerateSeries):
             only(node, "this", "alias", "db", "catalog")
             alias = node.alias or node.name
@@ -409,8 +409,7 @@ class QueryBinder:
         node = self._rewritten(node, rewritten)
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
-        only_rows = len(items) == 1 and measures(node)  # one of several sources is a result to join with
-        bound = [self.source(item, environment, only_rows) for item in items]
+        bound = [self.source(item, environment, not items[1:] and measures(node)) for item in items]
         check_where(node, lambda: [(name.lower(), label.lower()) for name, each in bound for label in labels_of(each)])
         if windows := node.args.get("windows"):  # of which nothing is used
             names = [(alias, tuple(labels_of(source))) for alias, source in bound]

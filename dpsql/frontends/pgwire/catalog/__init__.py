@@ -61,10 +61,10 @@ class Catalog:
             computed.append(ask())
             return computed[0] if computed[0][1].get_total_buffer_size() <= _MOST_ANSWER_BYTES else None
 
-        kept = self._answers.get(
-            (text, state), small, lambda kept: size + int(kept[1].get_total_buffer_size() if kept is not None else 0)
+        answer = self._answers.get(
+            (text, state), small, lambda answer: size + int(0 if answer is None else answer[1].get_total_buffer_size())
         )
-        return kept if kept is not None else computed[0] if computed else ask()
+        return answer if answer is not None else computed[0] if computed else ask()
 
     def understood(
         self, text: str, declared: tuple[int, ...], parse: Callable[[], tuple[tuple[int, ...], exp.Expr | None]]
