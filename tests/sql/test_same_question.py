@@ -16,6 +16,7 @@ from support.seeds import seeds
 
 from dpsql.errors.exceptions import Error
 from dpsql.session.session import open_session
+from dpsql.storage.records import replace
 
 SAME = [
     [
@@ -544,6 +545,15 @@ def test_a_case_in_a_subquery_is_the_filter_of_the_aggregate_around_it(aggregate
         assert whole(around.format(outer)) == whole(around.format(filtered))
         if key == "ward":
             assert whole(f"WITH models AS ({chosen}) {outer.replace(f'({chosen})', 'models')}") == whole(filtered)
+
+
+@pytest.mark.parametrize("chosen", ["CASE WHEN nights > 2 THEN patient_id END", "IF(nights > 2, patient_id, NULL)"])
+def test_a_key_or_null_in_a_subquery_is_counted_by_units(chosen: str) -> None:
+    """One unit changes the number of different keys by one, as in the FILTER of the aggregate, however many rows it has."""
+    subquery = f"SELECT COUNT(DISTINCT key) AS n FROM (SELECT {chosen} AS key FROM visits)"
+    filtered = "SELECT COUNT(DISTINCT patient_id) FILTER (WHERE nights > 2) AS n FROM visits"
+    (counted,), (usual,) = (world().session.explain(sql).outputs for sql in (subquery, filtered))
+    assert replace(counted, aggregate=usual.aggregate) == usual and counted.l1_sensitivity == 1
 
 
 @pytest.mark.parametrize(

@@ -394,7 +394,11 @@ def _rows(call: _Call) -> Measure:
     if not distinct:
         arguments = (argument,) if can_be_missing(argument) else ()
         return Measure(call.name, "count", arguments, False, condition)
-    if kind(argument, call.scalars.scope) >= Kind.IMAGE:
+    unit_kind = kind(argument, call.scalars.scope)
+    if unit_kind is Kind.PARTIAL:
+        present = call.scalars.call("not", call.node, call.scalars.call("is_null", call.node, argument))
+        condition = present if condition is None else call.scalars.call("and", call.node, condition, present)
+    if unit_kind >= Kind.PARTIAL:
         return Measure(call.name, "count_units", (), True, condition)
     return Measure(call.name, "count_distinct", (argument,), True, condition)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse, suggestion
+from dpsql.functions.canonical_measures import filter_of_case
 from dpsql.functions.numeric import nearest_decimal
 from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Facts, Type
@@ -73,6 +74,8 @@ def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:
         return Kind.OTHER
     if _injective(node, kinds):
         return Kind.IMAGE
+    if (value := filter_of_case(node, None)[0]) is not node and _kind(value, units) >= Kind.IMAGE:
+        return Kind.PARTIAL
     return Kind.OTHER if REGISTRY[node.function].coarse else Kind.MIXED
 
 
@@ -380,7 +383,7 @@ def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
     kinds = {
         name: unit_kind
         for name, expression in inner
-        if (unit_kind := kind(expression, below)) in (Kind.MIXED, Kind.IMAGE)
+        if (unit_kind := kind(expression, below)) in (Kind.MIXED, Kind.PARTIAL, Kind.IMAGE)
     }
     return Protected(Project(below.relation, inner), visible, units, unit_kinds=kinds)
 

@@ -236,7 +236,7 @@ def _by_unit(work: _BlockRewriter, node: exp.Select) -> tuple[list[Expr], list[E
     if any(not names <= chosen for chosen in work.sets):
         raise refuse("unit_sets", position=position)
     for key, unit_kind in zip(work.keys, kinds, strict=True):
-        if unit_kind is Kind.MIXED and key.values is None and not units:
+        if unit_kind in (Kind.MIXED, Kind.PARTIAL) and key.values is None and not units:
             raise refuse("unit_expression", position=position)
     return units, [key.expression for key in work.keys if key.expression not in units]
 

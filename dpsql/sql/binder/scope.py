@@ -266,12 +266,14 @@ HIDDEN = OWN_NAMES
 
 class Kind(IntEnum):
     """Dependence of an expression on the unit's key. OTHER: none, or through a value that many units share. MIXED: computed
-    from the key, with nothing proven. IMAGE: an injective function of the key. KEY: the key itself."""
+    from the key, with nothing proven. PARTIAL: an injective function of the key, or NULL. IMAGE: such a function. KEY: the key
+    itself."""
 
     OTHER = 0
     MIXED = 1
-    IMAGE = 2
-    KEY = 3
+    PARTIAL = 2
+    IMAGE = 3
+    KEY = 4
 
 
 @dataclass(frozen=True)
