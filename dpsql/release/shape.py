@@ -196,10 +196,9 @@ def _flagged(
     numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
     if fact.limit is not None:
         return _limited(column, fact.limit, counted, values) if numeric and counted is not None else column
+    # Of MODE nothing is said: the first or last value is often the most frequent one.
     is_held_back = fact.aggregate in _WORDS or (fact.rank is not None and fact.aggregate != "mode")
-    if (
-        len(fact.clamps) != 1 or not numeric or not is_held_back
-    ):  # the first or last value is often the most frequent one
+    if len(fact.clamps) != 1 or not numeric or not is_held_back:
         return column
     (clamp,) = fact.clamps
     word, near = _WORDS.get(fact.aggregate, ("value", "touches its bound {}"))

@@ -20,6 +20,13 @@ SELECT x, 0 AS k, COUNT(*) AS n FROM a WHERE x < 3 GROUP BY ALL ORDER BY k DESC,
 -- outputs that name others beside GROUP BY ALL
 SELECT kind, COUNT(*) AS n, n * 2 AS m0 FROM a GROUP BY ALL
 SELECT x * 2 AS k, k + 1 AS j, COUNT(*) AS n FROM a GROUP BY ALL
+-- CASE in a subquery, of numbers and of the key of a unit
+SELECT COUNT(DISTINCT u) AS n FROM (SELECT CASE WHEN x > 5 THEN uid END AS u FROM a)
+SELECT kind, COUNT(DISTINCT u) AS n, COUNT(u) AS m0 FROM (SELECT kind, IF(x > 5, uid, NULL) AS u FROM a) GROUP BY kind
+SELECT COUNT(DISTINCT u) AS m0, COUNT(DISTINCT v) AS m1 FROM (SELECT CASE WHEN x > 5 THEN uid END AS u, CASE WHEN y > 4 THEN NULL ELSE uid END AS v FROM a)
+SELECT COUNT(DISTINCT u) FILTER (WHERE y > 4) AS n FROM (SELECT y, CASE WHEN x > 5 THEN uid END AS u FROM a)
+SELECT SUM(c) AS m0, COUNT(c) AS n, AVG(c) AS mean FROM (SELECT CASE WHEN y > 4 THEN NULL ELSE x END AS c FROM a)
+SELECT SUM(s) AS m0, COUNT(s) AS n FROM (SELECT uid, SUM(c) AS s FROM (SELECT uid, CASE WHEN y > 4 THEN x END AS c FROM a) GROUP BY uid)
 -- aggregates of the query around a subquery, in its WHERE
 SELECT q.kind, (SELECT COUNT(*) FROM codes WHERE weight <= MAX(q.n)) AS m0 FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS q GROUP BY q.kind
 SELECT kind FROM (SELECT kind, COUNT(*) AS n FROM a GROUP BY kind) AS q GROUP BY kind HAVING EXISTS (SELECT 1 FROM codes WHERE weight <= MAX(n))

@@ -554,6 +554,7 @@ def test_a_key_or_null_in_a_subquery_is_counted_by_units(chosen: str) -> None:
     filtered = "SELECT COUNT(DISTINCT patient_id) FILTER (WHERE nights > 2) AS n FROM visits"
     (counted,), (usual,) = (world().session.explain(sql).outputs for sql in (subquery, filtered))
     assert replace(counted, aggregate=usual.aggregate) == usual and counted.l1_sensitivity == 1
+    assert "nights >= 3" in counted.aggregate, "the rows without a key are left out"
 
 
 @pytest.mark.parametrize(
